@@ -40,10 +40,10 @@ test: test-rust test-python
 setup-tests:
 	@scripts/setup.sh --tests
 
-# Both crates are named, and the variable is the one that maturin sets, so that set-up's build of arrow is used again.
+# The crates are named, and the variable is the one that maturin sets, so that set-up's build of arrow is used again.
 # The profile is release's with our overflows and assertions checked (native/Cargo.toml).
 test-rust: setup-tests
-	PYO3_BUILD_EXTENSION_MODULE=1 $(CARGO) test $(MANIFEST) --profile bench -p mica-kernel -p mica-native --tests -- --show-output
+	PYO3_BUILD_EXTENSION_MODULE=1 $(CARGO) test $(MANIFEST) --profile bench -p mica-brotli -p mica-kernel -p mica-native --tests -- --show-output
 
 # Much of a test is waiting: for a JVM that starts, a commit, a planner. The tests of a file stay with one worker, and
 # the files are taken in the order of tests/conftest.py, not of their numbers of tests.
@@ -88,7 +88,7 @@ lint: setup-tests
 	.venv/bin/ruff format --check
 	.venv/bin/mypy
 	.venv/bin/lint-imports
-	.venv/bin/codespell README.md CHANGELOG.md CONTRIBUTING.md docs src native/kernel native/memory native/py scripts benchmarks
+	.venv/bin/codespell README.md CHANGELOG.md CONTRIBUTING.md docs src native/brotli native/kernel native/memory native/py scripts benchmarks
 	$(CARGO) fmt $(MANIFEST) --all --check
 	PYO3_BUILD_EXTENSION_MODULE=1 $(CARGO) clippy $(MANIFEST) --release --workspace --all-targets -- -D warnings
 

@@ -1,7 +1,4 @@
 //! Fetched pages of one row group as the library reads them into Arrow.
-//!
-//! The library reads the pages of zstd as if they were not compressed; they are decompressed on their way to its
-//! decoders, in a context that is used again (`unzstd`).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,24 +6,20 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, RowGroups, RowSelection};
 use parquet::arrow::{ProjectionMask, parquet_to_arrow_field_levels};
-use parquet::basic::Compression;
-use parquet::column::page::{Page, PageIterator, PageReader};
+use parquet::column::page::{PageIterator, PageReader};
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::metadata::page_index::PageIndexProvider;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
 use parquet::file::page_index::offset_index::PageLocation;
-use parquet::file::serialized_reader::SerializedPageReader;
 
 use crate::error::Result;
 use crate::parquet::changed::Changed;
 use crate::parquet::file::FileReader;
 use crate::parquet::file_schema::FileSchema;
 use crate::parquet::one_bit::one_bit;
-use crate::parquet::page_check::{self, MAX_PAGE_BYTES};
 use crate::parquet::parts::Parts;
 use crate::parquet::rows::{self, Rows};
-use crate::parquet::unzstd;
-use crate::parquet::{alone, coded};
+use crate::parquet::{alone, coded, unpacked};
 
 impl FileReader {
     /// Decodes some leaf columns of one row group, all rows or those of `rows` (numbers within the file, sorted); only
@@ -189,15 +182,7 @@ impl RowGroups for Group<'_> {
         let locations = index.and_then(|index| index.offset_index(self.number, leaf));
         let locations = locations.map(|index| index.page_locations().clone());
         let levels = column.column_descr();
-        let mut pages: Box<dyn PageReader> = match column.compression() {
-            Compression::ZSTD(_) => {
-                let plain = column.clone().into_builder().set_compression(Compression::UNCOMPRESSED).build()?;
-                let stored = Box::new(SerializedPageReader::new(chunk, &plain, self.num_rows(), locations)?);
-                let (repeats, optional) = (levels.max_rep_level() > 0, levels.max_def_level() > 0);
-                Box::new(Changed { stored, change: move |page| unpacked(page, repeats, optional) })
-            }
-            _ => Box::new(SerializedPageReader::new(chunk, column, self.num_rows(), locations)?),
-        };
+        let mut pages = unpacked::reader(chunk, column, self.num_rows(), locations)?;
         if self.alone.is_some() && levels.max_def_level() > 1 {
             let highest = levels.max_def_level();
             pages = Box::new(Changed { stored: pages, change: move |page| one_bit(page, highest) });
@@ -226,26 +211,3 @@ impl Iterator for One {
 }
 
 impl PageIterator for One {}
-
-/// A page that the library read as it is stored, decompressed. `repeats` and `optional` say whether the column has
-/// repetition levels, and definition levels.
-fn unpacked(page: Page, repeats: bool, optional: bool) -> ParquetResult<Page> {
-    let page = decompressed(page)?;
-    if !repeats && !page_check::counted(&page, optional) {
-        return Err(ParquetError::General("a page has less data than it states".into()));
-    }
-    Ok(page)
-}
-
-/// The page with its values decompressed; the levels of a page of version 2 are stored as they are.
-fn decompressed(mut page: Page) -> ParquetResult<Page> {
-    let (buffer, levels) = match &mut page {
-        Page::DictionaryPage { buf, .. } | Page::DataPage { buf, .. } => (buf, 0),
-        Page::DataPageV2 { is_compressed: false, .. } => return Ok(page),
-        Page::DataPageV2 { buf, def_levels_byte_len, rep_levels_byte_len, .. } => {
-            (buf, *def_levels_byte_len as usize + *rep_levels_byte_len as usize)
-        }
-    };
-    *buffer = unzstd::page(buffer, levels, MAX_PAGE_BYTES)?;
-    Ok(page)
-}

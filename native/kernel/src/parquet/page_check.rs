@@ -2,34 +2,25 @@
 //! that they state, believes the index, and goes on for ever where levels are fewer than promised.
 //!
 //! Headers alone are walked, but for pages with repetition levels and for those whose values begin with a count: of
-//! these the begin is decompressed. Where the kernel decompresses pages itself (zstd) and no levels repeat, the count is
-//! looked at then ([`counted`]).
+//! these the begin is decompressed. Where the kernel decompresses pages itself (`unpacked`) and no levels repeat, the
+//! count is looked at then ([`unpacked::counted`]).
 
 use std::borrow::Cow;
 use std::io::Read;
 use std::ops::Range;
-use std::sync::Arc;
 
 use bytes::Bytes;
-use parquet::basic::{Compression, Encoding, Type as PhysicalType};
-use parquet::column::page::{Page, PageReader};
+use parquet::basic::{Compression, Type as PhysicalType};
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::metadata::page_index::PageIndexProvider;
 use parquet::file::page_index::offset_index::PageLocation;
-use parquet::file::serialized_reader::SerializedPageReader;
 
 use crate::error::{Code, Error, Result};
 use crate::parquet::bits::{unsigned, width};
 use crate::parquet::file::FileReader;
 use crate::parquet::page_header::{PageHeader, PageKind, page_header};
-use crate::parquet::parts::Parts;
-use crate::parquet::unzstd::{self, Lent};
-
-/// Bytes of a page before compression at most.
-pub const MAX_PAGE_BYTES: usize = 512 << 20;
-
-/// Encodings whose values begin with how many they are.
-const COUNTED: [i32; 2] = [Encoding::DELTA_LENGTH_BYTE_ARRAY as i32, Encoding::DELTA_BYTE_ARRAY as i32];
+use crate::parquet::unpacked::{self, COUNTED, MAX_PAGE_BYTES, decompress, too_many};
+use crate::parquet::unzstd::Lent;
 
 /// What is wrong with a page, or that it is too large.
 enum Wrong {
@@ -153,7 +144,7 @@ impl Pages<'_> {
     fn data(&self, header: &PageHeader, page: &Bytes, offset: u64) -> std::result::Result<Option<u64>, Wrong> {
         let descriptor = self.column.column_descr();
         let repeats = descriptor.max_rep_level() > 0;
-        let later = !repeats && matches!(self.column.compression(), Compression::ZSTD(_));
+        let later = !repeats && unpacked::is_here(self.column.compression());
         let counted = COUNTED.contains(&header.encoding) && !later;
         if !repeats && !counted {
             return self.agree(header, header.values, offset);
@@ -213,29 +204,6 @@ impl Pages<'_> {
         });
         if holds { Ok(()) } else { Err(format!("the page index lacks the page at byte {offset}").into()) }
     }
-}
-
-/// Whether a page that is decompressed, of a column whose levels do not repeat, has no more values than it states.
-/// `optional`: it has definition levels.
-pub fn counted(page: &Page, optional: bool) -> bool {
-    let (encoding, values, count) = match page {
-        Page::DictionaryPage { .. } => return true,
-        Page::DataPage { buf, num_values, encoding, .. } => {
-            let levels = buf.first_chunk().filter(|_| optional).map(|length| 4 + u32::from_le_bytes(*length) as usize);
-            (encoding, buf.get(levels.unwrap_or(0)..), num_values)
-        }
-        Page::DataPageV2 { buf, num_values, encoding, def_levels_byte_len, rep_levels_byte_len, .. } => {
-            (encoding, buf.get((*def_levels_byte_len + *rep_levels_byte_len) as usize..), num_values)
-        }
-    };
-    !COUNTED.contains(&(*encoding as i32)) || values.is_some_and(|values| !too_many(values, u64::from(*count)))
-}
-
-/// Whether the values that follow state no count, or more than `most`: block size, miniblocks in a block, values
-/// (Parquet, "Delta Encoding").
-pub fn too_many(values: &[u8], most: u64) -> bool {
-    let count = (0..3).try_fold((values, 0), |(rest, _), _| unsigned(rest)).map(|(_, count)| count);
-    !values.is_empty() && count.is_none_or(|count| count > most)
 }
 
 /// The bytes of a data page, decompressed as far as they are asked for.
@@ -319,33 +287,6 @@ impl<'a> Body<'a> {
     }
 }
 
-/// A page decompressed, whatever its codec: its levels and its values.
-pub fn decompress(column: &ColumnChunkMetaData, header: &PageHeader, page: &Bytes) -> Option<Bytes> {
-    let start = column.byte_range().0;
-    let size = header.length + header.compressed;
-    let (stored, levels) = (page.slice(header.length..size), header.levels());
-    match column.compression() {
-        _ if matches!(header.kind, PageKind::DataV2 { compressed, .. } if !compressed || stored.len() == levels) => {
-            return Some(stored);
-        }
-        Compression::UNCOMPRESSED => return Some(stored),
-        Compression::ZSTD(_) => return unzstd::page(&stored, levels, MAX_PAGE_BYTES).ok(),
-        _ => {} // by the library
-    }
-    let meta = column.clone().into_builder();
-    let meta = meta
-        .set_dictionary_page_offset(None)
-        .set_data_page_offset(start as i64)
-        .set_total_compressed_size(size as i64)
-        .build()
-        .ok()?;
-    let part = Arc::new(Parts::one(start, page.slice(..size)));
-    let rows = usize::try_from(header.values).ok()?;
-    match SerializedPageReader::new(part, &meta, rows, None).ok()?.get_next_page().ok()?? {
-        Page::DataPage { buf, .. } | Page::DataPageV2 { buf, .. } | Page::DictionaryPage { buf, .. } => Some(buf),
-    }
-}
-
 /// How many of the first `count` levels are 0; `None` where there are fewer, or some beyond the highest (Parquet, "Run
 /// Length Encoding / Bit-Packing Hybrid").
 fn zeros(mut bytes: &[u8], highest: i16, count: u64) -> Option<u64> {
@@ -402,30 +343,5 @@ mod tests {
         assert_eq!(zeros(&[3, 0b1110_0100], 2, 8), None);
         assert_eq!(zeros(&[5 << 1, 0], 1, 6), None);
         assert_eq!(zeros(&[0, 0], 1, 1), None);
-    }
-
-    #[test]
-    fn a_page_may_not_have_more_values_than_it_states() {
-        let page = |buf: &[u8], encoding, num_values| Page::DataPage {
-            buf: Bytes::copy_from_slice(buf),
-            num_values,
-            encoding,
-            def_level_encoding: Encoding::RLE,
-            rep_level_encoding: Encoding::RLE,
-            statistics: None,
-        };
-        let delta = Encoding::DELTA_BYTE_ARRAY;
-        // 128 values a block, 4 miniblocks, 300 values.
-        let values = [0x80, 1, 4, 0xac, 2, 0];
-        let behind = [&[2, 0, 0, 0, 9, 9][..], &values].concat();
-        for (buf, optional) in [(&values[..], false), (&behind, true)] {
-            assert!(counted(&page(buf, delta, 300), optional));
-            assert!(!counted(&page(buf, delta, 299), optional));
-            assert!(counted(&page(buf, Encoding::PLAIN, 1), optional));
-        }
-        assert!(counted(&page(&[], delta, 0), false));
-        for cut in [&values[..2], &[0xff; 12], &[200, 0, 0, 0, 1]] {
-            assert!(!counted(&page(cut, delta, 300), cut.len() == 5));
-        }
     }
 }

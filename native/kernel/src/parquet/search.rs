@@ -31,11 +31,11 @@ use crate::parquet::coded::all_coded;
 use crate::parquet::file::FileReader;
 use crate::parquet::guard::guard;
 use crate::parquet::packed::numbers;
-use crate::parquet::page_check::{decompress, too_many};
 use crate::parquet::page_header::{PageHeader, PageKind, page_header};
 use crate::parquet::projection::all_null;
 use crate::parquet::resolve::{Resolved, resolve};
 use crate::parquet::rows::{self, Rows};
+use crate::parquet::unpacked::{decompress, too_many};
 use crate::tape::Scalar;
 
 /// More values are not looked for.

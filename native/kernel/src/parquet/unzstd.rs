@@ -6,7 +6,6 @@
 use std::cell::Cell;
 use std::io::{Error, ErrorKind, Result};
 
-use bytes::Bytes;
 use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 
 thread_local! {
@@ -48,20 +47,8 @@ impl Drop for Lent {
     }
 }
 
-/// A page whose first bytes, the levels of version 2, are stored as they are, with the others decompressed.
-pub fn page(stored: &Bytes, levels: usize, most: usize) -> Result<Bytes> {
-    let fewer = || Error::new(ErrorKind::UnexpectedEof, "a page has fewer bytes than levels");
-    let (levels, packed) = stored.split_at_checked(levels).ok_or_else(fewer)?;
-    if packed.is_empty() {
-        return Ok(stored.clone());
-    }
-    let mut bytes = levels.to_vec();
-    append(packed, &mut bytes, most)?;
-    Ok(bytes.into())
-}
-
 /// Appends what the frames hold, at most `most` bytes and what was there.
-fn append(packed: &[u8], values: &mut Vec<u8>, most: usize) -> Result<()> {
+pub fn append(packed: &[u8], values: &mut Vec<u8>, most: usize) -> Result<()> {
     let size = zstd::zstd_safe::get_frame_content_size(packed).ok().flatten();
     let size = size.map_or(packed.len() * 4, |size| usize::try_from(size).unwrap_or(usize::MAX));
     values.reserve(size.min(most));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding, EncodingMask, PageType};
-use parquet::column::page::{CompressedPage, Page, PageReader, PageWriter};
+use parquet::column::page::{CompressedPage, Page, PageWriter};
 use parquet::column::writer::ColumnCloseResult;
 use parquet::data_type::{AsBytes, ByteArray};
 use parquet::file::metadata::{
@@ -14,7 +14,6 @@ use parquet::file::metadata::{
 use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use parquet::file::page_index::offset_index::OffsetIndexMetaData;
 use parquet::file::reader::ChunkReader;
-use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::file::statistics::{Statistics, ValueStatistics};
 use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
 use parquet::schema::types::ColumnDescPtr;
@@ -24,6 +23,7 @@ use crate::convert::pages::plan::Make;
 use crate::error::{Code, Error, Result};
 use crate::parquet::bits::push_unsigned;
 use crate::parquet::parts::Parts;
+use crate::parquet::unpacked;
 use crate::parquet::write::pages::renamed;
 
 /// A chunk of the old file, with what its footer and page index say of it.
@@ -97,7 +97,7 @@ impl Maker {
             let plain = [&(value.len() as u32).to_le_bytes(), value].concat();
             self.dictionary(plain.into(), 1, &mut sink, &mut made)?;
         }
-        let mut reader = SerializedPageReader::new(old.part.clone(), old.meta, old.rows.max(0) as usize, None)?;
+        let mut reader = unpacked::reader(old.part.clone(), old.meta, old.rows.max(0) as usize, None)?;
         if old.meta.dictionary_page_offset().is_some() && (keeps || constant.is_some()) {
             reader.skip_next_page()?;
         }
@@ -319,7 +319,7 @@ impl Made {
 /// Whether the headers of the pages, one after the other, are those that the footer and the page index promise: whoever
 /// reads the copy may have no index to find them by.
 fn check_headers(old: &Old) -> Result<()> {
-    let mut reader = SerializedPageReader::new(old.part.clone(), old.meta, old.rows.max(0) as usize, None)?;
+    let mut reader = unpacked::reader(old.part.clone(), old.meta, old.rows.max(0) as usize, None)?;
     let (mut values, mut pages) = (0, 0);
     while let Some(page) = reader.peek_next_page()? {
         if !page.is_dict {

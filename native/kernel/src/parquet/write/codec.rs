@@ -5,10 +5,6 @@ use std::io::Write;
 use parquet::basic::Compression;
 use parquet::errors::{ParquetError, Result};
 
-/// Bytes that the compressor of Brotli takes at once, and the window that its authors recommend: 4 MiB.
-const BROTLI_BUFFER: usize = 4096;
-const BROTLI_LOG_WINDOW: u32 = 22;
-
 /// A compressor that serves one page after the other.
 pub enum Codec {
     None,
@@ -47,11 +43,7 @@ impl Codec {
                 encoder.write_all(page)?;
                 encoder.finish()?;
             }
-            Codec::Brotli(level) => {
-                let mut encoder = brotli::CompressorWriter::new(&mut *room, BROTLI_BUFFER, *level, BROTLI_LOG_WINDOW);
-                encoder.write_all(page)?;
-                encoder.flush()?;
-            }
+            Codec::Brotli(level) => mica_brotli::compress(page, *level, room)?,
             Codec::Lz4Raw => {
                 room.resize(lz4_flex::block::get_maximum_output_size(page.len()), 0);
                 let length = lz4_flex::block::compress_into(page, room).map_err(other)?;
