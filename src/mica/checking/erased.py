@@ -31,7 +31,7 @@ from mica.errors import UserError
 from mica.log.actions import Metadata, parse_line
 from mica.log.checkpoint import PartSource, read_checkpoint, read_part, sidecars_of
 from mica.log.column_mapping import read_schema
-from mica.log.feed import DIRECTORY
+from mica.log.feed_columns import DIRECTORY
 from mica.log.opened import Opened, snapshot_of
 from mica.log.paths import SIDECARS, decode_path
 from mica.log.replay import State, parse_commits, partition_keys

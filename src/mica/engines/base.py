@@ -16,10 +16,10 @@ import numpy as np
 import pyarrow as pa
 
 from mica.arrays import NDArray
+from mica.collation.ordering import Ordering
 from mica.expressions.bind import BoundExpr
 from mica.records import dataclass
 from mica.schema.types import StructType
-from mica.skipping.collated import Ordering
 from mica.tasks.packed import PACKED, collected
 
 Batches = Iterable[pa.RecordBatch]

@@ -8,49 +8,19 @@ Names are matched case-insensitively, as in Spark, and take the schema's spellin
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from mica.cached import cached_property
 from mica.errors import UserError
-from mica.expressions import lookup, set_field
-from mica.expressions.bind_calls import CallBinder
-from mica.expressions.bind_leaves import needs_cast
+from mica.expressions.bind_leaves import LeafBinder, needs_cast
 from mica.expressions.bound_expr import BoundExpr, Leaf, type_of
 from mica.expressions.collations import stripped
-from mica.expressions.moments import MOMENTS, moment
-from mica.expressions.parse import parse
-from mica.expressions.tree import (
-    And,
-    Call,
-    Cast,
-    Collate,
-    Column,
-    Compare,
-    Expr,
-    In,
-    IsNull,
-    LeafRef,
-    Literal,
-    Not,
-    Or,
-    Path,
-    Text,
-    to_sql,
-)
+from mica.expressions.tree import Call, Column, Expr, LeafRef, to_sql
 from mica.schema.ddl import type_to_ddl
 from mica.schema.hidden import field_named
 from mica.schema.interval_types import OF_MONTHS
-from mica.schema.types import (
-    BOOLEAN,
-    VARIANT,
-    VOID,
-    StructType,
-    contains,
-    loosened,
-)
+from mica.schema.types import BOOLEAN, VOID, StructType, contains
 from mica.variant import kernel
 from mica.variant.path import VariantPath
 
@@ -90,8 +60,9 @@ def bind_value(
     """
     kernel.fixed_offset(timezone)  # report an unknown time zone now, not on a worker
     text = expr if isinstance(expr, str) else text
-    binder = _Binder(schema, ansi, timezone, tuple(partition_columns), text)
-    bound = binder.bind(parse(expr) if isinstance(expr, str) else expr)
+    parsed = _parse(expr) if isinstance(expr, str) else expr
+    binder = _binder(parsed, schema)(schema, ansi, timezone, tuple(partition_columns), text)
+    bound = binder.bind(parsed)
     kept = binder.kept_collations(bound)
     return BoundExpr(stripped(bound), type_of(bound), tuple(binder.leaves), ansi, timezone, kept)
 
@@ -119,6 +90,21 @@ def bind_columns(
     return found
 
 
+def _parse(text: str) -> Expr:
+    from mica.expressions.parse import parse
+
+    return parse(text)
+
+
+def _binder(expr: Expr, schema: StructType) -> type[LeafBinder]:
+    """What binds the expression: a plain read only binds columns, and a new process imports no more for it."""
+    if isinstance(expr, Column) and schema.find(expr.names[0]) is not None:
+        return LeafBinder
+    from mica.expressions.binder import Binder
+
+    return Binder
+
+
 def _as_column(bound: BoundExpr, text: str) -> BoundExpr:
     if any(contains(bound.type, months) for months in OF_MONTHS):
         raise UserError(
@@ -130,72 +116,6 @@ def _as_column(bound: BoundExpr, text: str) -> BoundExpr:
         case Call("to_json", (LeafRef(),)), (leaf,):  # the kernel writes the text, with no Variant in between
             return replace(bound, leaves=(replace(leaf, path=leaf.path or VariantPath(), json=True),))
     return bound
-
-
-class _Binder(CallBinder):
-    def bind(self, expr: Expr) -> Expr:
-        match expr:
-            case Literal() | LeafRef():
-                return expr
-            case Text():
-                return self.text_literal(expr)
-            case Column((name,)) if name.lower() in MOMENTS and self.schema.find(name) is None:
-                return self.moment(Call(name.lower(), (), at=expr.at))
-            case Column():
-                return self.leaf(self.column(expr), None, None, strict=True, at=expr.at)
-            case Path() if not self.in_column(expr):
-                return self.path_of_value(expr)
-            case Path():
-                column, path = self.path(expr)
-                return self.leaf(column, path, VARIANT, strict=True, at=expr.at)
-            case Cast():
-                return self.cast(expr)
-            case Collate():
-                return self.collate(expr)
-            case Not(child):
-                return Not(self.boolean(child), at=expr.at)
-            case And(parts):
-                return And(tuple(self.boolean(p) for p in parts), at=expr.at)
-            case Or(parts):
-                return Or(tuple(self.boolean(p) for p in parts), at=expr.at)
-            case IsNull(child, negated):
-                return IsNull(stripped(self.bind(child)), negated, at=expr.at)
-            case Compare():
-                return self.compare(expr)
-            case In():
-                return self.is_in(expr)
-            case Call("case" | "coalesce"):
-                return self.conditional(expr)
-            case Call(set_field.NAME):
-                return self.set_field(expr)
-            case Call(name, ()) if name in MOMENTS:
-                return self.moment(expr)
-            case Call(name) if name in lookup.FUNCTIONS:
-                return self.function(expr)
-            case Call():
-                return self.arithmetic(expr)
-        raise TypeError(f"{expr!r} is not an expression")
-
-    def set_field(self, expr: Call) -> Call:
-        """Binds the assignment of a field, whose value has the field's type already."""
-        struct, name, value = (stripped(self.bind(a)) for a in expr.args)
-        own = type_of(struct)
-        assert isinstance(own, StructType)
-        assert isinstance(name, Literal)
-        wanted = own.field(name.value).type
-        value = Literal(None, wanted) if type_of(value) == VOID else value
-        assert loosened(type_of(value)) == loosened(wanted)
-        return Call(set_field.NAME, (struct, name, value), own, at=expr.at)
-
-    def moment(self, expr: Call) -> Literal:
-        """The moment of binding, the same wherever a bound expression uses it."""
-        value, type_ = moment(expr.name, self.now, self.timezone)
-        return Literal(value, type_, at=expr.at)
-
-    @cached_property
-    def now(self) -> int:
-        """The moment of binding, in microseconds since the epoch."""
-        return time.time_ns() // 1000
 
 
 def _shown(expr: Expr | str) -> str:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mica.collation.identifier import Identifier
 from mica.collation.identifier import parse as identifier
-from mica.collation.names import BINARY, is_binary
+from mica.collation.names import BINARY
 from mica.errors import UserError
-from mica.expressions.bind_leaves import LeafBinder, needs_cast
+from mica.expressions.bind_casts import CastBinder
+from mica.expressions.bind_leaves import needs_cast
 from mica.expressions.bound_expr import type_of
 from mica.expressions.coerce import boolean_equality, common_type, common_type_of_list, holds, is_exact, is_plain
 from mica.expressions.collations import PLAIN, Held, Strength, common_of, stripped
@@ -28,7 +28,6 @@ from mica.expressions.tree import (
     Or,
     to_sql,
 )
-from mica.schema.collations import of_field
 from mica.schema.ddl import type_to_ddl
 from mica.schema.types import (
     BOOLEAN,
@@ -41,10 +40,16 @@ from mica.schema.types import (
 )
 
 
-class ComparisonBinder(LeafBinder):
-    """Binds comparisons, IN and COLLATE."""
+class ComparisonBinder(CastBinder):
+    """Binds what is true or false, and COLLATE."""
 
-    # --- comparisons
+    def boolean(self, expr: Expr) -> Expr:
+        """Binds an expression that must be BOOLEAN; NULL is allowed."""
+        bound = self.bind(expr)
+        if type_of(bound) not in (BOOLEAN, VOID):
+            what = f"{to_sql(expr)} is {type_to_ddl(type_of(bound))} where a BOOLEAN is needed"
+            raise self.error("TYPE_MISMATCH", what, expr.at, needs_cast(type_of(bound)))
+        return Literal(None, BOOLEAN, at=expr.at) if type_of(bound) == VOID else bound
 
     def compare(self, expr: Compare) -> Expr:
         """Binds a comparison: both sides in their common type, with one collation."""
@@ -128,20 +133,6 @@ class ComparisonBinder(LeafBinder):
                 strings = [self.held(stripped(a)) for a in args if type_of(stripped(a)) == STRING]
                 return max(strings, key=lambda held: held[0], default=PLAIN)
         return PLAIN
-
-    def of_column(self, column: tuple[str, ...]) -> dict[str, Identifier]:
-        """Returns the collations of a column: the path to each string → identifier."""
-        f = self.fields[column]
-        return {place[len(f.name) :]: found for place, found in of_field(f).items()}
-
-    def kept_collations(self, bound: Expr) -> tuple[tuple[str, str], ...]:
-        """Returns the collations that a value keeps as an output column of the scan."""
-        match bound:
-            case Collate(_, name) if not is_binary(identifier(name)):
-                return (("", name),)
-            case LeafRef(index) if self.leaves[index].path is None:
-                return tuple((way, str(found)) for way, found in self.of_column(self.leaves[index].column).items())
-        return ()
 
     def refuse_padded(self, *sides: Expr) -> None:
         """Rejects CHAR columns: Spark pads them, and binary bounds and binary order do not."""

@@ -1,4 +1,4 @@
-"""Binds names and casts: which values a file must supply, and in which types.
+"""Binds names: which values a file must supply, and in which types.
 
 The rule: every leaf has a source and a type. Names are matched case-insensitively, as in Spark, and take the schema's
 spelling; keys inside a Variant are exact.
@@ -6,50 +6,23 @@ spelling; keys inside a Variant are exact.
 
 from __future__ import annotations
 
-from mica.collation.names import BINARY
+from mica.collation.identifier import Identifier
+from mica.collation.identifier import parse as identifier
+from mica.collation.names import is_binary
 from mica.errors import UserError
-from mica.expressions import casts
 from mica.expressions.bound_expr import Leaf, type_of
-from mica.expressions.coerce import is_plain
-from mica.expressions.collations import stripped
-from mica.expressions.tokens import syntax_error
-from mica.expressions.tree import (
-    Call,
-    Cast,
-    Collate,
-    Column,
-    Expr,
-    LeafRef,
-    Literal,
-    Path,
-    Text,
-    to_sql,
-)
+from mica.expressions.tree import Call, Cast, Collate, Column, Expr, LeafRef, Literal, Path, to_sql
+from mica.schema.collations import of_field
 from mica.schema.ddl import type_to_ddl
-from mica.schema.interval_types import is_interval
-from mica.schema.types import (
-    BOOLEAN,
-    STRING,
-    VARIANT,
-    VOID,
-    DataType,
-    StructField,
-    StructType,
-)
+from mica.schema.types import STRING, VARIANT, DataType, StructField, StructType
 from mica.variant.path import Step, VariantPath
-
-#: The hint for a cast that Variants do not have.
-_VARIANT_CASTS = (
-    "A VARIANT is cast to plain types, arrays, structs of nullable fields and maps with keys of type STRING, at any "
-    "depth."
-)
 
 #: The key in a field's metadata that holds the declared type of a string column.
 CHAR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"
 
 
 class LeafBinder:
-    """Binds names, paths and casts; the subclass that knows all expressions supplies `bind` for their children."""
+    """Binds names and paths; the subclass that knows all expressions binds their children."""
 
     def __init__(
         self, schema: StructType, ansi: bool, timezone: str, partition_columns: tuple[str, ...], text: str | None
@@ -62,16 +35,10 @@ class LeafBinder:
         self.padded: dict[tuple[str, ...], str] = {}
 
     def bind(self, expr: Expr) -> Expr:
-        """Binds the expression and everything in it."""
-        raise NotImplementedError
-
-    def boolean(self, expr: Expr) -> Expr:
-        """Binds an expression that must be BOOLEAN; NULL is allowed."""
-        bound = self.bind(expr)
-        if type_of(bound) not in (BOOLEAN, VOID):
-            what = f"{to_sql(expr)} is {type_to_ddl(type_of(bound))} where a BOOLEAN is needed"
-            raise self.error("TYPE_MISMATCH", what, expr.at, needs_cast(type_of(bound)))
-        return Literal(None, BOOLEAN, at=expr.at) if type_of(bound) == VOID else bound
+        """Binds the expression and everything in it: here a column."""
+        if isinstance(expr, Column):
+            return self.leaf(self.column(expr), None, None, strict=True, at=expr.at)
+        raise TypeError(f"{expr!r} is not an expression")
 
     # --- leaves
 
@@ -149,70 +116,26 @@ class LeafBinder:
         text = leaf.name if path is None or own == VARIANT else _cast_text(leaf)
         return LeafRef(self.leaves.index(leaf), own, text, at=at)
 
-    # --- casts and constants
+    def of_column(self, column: tuple[str, ...]) -> dict[str, Identifier]:
+        """Returns the collations of a column: the path to each string → identifier."""
+        f = self.fields[column]
+        return {place[len(f.name) :]: found for place, found in of_field(f).items()}
 
-    def text_literal(self, expr: Text) -> Literal:
-        """Turns DATE, TIMESTAMP and TIMESTAMP_NTZ texts into constants."""
-        try:
-            value = casts.time_value(expr.text, expr.type, self.timezone)
-        except casts.CastFailedError:
-            what = f"{expr.text!r} is no {type_to_ddl(expr.type)}"
-            raise self.error("INVALID_EXPRESSION", what, expr.at) from None
-        return Literal(value, expr.type, at=expr.at)
-
-    def cast(self, expr: Cast) -> Expr:
-        """Binds a cast; the cast of a path moves into its leaf, because the file supplies the requested type."""
-        child = expr.child
-        if isinstance(child, Path) and self.in_column(child):
-            column, path = self.path(child)
-            self.check_variant_cast(expr)
-            return self.leaf(column, path, expr.type, strict=expr.strict, at=expr.at)
-        if isinstance(child, Column) and self.type_at(column := self.column(child)) == VARIANT and expr.type != VARIANT:
-            self.check_variant_cast(expr)
-            return self.leaf(column, VariantPath(), expr.type, strict=expr.strict, at=expr.at)
-        bound = self.bind(child)
-        if expr.type == STRING and type_of(bound) == STRING:
-            # A cast to a plain string has the binary collation, as a plain string column has.
-            return Collate(stripped(bound), str(BINARY), explicit=False, at=expr.at)
-        return self.cast_to(stripped(bound), expr.type, expr.at, tries=not expr.strict, stores=expr.stores)
-
-    def check_variant_cast(self, expr: Cast) -> None:
-        """Errors: TYPE_MISMATCH for a type that a VARIANT has no cast to."""
-        if not casts.variant_holds(expr.type):
-            what = f"there is no cast from VARIANT to {type_to_ddl(expr.type)}"
-            raise self.error("TYPE_MISMATCH", what, expr.at, _VARIANT_CASTS)
-
-    def cast_to(self, bound: Expr, target: DataType, at: int, *, tries: bool = False, stores: bool = False) -> Expr:
-        """Casts a bound expression. TRY_CAST follows ANSI in any session, with null instead of an error; so does the
-        cast of an assignment (`stores`), with an error."""
-        ansi = self.ansi or stores
-        source, legacy = type_of(bound), not ansi and not tries
-        strict = not tries and (ansi or is_interval(source) or is_interval(target))
-        if source == target:
-            return bound
-        if not casts.can_cast(source, target, ansi=not legacy):
-            shown = f"from {type_to_ddl(source)} to {type_to_ddl(target)}"
-            if VARIANT in (source, target):
-                raise self.error("TYPE_MISMATCH", f"there is no cast {shown}", at, _VARIANT_CASTS)
-            if all(is_plain(t) for t in (source, target)):
-                loose = not legacy and casts.can_cast(source, target, ansi=False)
-                raise self.error("TYPE_MISMATCH", f"there is no cast {shown}{' with ANSI' * loose}", at)
-            raise self.error("UNSUPPORTED_EXPRESSION", f"a cast {shown} cannot be used here yet", at)
-        if isinstance(bound, Literal) and (target != VARIANT or bound.value is None):
-            try:
-                value = casts.cast_value(bound.value, source, target, self.timezone, ansi=not legacy)
-            except casts.CastFailedError:
-                if strict:
-                    what = f"{to_sql(bound)} cannot be cast to {type_to_ddl(target)}"
-                    raise self.error("INVALID_CAST", what, at) from None
-                value = None
-            return Literal(value, target, at=at)
-        return Cast(bound, target, strict, legacy=legacy, at=at)
+    def kept_collations(self, bound: Expr) -> tuple[tuple[str, str], ...]:
+        """Returns the collations that a value keeps as an output column of the scan."""
+        match bound:
+            case Collate(_, name) if not is_binary(identifier(name)):
+                return (("", name),)
+            case LeafRef(index) if self.leaves[index].path is None:
+                return tuple((way, str(found)) for way, found in self.of_column(self.leaves[index].column).items())
+        return ()
 
     def error(self, code: str, what: str, at: int, hint: str | None = None) -> UserError:
         """An error that points to its position in the text, if there is one."""
         if self.text is None:
             return UserError(code, what, hint=hint)
+        from mica.expressions.tokens import syntax_error
+
         return syntax_error(self.text, at, what, hint, code)
 
 

@@ -5,6 +5,8 @@ to right. A strict cast that fails is an error only on rows where it is evaluate
 the same AND or OR have not decided. The conjuncts of a predicate are filters in sequence, as in Spark's FilterExec: a
 row for which one is null does not reach the next.
 
+Functions and casts are imported with the first of them: most predicates compare columns with constants.
+
 Source: Spark SQL reference, "Null Semantics"; Spark's And, Or and In for what is evaluated.
 """
 
@@ -21,13 +23,9 @@ from mica import compute as pc
 from mica.arrays import FALSE
 from mica.errors import UserError
 from mica.expressions import codes, lookup, set_field
-from mica.expressions.arithmetic import DIVISIONS
 from mica.expressions.bind import BoundExpr, Leaf, type_of
-from mica.expressions.calls import apply, failure
-from mica.expressions.casts import cast_array
 from mica.expressions.collations import in_process, refuse_in_process
 from mica.expressions.compare import Datum, compare, is_in, literal
-from mica.expressions.conditionals import evaluate_case, evaluate_coalesce
 from mica.expressions.tree import And, Call, Cast, Compare, Expr, In, IsNull, LeafRef, Literal, Not, Op, Or, to_sql
 from mica.schema.arrow import to_arrow_type
 from mica.schema.ddl import type_to_ddl
@@ -120,10 +118,11 @@ class _Rows:
                 return pc.invert(found) if negated else found
             case Cast():
                 return self.cast(expr, asked)
-            case Call("case", parts):
-                return evaluate_case(parts, asked, self.count, self.judge)
-            case Call("coalesce", parts):
-                return evaluate_coalesce(parts, asked, self.count, self.judge)
+            case Call("case" | "coalesce" as name, parts):
+                from mica.expressions.conditionals import evaluate_case, evaluate_coalesce
+
+                chosen = evaluate_case if name == "case" else evaluate_coalesce
+                return chosen(parts, asked, self.count, self.judge)
             case Call(set_field.NAME, (struct, Literal(str(name)), value)):
                 structs = self.as_array(self.judge(struct, asked), to_arrow_type(type_of(struct)))
                 values = self.as_array(self.judge(value, asked), to_arrow_type(type_of(value)))
@@ -149,10 +148,12 @@ class _Rows:
         return valid if asked is None else pc.and_(asked, valid)
 
     def call(self, expr: Call, asked: pa.Array | None) -> pa.Array:
+        from mica.expressions.arithmetic import DIVISIONS
+        from mica.expressions.calls import apply, failure
+
         refuse_in_process(expr)
-        first, *others = (
-            reversed(expr.args) if expr.name in DIVISIONS else expr.args
-        )  # Spark evaluates the divisor first
+        # Spark evaluates the divisor first.
+        first, *others = reversed(expr.args) if expr.name in DIVISIONS else expr.args
         values = [self.judge(first, asked)]
         # Spark evaluates every argument of these, whatever is null.
         all_asked = expr.name == "concat" or (expr.name in lookup.FUNCTIONS and lookup.FUNCTIONS[expr.name].of_null)
@@ -201,6 +202,8 @@ class _Rows:
         return codes.spread(once.as_array(once.judge(expr, None), pa.bool_()), values.indices)
 
     def cast(self, expr: Cast, asked: pa.Array | None) -> Datum:
+        from mica.expressions.casts import cast_array
+
         values = self.judge(expr.child, asked)
         if isinstance(values, pa.Scalar):
             values = pa.repeat(values, self.count)

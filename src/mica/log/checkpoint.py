@@ -32,7 +32,7 @@ from mica.log.replay import (
     parse_commits,
     partition_keys,
 )
-from mica.log.segment import Checkpoint
+from mica.log.segment import Checkpoint, ReplacedCheckpointError
 from mica.records import dataclass
 from mica.stats.read import Texts
 from mica.storage import Storage
@@ -148,10 +148,6 @@ def _cuts(file: kernel.FileReader, request: kernel.Request, rows: int) -> list[t
         step = rows if count > 2 * rows else max(count, 1)
         cuts += [(at, min(at + step, end)) for at in range(start, end, step)]
     return cuts
-
-
-class ReplacedCheckpointError(CorruptDataError):
-    """A file of a checkpoint is missing, or another one than was read before: its rows may have another order."""
 
 
 @contextlib.contextmanager

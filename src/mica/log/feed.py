@@ -23,6 +23,7 @@ from mica.errors import CorruptDataError, UserError
 from mica.log.actions import Metadata, parse_line
 from mica.log.arrays import one_array
 from mica.log.commit_info import in_commit_timestamp
+from mica.log.feed_columns import COLUMNS, COMMIT_TIMESTAMP, COMMIT_VERSION
 from mica.log.json_lines import BrokenLinesError, read_lines, split_lines
 from mica.log.paths import LOG, canonical_keys, file_keys
 from mica.log.replay import DELETION_VECTOR, PARTITION_VALUES, partition_keys, partition_map
@@ -32,13 +33,6 @@ from mica.log.time_travel import increasing
 from mica.records import dataclass
 from mica.schema.types import StructType
 from mica.stats.columns import physical_name
-
-#: The columns that a reader of the feed sees beside those of the table; change files hold the first one.
-CHANGE_TYPE, COMMIT_VERSION, COMMIT_TIMESTAMP = "_change_type", "_commit_version", "_commit_timestamp"
-COLUMNS = (CHANGE_TYPE, COMMIT_VERSION, COMMIT_TIMESTAMP)
-
-#: The directory of change files, below the table's root.
-DIRECTORY = "_change_data"
 
 #: A file that holds changes. `partition_values` include version and time of its commit. `deletion_vector`: its rows are
 #: no change; `chosen`: a vector of the only rows that are; `change_type`: null if the file itself has the column;

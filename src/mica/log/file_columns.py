@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import orjson
@@ -17,11 +17,12 @@ import pyarrow as pa
 from mica import compute as pc
 from mica.arrays import from_numpy, to_numpy
 from mica.log.arrays import one_array, taken
-from mica.log.checkpoint import PartSource
 from mica.log.line_source import LineSource
 from mica.log.replay import State
-from mica.log.stats_struct import format_stats
 from mica.stats.read import SHARE, Share, Texts, is_ascending, shares_of
+
+if TYPE_CHECKING:
+    from mica.log.checkpoint import PartSource
 
 #: So few statistics of a checkpoint are read whole and kept.
 _FEW = 1 << 12
@@ -54,7 +55,7 @@ def stats_in_shares(state: State, wanted: np.ndarray | None) -> Iterator[Share]:
         ours = sources == number
         place, own = (np.arange(len(rows)), rows) if ours.all() else (np.flatnonzero(ours), rows[ours])
         source = state.sources[number]
-        if not isinstance(source, PartSource) or "stats" not in source.columns or len(own) <= _FEW:
+        if isinstance(source, LineSource) or "stats" not in source.columns or len(own) <= _FEW:
             yield from ((place[at], texts) for at, texts in shares_of(stats_of(source, own)))
             continue
         if not is_ascending(own):
@@ -76,7 +77,6 @@ def stats_of(source: Any, rows: np.ndarray) -> pa.Array:
     """The statistics of rows of a source as JSON strings; null for a file without."""
     if isinstance(source, LineSource):
         return taken(source.stats, rows)
-    assert isinstance(source, PartSource)
     text = source.add_column("stats")
     return _or_parsed(
         source, rows, pa.nulls(len(rows), pa.string()) if text is None else taken(text, rows).cast(pa.string())
@@ -98,6 +98,8 @@ def _or_parsed(source: PartSource, rows: np.ndarray, found: pa.Array) -> pa.Arra
         return found
     parsed = source.add_column("stats_parsed")
     assert parsed is not None
+    from mica.log.stats_struct import format_stats
+
     return pc.coalesce(found, format_stats(taken(parsed, rows)))
 
 

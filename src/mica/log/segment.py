@@ -24,6 +24,10 @@ class LogFile:
     entry: Entry
 
 
+class ReplacedCheckpointError(CorruptDataError):
+    """A file of a checkpoint is missing, or another one than was read before: its rows may have another order."""
+
+
 @dataclass(frozen=True)
 class Checkpoint:
     """All files of one complete checkpoint of a version; `kind` as in `LogName`."""

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import orjson
@@ -23,9 +23,8 @@ from mica import late, properties
 from mica.arrays import to_numpy
 from mica.cached import cached_property
 from mica.errors import CorruptDataError, MicaError, StorageError
-from mica.log import applications, features, row_tracking, time_travel, type_changes
+from mica.log import applications, features, row_tracking
 from mica.log.actions import Metadata, Protocol
-from mica.log.checkpoint import ReplacedCheckpointError, read_checkpoint
 from mica.log.column_mapping import mode_of, read_schema
 from mica.log.commit_info import commit_info, in_commit_timestamp
 from mica.log.file_columns import gathered, providers_of, stats_in_shares, stats_of, tags_of
@@ -33,12 +32,15 @@ from mica.log.fingerprint import Fingerprint, fingerprint_in, fingerprint_of, st
 from mica.log.paths import LAST_CHECKPOINT, LOG, LogName, commit_name, decode_path
 from mica.log.realigned import realigned
 from mica.log.replay import FILES, State, apply, parse_commits, partition_keys
-from mica.log.segment import LogFile, Segment, choose_segment, read_listing
+from mica.log.segment import Checkpoint, LogFile, ReplacedCheckpointError, Segment, choose_segment, read_listing
 from mica.properties import Mode
 from mica.records import dataclass
 from mica.schema.types import StructType
 from mica.stats.read import Share, Texts
 from mica.storage import Entry, Storage
+
+if TYPE_CHECKING:
+    from mica.log.time_travel import Timestamp
 
 _READERS = 16
 #: How often a version is read again because its checkpoint is replaced again and again.
@@ -125,6 +127,8 @@ class Snapshot:
         features.check_read(self.protocol, str(self.storage))
         self.check_partition_columns()
         if features.supports(self.protocol, "typeWidening"):
+            from mica.log import type_changes
+
             type_changes.check(self.schema, str(self.storage))
         found = self.state.files.select(FILES.names)
         if found.num_rows and pc.min(found["size"]).as_py() < 0:
@@ -283,9 +287,11 @@ def exists(storage: Storage) -> bool:
     return bool(listing.commits or listing.checkpoints)
 
 
-def load(storage: Storage, version: int | None = None, timestamp: time_travel.Timestamp | None = None) -> Snapshot:
+def load(storage: Storage, version: int | None = None, timestamp: Timestamp | None = None) -> Snapshot:
     """Opens a table: its latest version, a version, or the version that was current at a time."""
     if timestamp is not None:
+        from mica.log import time_travel
+
         if version is not None:
             raise time_travel.both_given()
         version = time_travel.version_at(storage, read_listing(_list(storage, None)), timestamp)
@@ -299,7 +305,7 @@ def load(storage: Storage, version: int | None = None, timestamp: time_travel.Ti
     while True:
         segment = choose_segment(listing, version, str(storage), frozenset(skip))
         try:
-            state = State() if segment.checkpoint is None else read_checkpoint(storage, segment.checkpoint)
+            state = State() if segment.checkpoint is None else _read_checkpoint(storage, segment.checkpoint)
         except ReplacedCheckpointError:
             # While it was read: there is another one now, or none.
             replaced += 1
@@ -316,6 +322,12 @@ def load(storage: Storage, version: int | None = None, timestamp: time_travel.Ti
             continue
         last = listing.commits.get(segment.version, segment.last_entry)
         return _extend(storage, state, segment, segment.deltas, last)
+
+
+def _read_checkpoint(storage: Storage, checkpoint: Checkpoint) -> State:
+    from mica.log.checkpoint import read_checkpoint  # most small tables have none
+
+    return read_checkpoint(storage, checkpoint)
 
 
 def _can_replace(storage: Storage, segment: Segment, skip: set[str]) -> bool:

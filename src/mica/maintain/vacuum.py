@@ -29,8 +29,8 @@ from mica.log import features
 from mica.log.arrays import one_array
 from mica.log.cleanup import unnamed_sidecars
 from mica.log.deletion_vectors import file_of
-from mica.log.feed import DIRECTORY as CHANGES
 from mica.log.feed import change_files_since
+from mica.log.feed_columns import DIRECTORY as CHANGES
 from mica.log.paths import ABSOLUTE, LOG, SIDECARS, canonical_keys
 from mica.log.replay import REMOVES, parse_commits, partition_keys
 from mica.log.segment import read_listing

@@ -12,10 +12,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from mica.collation.ordering import Ordering
 from mica.errors import UserError
 from mica.expressions.bind import BoundExpr
 from mica.log import time_travel
-from mica.log.feed import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION, changed_files
+from mica.log.feed import changed_files
+from mica.log.feed_columns import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION
 from mica.log.paths import LOG, with_names
 from mica.log.segment import read_listing
 from mica.log.snapshot import Snapshot, load
@@ -23,8 +25,8 @@ from mica.log.time_travel import Timestamp
 from mica.scan.source import Listed, Source
 from mica.scan.table import rows_in
 from mica.schema.types import LONG, STRING, TIMESTAMP, StructField, StructType
-from mica.skipping.collated import Ordering
-from mica.skipping.plan import FilePlan, plan_files
+from mica.skipping.file_plan import FilePlan
+from mica.skipping.plan import plan_files
 from mica.storage.tails import Tails
 
 #: The columns that a scan of changes has beside those of the table.

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica import late
+from mica.collation.ordering import Ordering
 from mica.engines import local
 from mica.errors import UserError
 from mica.expressions.bind import BoundExpr
@@ -25,8 +26,8 @@ from mica.scan.source import Listed, Source
 from mica.schema.arrow import from_arrow, looks_like_variant
 from mica.schema.ddl import type_to_ddl
 from mica.schema.types import VARIANT, DataType, StructField, StructType
-from mica.skipping.collated import Ordering
-from mica.skipping.plan import FilePlan, plan_files
+from mica.skipping.file_plan import FilePlan
+from mica.skipping.plan import plan_files
 from mica.storage import Storage
 from mica.storage.options import ALLOW_EXTERNAL
 from mica.storage.patterns import Found

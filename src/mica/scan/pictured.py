@@ -24,9 +24,9 @@ from mica.pictures.spans import DRAWN, Axis, Span, picture
 from mica.scan.shredded import shredding_of
 from mica.schema.ddl import type_to_ddl
 from mica.schema.types import DataType
+from mica.skipping.file_plan import FilePlan, Rows
 from mica.skipping.intervals import Interval
 from mica.skipping.kept import kept_files
-from mica.skipping.plan import FilePlan, Rows
 from mica.skipping.reasons import dropped_files, plain
 from mica.tasks.parts import FilePart, parts_of
 from mica.wording import counted

@@ -29,9 +29,8 @@ from mica.schema.arrow import to_arrow
 from mica.schema.ddl import quote_if_needed
 from mica.schema.hidden import FIELDS, METADATA, ROW_ID, ROW_VERSION, is_hidden
 from mica.schema.types import VARIANT, StructType, contains
+from mica.skipping.file_plan import FilePlan
 from mica.skipping.partitions import holds, is_decided
-from mica.skipping.plan import FilePlan
-from mica.skipping.reasons import other_versions
 from mica.tasks.file import ReadSpec
 from mica.tasks.parts import FilePart, in_tasks, parts_of
 from mica.tasks.read import count_rows, read_parts
@@ -154,6 +153,8 @@ class Scan:
             return self.source.plan(self.predicate)
         engine = engines.of(self.spark)
         found = self.source.plan(engine.read_alike(self.predicate), engine.comparator)
+        from mica.skipping.reasons import other_versions
+
         stale = other_versions(found)
         if stale:
             warnings.warn(f"{self.source.name}: {stale}", stacklevel=3)

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 
+from mica.collation.ordering import Ordering
 from mica.expressions.bind import BoundExpr
 from mica.records import dataclass
 from mica.schema.types import StructType
-from mica.skipping.collated import Ordering
-from mica.skipping.plan import FilePlan
+from mica.skipping.file_plan import FilePlan
 from mica.stats.read import Share, shares_of
 from mica.storage import Storage
 from mica.storage.tails import Tails

@@ -12,6 +12,7 @@ import pyarrow as pa
 from mica import compute as pc
 from mica.arrays import NDArray, from_numpy, scalar, to_numpy
 from mica.cached import cached_property
+from mica.collation.ordering import Ordering
 from mica.expressions.bind import BoundExpr, Leaf, bind_value
 from mica.expressions.tree import Column
 from mica.log import row_tracking
@@ -21,14 +22,11 @@ from mica.log.snapshot import Snapshot
 from mica.scan.source import Source
 from mica.schema.hidden import ROW_ID, ROW_VERSION, Readable
 from mica.schema.types import StructType
-from mica.skipping.collated import Ordering
-from mica.skipping.kept import nearest_path
-from mica.skipping.plan import FilePlan, plan_files
+from mica.skipping.file_plan import FilePlan
 from mica.stats import documents
 from mica.stats.columns import physical_names
 from mica.stats.partition import column_texts, parse_values
 from mica.storage.tails import Tails
-from mica.tasks.late_types import may_hold_late_types
 from mica.tasks.parts import FilePart, parts_of
 from mica.variant import kernel
 
@@ -63,6 +61,10 @@ class TableSource(Source):
 
     def plan(self, predicate: BoundExpr | None, ordering: Ordering | None = None) -> FilePlan:
         """Which files are kept, and why the others are skipped."""
+        if predicate is None:
+            return FilePlan.of_all(self.snapshot.files.num_rows)
+        from mica.skipping.plan import plan_files
+
         return plan_files(predicate, self.snapshot, cache=self._cache, ordering=ordering)
 
     def all_files(self) -> pa.Table:
@@ -93,6 +95,8 @@ class TableSource(Source):
 
     def nearest_path(self, leaf: Leaf, file: int) -> str | None:
         """Returns the path most like the leaf's that has bounds in a file; None if that file has the leaf's own."""
+        from mica.skipping.kept import nearest_path
+
         text = self.snapshot.stats([file])[0].as_py()
         bounds = documents.at(documents.read(text), ("minValues", *physical_names(self.schema, leaf.column)))
         near = nearest_path(leaf, bounds if isinstance(bounds, str) else None)
@@ -119,6 +123,8 @@ class TableSource(Source):
 
     def may_hold_late_types(self, indices: pa.Array) -> bool:
         """Whether Variants of the files at `indices` may hold values that Spark has no type for."""
+        from mica.tasks.late_types import may_hold_late_types
+
         key = ("late types", tuple(indices.to_pylist()))
         if key not in self._cache:
             tags = self.snapshot.tags(indices).to_pylist(maps_as_pydicts="lossy")

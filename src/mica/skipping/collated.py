@@ -32,13 +32,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from typing import Protocol
 
 import pyarrow as pa
 
 from mica import compute as pc
 from mica.arrays import FALSE, TRUE
 from mica.collation import trust
+from mica.collation.ordering import Ordering
 from mica.expressions.bind import Leaf
 from mica.expressions.compare import Datum
 from mica.expressions.tree import Call, Compare, Expr, In, LeafRef, Literal, Op, walk
@@ -53,20 +53,6 @@ MOST_COMPARISONS = 10_000_000
 
 #: A leaf and the collation that it is compared by.
 Place = tuple[int, str]
-
-
-class Ordering(Protocol):
-    """A comparator of strings."""
-
-    @property
-    def version(self) -> str:
-        """The version of its collations."""
-
-    def judges(self, collation: str) -> bool:
-        """Whether it supports a collation (an identifier in Spark's spelling)."""
-
-    def signs(self, columns: Sequence[pa.Array], asked: Sequence[tuple[int, str, str]]) -> list[pa.Array]:
-        """Returns for each (number of a column, SQL name, constant): -1, 0 or 1 per string, null for null."""
 
 
 @dataclass(frozen=True)

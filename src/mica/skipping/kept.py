@@ -16,8 +16,8 @@ from mica.expressions.bind import Leaf
 from mica.expressions.rewrite import leaves_of
 from mica.expressions.tree import Expr, IsNull
 from mica.records import dataclass
+from mica.skipping.file_plan import FilePlan, Rows
 from mica.skipping.intervals import Interval
-from mica.skipping.plan import FilePlan, Rows
 from mica.stats.paths import read_all
 from mica.variant.path import VariantPath
 

@@ -7,27 +7,25 @@ the leaves in the predicate are read, of all files at once, and kept for the nex
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, MutableMapping, Sequence
-from dataclasses import field
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from mica.arrays import from_numpy, to_numpy
+from mica.collation.ordering import Ordering
 from mica.expressions.bind import BoundExpr, Leaf
 from mica.expressions.rewrite import leaves_of
 from mica.expressions.tree import Expr
-from mica.records import dataclass
 from mica.schema.types import StructType
-from mica.skipping.collated import CollatedVerdicts, Ordering, judged, places_of, searched_of, weighed
+from mica.skipping.collated import CollatedVerdicts, judged, places_of, searched_of, weighed
+from mica.skipping.file_plan import FilePlan, Rows
 from mica.skipping.intervals import Interval, from_constants, from_stats, unknown
 from mica.skipping.judge import judge
 from mica.stats.collated import Evidence, read_bounds
 from mica.stats.columns import PHYSICAL_NAME, field_of, physical_names, was_float
 from mica.stats.partition import column_texts, parse_values
 from mica.stats.read import ColumnStats, Share, Wanted, read_shares
-
-Rows = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class Files(Protocol):
@@ -51,23 +49,6 @@ class Files(Protocol):
         """The tags of the files, maps of strings."""
 
 
-@dataclass(frozen=True)
-class FilePlan:
-    """`kept` and `dropped` are row numbers of the snapshot's files, in order; `reasons[i]` is the number of the part
-    of the predicate (`parts`) that no row of file `dropped[i]` can make true."""
-
-    total: int
-    kept: Rows
-    dropped: Rows
-    reasons: np.ndarray[Any, np.dtype[np.int32]]
-    parts: tuple[Expr, ...]
-    bound: BoundExpr | None
-    #: Per stage: the files it evaluated, and what was known about each leaf there. For explain.
-    stages: tuple[tuple[Rows, dict[int, Interval]], ...] = field(default=(), repr=False)
-    #: Per stage that compared by collations: the files it evaluated, and what was known about them.
-    collated: tuple[tuple[Rows, CollatedVerdicts], ...] = field(default=(), repr=False)
-
-
 def plan_files(
     bound: BoundExpr | None,
     snapshot: Files,
@@ -82,9 +63,9 @@ def plan_files(
     """
     cache = {} if cache is None else cache
     total = snapshot.files.num_rows
-    every = np.arange(total, dtype=np.int64)
     if bound is None:
-        return FilePlan(total, every, every[:0], every[:0], (), None)
+        return FilePlan.of_all(total)
+    every = np.arange(total, dtype=np.int64)
     parts = bound.parts
     reasons = np.full(total, -1, np.int32)
     stages: list[tuple[Rows, dict[int, Interval]]] = []

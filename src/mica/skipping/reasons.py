@@ -21,8 +21,8 @@ from mica.expressions.plain_values import to_values
 from mica.expressions.tree import Expr, LeafRef, to_sql, walk
 from mica.schema import literals
 from mica.schema.types import STRING, DataType
+from mica.skipping.file_plan import FilePlan
 from mica.skipping.intervals import Interval
-from mica.skipping.plan import FilePlan
 
 #: A leaf's source text, its type, and what is known about it in one file.
 _Known = tuple[str, DataType, dict[str, Any]]

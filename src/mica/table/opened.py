@@ -21,10 +21,7 @@ from mica.arguments import (
     takes,
 )
 from mica.log.actions import Metadata, Protocol
-from mica.log.history import history
 from mica.log.snapshot import Snapshot, exists, load
-from mica.log.time_travel import Timestamp
-from mica.scan.changes import changes
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
 from mica.schema.types import StructType
@@ -34,6 +31,8 @@ from mica.write.commit import Commit
 if TYPE_CHECKING:
     import pandas as pd
     from pyspark.sql import DataFrame, SparkSession
+
+    from mica.log.time_travel import Timestamp
 
 
 _SNAPSHOT = Kind("a Snapshot (Table.open opens the table at a path)", lambda v: isinstance(v, Snapshot))
@@ -140,6 +139,8 @@ class OpenedTable:
     @takes(limit=COUNT)
     def history(self, limit: int | None = None) -> pa.Table:
         """The commits, newest first: version, timestamp, operation, parameters, metrics, engine."""
+        from mica.log.history import history
+
         return history(self._snapshot.storage, limit=limit)
 
     def refresh(self) -> Self:
@@ -215,6 +216,8 @@ class OpenedTable:
         when rows are read, if a file was vacuumed.
         Source: PROTOCOL.md, "Change Data Files"; delta-spark's `readChangeFeed`.
         """
+        from mica.scan.changes import changes
+
         source = changes(self._snapshot, from_version, to_version, from_timestamp, to_timestamp)
         return Scan(source, where, columns, limit, ansi, timezone, spark)
 

@@ -16,7 +16,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-from mica.log.feed import CHANGE_TYPE, DIRECTORY
+from mica.log.feed_columns import CHANGE_TYPE, DIRECTORY
 from mica.schema.types import STRING, StructField, StructType
 from mica.tasks.rules import Rules
 from mica.tasks.write import WriteSpec, write_files

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,8 +20,7 @@ from mica.errors import CorruptDataError, StorageError, UserError
 from mica.expressions.bind import BoundExpr, Leaf
 from mica.expressions.compare import literal
 from mica.expressions.evaluate import RowError, filter_rows
-from mica.log.deletion_vectors import deleted_rows
-from mica.log.feed import CHANGE_TYPE
+from mica.log.feed_columns import CHANGE_TYPE
 from mica.log.paths import as_uri
 from mica.records import dataclass
 from mica.schema.arrow import to_arrow_type
@@ -31,7 +30,6 @@ from mica.schema.hidden import ROW_ID, ROW_VERSION, is_hidden
 from mica.schema.types import StructField, StructType, variant_columns
 from mica.skipping.bloom import questions, searches
 from mica.skipping.row_ranges import Numbers, Positions, RowRanges, intersect, ranges_of, without_rows
-from mica.skipping.within_files import Proof, Verdicts, can_prove, verdicts
 from mica.stats.columns import field_of, physical_name, physical_names
 from mica.stats.partition import parse_values
 from mica.storage import Storage
@@ -42,6 +40,9 @@ from mica.tasks.leaf_values import Leaves, distinct
 from mica.tasks.parts import FilePart
 from mica.tasks.row_errors import located, text, whole
 from mica.variant import kernel
+
+if TYPE_CHECKING:
+    from mica.skipping.within_files import Proof
 
 #: Rows and bytes of one batch.
 BATCH_ROWS = 65_536
@@ -200,6 +201,10 @@ class DataFileReader:
         if not ranges:
             return ranges
         vectors = (self.part.deletion_vector, self.part.chosen)
+        if vectors == (None, None):
+            return ranges
+        from mica.log.deletion_vectors import deleted_rows
+
         deleted, chosen = (None if one is None else deleted_rows(self.spec.storage, one) for one in vectors)
         if chosen is not None:
             numbers = chosen if deleted is None else np.setdiff1d(chosen, deleted, assume_unique=True)
@@ -213,6 +218,8 @@ class DataFileReader:
 
     def possible(self, predicate: BoundExpr, ranges: RowRanges) -> RowRanges:
         """`ranges` without the row groups, then the pages, in which no row matches by the footer."""
+        from mica.skipping.within_files import Proof, Verdicts, can_prove, verdicts
+
         # A row's id has no bounds: the footer's are those of the rows for which the file holds one.
         known = ((i, leaf) for i, leaf in enumerate(predicate.leaves) if not is_hidden(self.spec.columns, leaf.column))
         columns = {i: self.column(leaf) for i, leaf in known}
@@ -238,6 +245,8 @@ class DataFileReader:
     def _by_bloom_filters(
         self, predicate: BoundExpr, columns: Mapping[int, FileColumn], ranges: RowRanges
     ) -> RowRanges:
+        from mica.skipping.within_files import Proof, Verdicts
+
         known = predicate is self.spec.predicate
         for part, index, values in self.spec.questions if known else questions(predicate):
             asked = columns[index].request if index in columns else None

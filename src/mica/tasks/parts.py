@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from mica.log.feed import CHANGE_TYPE
+from mica.log.feed_columns import CHANGE_TYPE
 from mica.log.paths import decode_path
 from mica.records import dataclass
 

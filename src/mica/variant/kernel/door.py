@@ -14,7 +14,6 @@ from typing import ParamSpec, TypeVar
 import pyarrow as pa
 
 from mica.errors import MicaError, StorageError, UserError
-from mica.errors.codes import CODES
 from mica.storage.local import ERRNO_CODES
 
 #: Its allocator reads this once, when it is loaded: for how many milliseconds freed memory is kept. By default it goes
@@ -64,5 +63,7 @@ def to_error(e: native.KernelError) -> MicaError:
     known = ERRNO_CODES.get(int(number[1])) if number is not None else None
     if known is not None:
         return StorageError(known[0], e.message, hint=known[2], **places)
+    from mica.errors.codes import CODES
+
     row = CODES[e.code]
     return row.kinds[0](e.code, e.message, hint=row.way_out, **places)

@@ -1,0 +1,86 @@
+"""Binds casts and the constants that are texts.
+
+The rule: what a file can supply in the requested type is a leaf of that type; a constant is cast now.
+"""
+
+from __future__ import annotations
+
+from mica.collation.names import BINARY
+from mica.expressions import casts
+from mica.expressions.bind_leaves import LeafBinder
+from mica.expressions.bound_expr import type_of
+from mica.expressions.coerce import is_plain
+from mica.expressions.collations import stripped
+from mica.expressions.tree import Cast, Collate, Column, Expr, Literal, Path, Text, to_sql
+from mica.schema.ddl import type_to_ddl
+from mica.schema.interval_types import is_interval
+from mica.schema.types import STRING, VARIANT, DataType
+from mica.variant.path import VariantPath
+
+#: The hint for a cast that Variants do not have.
+_VARIANT_CASTS = (
+    "A VARIANT is cast to plain types, arrays, structs of nullable fields and maps with keys of type STRING, at any "
+    "depth."
+)
+
+
+class CastBinder(LeafBinder):
+    """Binds casts."""
+
+    def text_literal(self, expr: Text) -> Literal:
+        """Turns DATE, TIMESTAMP and TIMESTAMP_NTZ texts into constants."""
+        try:
+            value = casts.time_value(expr.text, expr.type, self.timezone)
+        except casts.CastFailedError:
+            what = f"{expr.text!r} is no {type_to_ddl(expr.type)}"
+            raise self.error("INVALID_EXPRESSION", what, expr.at) from None
+        return Literal(value, expr.type, at=expr.at)
+
+    def cast(self, expr: Cast) -> Expr:
+        """Binds a cast; the cast of a path moves into its leaf, because the file supplies the requested type."""
+        child = expr.child
+        if isinstance(child, Path) and self.in_column(child):
+            column, path = self.path(child)
+            self.check_variant_cast(expr)
+            return self.leaf(column, path, expr.type, strict=expr.strict, at=expr.at)
+        if isinstance(child, Column) and self.type_at(column := self.column(child)) == VARIANT and expr.type != VARIANT:
+            self.check_variant_cast(expr)
+            return self.leaf(column, VariantPath(), expr.type, strict=expr.strict, at=expr.at)
+        bound = self.bind(child)
+        if expr.type == STRING and type_of(bound) == STRING:
+            # A cast to a plain string has the binary collation, as a plain string column has.
+            return Collate(stripped(bound), str(BINARY), explicit=False, at=expr.at)
+        return self.cast_to(stripped(bound), expr.type, expr.at, tries=not expr.strict, stores=expr.stores)
+
+    def check_variant_cast(self, expr: Cast) -> None:
+        """Errors: TYPE_MISMATCH for a type that a VARIANT has no cast to."""
+        if not casts.variant_holds(expr.type):
+            what = f"there is no cast from VARIANT to {type_to_ddl(expr.type)}"
+            raise self.error("TYPE_MISMATCH", what, expr.at, _VARIANT_CASTS)
+
+    def cast_to(self, bound: Expr, target: DataType, at: int, *, tries: bool = False, stores: bool = False) -> Expr:
+        """Casts a bound expression. TRY_CAST follows ANSI in any session, with null instead of an error; so does the
+        cast of an assignment (`stores`), with an error."""
+        ansi = self.ansi or stores
+        source, legacy = type_of(bound), not ansi and not tries
+        strict = not tries and (ansi or is_interval(source) or is_interval(target))
+        if source == target:
+            return bound
+        if not casts.can_cast(source, target, ansi=not legacy):
+            shown = f"from {type_to_ddl(source)} to {type_to_ddl(target)}"
+            if VARIANT in (source, target):
+                raise self.error("TYPE_MISMATCH", f"there is no cast {shown}", at, _VARIANT_CASTS)
+            if all(is_plain(t) for t in (source, target)):
+                loose = not legacy and casts.can_cast(source, target, ansi=False)
+                raise self.error("TYPE_MISMATCH", f"there is no cast {shown}{' with ANSI' * loose}", at)
+            raise self.error("UNSUPPORTED_EXPRESSION", f"a cast {shown} cannot be used here yet", at)
+        if isinstance(bound, Literal) and (target != VARIANT or bound.value is None):
+            try:
+                value = casts.cast_value(bound.value, source, target, self.timezone, ansi=not legacy)
+            except casts.CastFailedError:
+                if strict:
+                    what = f"{to_sql(bound)} cannot be cast to {type_to_ddl(target)}"
+                    raise self.error("INVALID_CAST", what, at) from None
+                value = None
+            return Literal(value, target, at=at)
+        return Cast(bound, target, strict, legacy=legacy, at=at)
