@@ -123,3 +123,34 @@ def _told(cls: Any, init: Any) -> Any:
     fields = [(f.name, f.type, f.default, *(getattr(f, name) for name in _ASKED)) for f in dataclasses.fields(cls)]
     methods = [cls.__hash__ is None, cls.__eq__ is object.__eq__, cls.__setattr__ is object.__setattr__]
     return parameters, fields, methods, cls.__match_args__, init.__qualname__
+
+
+_CALLS: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
+    ((), {}), ((1,), {}), ((1, 2), {}), ((1, 2, 3), {}), ((1, 2, 3, 4), {}), ((1, 2, 3, 4, 5), {}), ((), {"a": 1}),
+    ((1,), {"a": 1}), ((1,), {"at": 5}), ((), {"at": 5}), ((1,), {"x": 1}), ((1,), {"c": [1], "d": 2}),
+    ((1,), {"seen": [1]}), ((), {"a": 1, "b": 2, "c": 3, "d": 4, "at": 5}), ((-1,), {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("call", _CALLS)
+@pytest.mark.parametrize("kind", [_More, _Mutable, _Empty])
+def test_the_first_instances_are_those_of_the_compiled_init(kind: Any, call: tuple[tuple[Any, ...], Any]) -> None:
+    def answer() -> Any:
+        try:
+            return vars(kind(*call[0], **call[1]))
+        except (TypeError, ValueError) as e:
+            return type(e), str(e)
+
+    kind.__init__ = records._init_when_called(kind)
+    read = answer()
+    kind.__init__ = records._init(kind)
+    assert read == answer()
+
+
+def test_a_class_of_some_instances_is_compiled() -> None:
+    _Same.__init__ = records._init_when_called(_Same)  # type: ignore[method-assign]
+    found = [_Same(n) for n in range(records._FEW)]
+    assert _Same.__init__.__code__.co_varnames[:2] == ("self", "args")
+    found.append(_Same(records._FEW))
+    assert [one.a for one in found] == list(range(records._FEW + 1))
+    assert _Same.__init__.__code__.co_varnames[:2] == ("self", "a")

@@ -7,7 +7,6 @@ here; all spellings of one file (`/a`, `file:/a`, `file:///a`; `%2E` and `.`) ha
 from __future__ import annotations
 
 import re
-import string
 import uuid
 from typing import NamedTuple
 
@@ -86,7 +85,7 @@ def as_uri(path: str) -> str:
     return scheme + "".join(c if c > "\x7f" or c in _IN_JAVA_URIS else f"%{ord(c):02X}" for c in rest)
 
 
-_IN_JAVA_URIS = frozenset(string.ascii_letters + string.digits + "_-!.~'()*,;:$&+=/@")
+_IN_JAVA_URIS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-!.~'()*,;:$&+=/@")
 
 
 def decode_path(uri: str) -> str:
