@@ -168,9 +168,9 @@ class Renamed:
 
 def renamed(text: str, parts: Sequence[str], taken: Collection[str]) -> Renamed:
     """The text with the name of a view in place of a name of several parts: `shop.events`."""
-    view, number = parts[-1], 2
-    while view.lower() in (words(text) if number > 2 else taken) or registered_name(view):
-        view, number = f"{parts[-1]}_{number}", number + 1
+    view = parts[-1]
+    if view.lower() in taken or registered_name(view):
+        view = _free(view, words(text) | {view.lower()})
     name = r"\s*\.\s*".join(f"(?:`{re.escape(part)}`|{re.escape(part)})" for part in parts)
     pattern = re.compile(rf"(?P<name>(?<![\w.`]){name}(?!\w))|{_LEXED.pattern}", _LEXED.flags)
     return Renamed(pattern.sub(lambda m: m[0] if m["name"] is None else f"`{view}`", text), view)

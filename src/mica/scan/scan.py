@@ -151,10 +151,10 @@ class Scan:
             return self.planned
         if self.predicate is None or not collations_of(self.predicate.expr):
             return self.source.plan(self.predicate)
-        engine = engines.of(self.spark)
-        found = self.source.plan(engine.read_alike(self.predicate), engine.comparator)
         from mica.skipping.reasons import other_versions
 
+        engine = engines.of(self.spark)
+        found = self.source.plan(engine.read_alike(self.predicate), engine.comparator)
         stale = other_versions(found)
         if stale:
             warnings.warn(f"{self.source.name}: {stale}", stacklevel=3)
