@@ -87,3 +87,14 @@ def test_a_partitioned_folder_is_the_same_for_spark(spark: SparkSession, tmp_pat
     where = "s = 'x/1=ü' AND d > date'2026-01-01'"
     found = mica.read_parquet(tmp_path / "t", where=f"{where} AND v:a::int > 7").to_df(spark)
     assert shown(found) == shown(theirs.where(f"{where} AND variant_get(v, '$.a', 'int') > 7"))
+
+
+@pytest.mark.parametrize(("codec", "native"), [("brotli", False), ("lz4_raw", True)])
+def test_what_spark_cannot_decompress_is_read_by_the_kernel(
+    spark: SparkSession, tmp_path: Path, codec: str, native: bool
+) -> None:
+    table = mica.Table.create(tmp_path, "id BIGINT", properties={"delta.parquet.compression.codec": codec})
+    table.append([{"id": 1}, {"id": 2}])
+    frame = mica.Table.open(tmp_path).to_df(spark)
+    assert is_native(frame) is native
+    assert sorted(row.id for row in frame.collect()) == [1, 2]

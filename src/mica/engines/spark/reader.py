@@ -63,6 +63,9 @@ REASONS: Mapping[str, Callable[[Reading], bool]] = {
     "files have deletion vectors": lambda r: r.deletion_vectors,
     "columns are mapped": lambda r: r.column_mapping,
     "the storage options are mica's, not Spark's": lambda r: r.storage.local_path is None,
+    "Spark comes without a decoder of Brotli": lambda r: any(
+        path.endswith(".brotli.parquet") for paths in r.files.values() for path in paths
+    ),
     "there are no files": lambda r: not r.files,
     "there are too many files": lambda r: sum(map(len, r.files.values())) > MAX_FILES,
     "there are too many partitions": lambda r: len(r.files) > MAX_PARTITIONS,
