@@ -14,7 +14,7 @@ use crate::item::{Item, ItemKind};
 use crate::path::path_text;
 use crate::values::extract::extract_path;
 use crate::values::level::VariantColumn;
-use crate::values::nested::{unshred_nested, unshredded_field};
+use crate::values::nested::{unshred_nested, unshredded_field, without_hidden_nulls};
 
 /// The columns of a batch under construction.
 #[derive(Default)]
@@ -57,7 +57,7 @@ pub fn answer(
         ItemKind::Whole => {
             let wanted = unshredded_field(field);
             let array = match column {
-                Some(array) => unshred_nested(field, array, &path)?,
+                Some(array) => without_hidden_nulls(&unshred_nested(field, array, &path)?)?,
                 None => new_null_array(wanted.data_type(), rows),
             };
             let data_type = array.data_type().clone();

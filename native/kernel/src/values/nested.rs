@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, LargeListArray, ListArray, MapArray, StructArray};
+use arrow_array::{Array, ArrayRef, LargeListArray, ListArray, MapArray, StructArray, make_array};
 use arrow_schema::{DataType, Field, FieldRef, Fields};
 
 use crate::error::{Code, Error, Result};
@@ -39,6 +39,48 @@ pub fn unshredded_field(field: &FieldRef) -> FieldRef {
         }
     };
     Arc::new(field.as_ref().clone().with_data_type(data_type))
+}
+
+/// The column without nulls of required fields: where a struct in a list is null, the library says so of all in it, and
+/// who looks at types takes that for a value that lacks.
+pub fn without_hidden_nulls(array: &ArrayRef) -> Result<ArrayRef> {
+    Ok(match array.data_type() {
+        DataType::Struct(fields) if fields.iter().any(may_hide) => {
+            let group = array.as_struct();
+            let children = fields.iter().zip(group.columns()).map(|(field, child)| {
+                let child = without_hidden_nulls(child)?;
+                if field.is_nullable() || child.nulls().is_none() {
+                    return Ok(child);
+                }
+                Ok(make_array(child.to_data().into_builder().nulls(None).build()?))
+            });
+            Arc::new(StructArray::try_new(fields.clone(), children.collect::<Result<_>>()?, group.nulls().cloned())?)
+        }
+        DataType::List(element) if may_hide(element) => {
+            let list = array.as_list::<i32>();
+            let values = without_hidden_nulls(list.values())?;
+            Arc::new(ListArray::try_new(element.clone(), list.offsets().clone(), values, list.nulls().cloned())?)
+        }
+        DataType::Map(entries, sorted) if may_hide(entries) => {
+            let map = array.as_map();
+            let values: ArrayRef = Arc::new(map.entries().clone());
+            let values = without_hidden_nulls(&values)?.as_struct().clone();
+            let (offsets, nulls) = (map.offsets().clone(), map.nulls().cloned());
+            Arc::new(MapArray::try_new(entries.clone(), offsets, values, nulls, *sorted)?)
+        }
+        _ => array.clone(),
+    })
+}
+
+/// Whether the field is required, or one in it, Variants aside.
+fn may_hide(field: &FieldRef) -> bool {
+    let within = match field.data_type() {
+        _ if is_variant(field) => return false,
+        DataType::Struct(fields) => fields.iter().any(may_hide),
+        DataType::List(element) | DataType::Map(element, _) => may_hide(element),
+        _ => false,
+    };
+    within || !field.is_nullable()
 }
 
 /// Unshreds every variant in `array`; `field` says where they are (its struct children are found by name, so a
