@@ -276,7 +276,7 @@ AUTO_OPTIMIZE = Property(
 )
 CODEC = Property(
     "delta.parquet.compression.codec", one_of("zstd", "snappy", "gzip", "lz4_raw", "brotli", "none"), "zstd",
-    "How data files are compressed.",
+    "How data files are compressed. Spark comes without a decoder of brotli.",
 )  # fmt: skip
 VARIANT_STATS_PATHS = Property(
     "mica.variantStats.maxPaths", number(0), "32", "The maximum of paths per VARIANT column with bounds in the log."
