@@ -64,6 +64,10 @@ good_rust || { apt rustc-web cargo-web rustfmt-web rust-web-clippy && good_rust;
 export PATH
 command -v cc >/dev/null || apt gcc libc6-dev || refuse "A C compiler is needed to build zstd: install gcc."
 
+# The crates come while .venv is made; cargo asks again for what did not.
+cargo fetch --quiet --locked --manifest-path native/Cargo.toml \
+    --target "$(rustc -vV | sed -n 's/^host: //p')" 2>/dev/null &
+
 # --- Chromium, which the tests of pages ask ------------------------------------------------------------------------------
 [ $tests = no ] || command -v chromium >/dev/null || apt chromium || say "no Chromium: the tests of pages are skipped"
 
