@@ -1,4 +1,5 @@
-//! The chunk of a column of byte arrays outside lists, encoded from levels and values that are at hand.
+//! The chunk of a column of byte arrays outside lists, or of a column of any type without a value, encoded from levels and
+//! values that are at hand.
 //!
 //! The library's writer of arrays would find out the levels of each leaf anew, walk them value by value, and compare and
 //! hash every value on its own. Here levels are bytes that are packed by runs, a value is hashed once, and only those
