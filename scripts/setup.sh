@@ -64,8 +64,8 @@ good_rust || { apt rustc-web cargo-web rustfmt-web rust-web-clippy && good_rust;
 export PATH
 command -v cc >/dev/null || apt gcc libc6-dev || refuse "A C compiler is needed to build zstd: install gcc."
 
-# The crates come while .venv is made; cargo asks again for what did not.
-cargo fetch --quiet --locked --manifest-path native/Cargo.toml \
+# Where nothing is built yet, the crates come while .venv is made; cargo asks again for what did not.
+ls src/mica/_native*.so >/dev/null 2>&1 || cargo fetch --quiet --locked --manifest-path native/Cargo.toml \
     --target "$(rustc -vV | sed -n 's/^host: //p')" 2>/dev/null &
 
 # --- Chromium, which the tests of pages ask ------------------------------------------------------------------------------
