@@ -11,6 +11,7 @@ from benchmarks import (
     arrays,
     change,
     collations,
+    core,
     early,
     ingest,
     lookup,
@@ -27,6 +28,7 @@ from benchmarks.run import Run
 
 WORKS = {
     "ingest": ingest.run,
+    "core": core.run,
     "memory": memory.run,
     "skip": skip.run,
     "plan": plan.run,
@@ -42,13 +44,11 @@ WORKS = {
     "change": change.run,
     "million": plan.million,
 }
-#: What runs only if it is named.
-NAMED = {"million"}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("works", nargs="*", help=f"which: {', '.join(WORKS)}; all but {', '.join(NAMED)} by default")
+    parser.add_argument("works", nargs="*", help=f"which: {', '.join(WORKS)}; all by default")
     parser.add_argument("--rounds", type=int, default=5, help="warm rounds, after a first one that is told apart")
     parser.add_argument("--events", type=int, default=500_000)
     parser.add_argument("--threads", type=int, default=min(2, os.cpu_count() or 2), help="cores that each may use")
@@ -62,7 +62,7 @@ def main() -> int:
         arguments.rounds, arguments.events, arguments.threads, frozenset(filter(None, arguments.peers.split(",")))
     )
     try:
-        for name in arguments.works or [name for name in WORKS if name not in NAMED]:
+        for name in arguments.works or WORKS:
             WORKS[name](run)
     finally:
         run.stop()

@@ -14,6 +14,12 @@ FILES = 200
 #: Who is asked for it, besides mica.
 KNOWING = ("spark43", "duckdb")
 
+#: An identifier in process: seconds, and times as fast as DuckDB.
+IDENTIFIED = (
+    ("mica local", "identifier", 0.08, 2),
+    ("mica local, filters", "identifier, bloom filters", 0.04, 4),
+)
+
 
 def run(run: Run) -> None:
     """Every system on the files that it wrote itself."""
@@ -50,8 +56,10 @@ def run(run: Run) -> None:
         things[f"mica {engine}, filters"] = thing("mica", "identified", target=filtered, engine=engine, **asked)
     measures = run.measure(f"an identifier in {FILES} files", things)
     run.same("identifier", {label: measure.replies[-1].found for label, measure in measures.items()})
-    run.faster(measures.get("mica local"), measures.get("duckdb"), 2, "identifier")
-    run.faster(measures.get("mica local, filters"), measures.get("duckdb"), 4, "identifier, bloom filters")
+    for label, what, most, times in IDENTIFIED:
+        if label in measures:
+            run.promise(what, measures[label].warm, most, " s", at_most=True)
+        run.faster(measures.get(label), measures.get("duckdb"), times, what)
     return run.stop()
 
 
