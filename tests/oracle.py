@@ -135,19 +135,21 @@ def to_python(column: pa.Array | pa.ChunkedArray) -> list[Any]:
         binary = column.cast(pa.binary()).to_pylist()  # Spark casts any bytes to a string
         return [None if v is None else v.decode("utf-8", "surrogateescape") for v in binary]
     elif pa.types.is_nested(column.type):
-        return [_decoded(value) for value in column.cast(_with_binary(column.type)).to_pylist()]
+        return [_decoded(value) for value in column.cast(_plain(column.type)).to_pylist()]
     found: list[Any] = column.to_pylist()
     return found
 
 
-def _with_binary(type_: pa.DataType) -> pa.DataType:
-    """The type with strings, which may be any bytes in Spark, as binary."""
+def _plain(type_: pa.DataType) -> pa.DataType:
+    """The type with strings, which may be any bytes in Spark, as binary, and with dates and timestamps as ints."""
     if pa.types.is_map(type_):
-        return pa.map_(_with_binary(type_.key_type), _with_binary(type_.item_type))
+        return pa.map_(_plain(type_.key_type), _plain(type_.item_type))
     if pa.types.is_list(type_):
-        return pa.list_(_with_binary(type_.value_type))
+        return pa.list_(_plain(type_.value_type))
     if pa.types.is_struct(type_):
-        return pa.struct([f.with_type(_with_binary(f.type)) for f in type_])
+        return pa.struct([f.with_type(_plain(f.type)) for f in type_])
+    if pa.types.is_date32(type_) or pa.types.is_timestamp(type_):
+        return pa.int32() if pa.types.is_date32(type_) else pa.int64()
     return pa.binary() if pa.types.is_string(type_) else type_
 
 

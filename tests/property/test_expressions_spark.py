@@ -118,7 +118,25 @@ AGE_TEXTS = [
 ]
 DIVISORS = ["2", "-3", "0", "l", "i", "NULL", "1.5", "'2'", "w"]
 SCALES = ["0", "1", "3", "-1", "-3", "-30", "-40", "1L", "NULL"]
+SOUND = [name for name in NAMES if name != "bin"]
+#: Casts of nested values, part by part, and values without a type of their own.
+NESTED = [
+    *(f"cast(array({a}, NULL) as array<{b}>)" for a, b in itertools.product(SOUND, TYPES)),
+    *(f"cast(map('k', {a}) as map<string, {b}>)" for a, b in itertools.product(SOUND, TYPES)),
+    *(f"cast(if(b, array(array({a})), NULL) as array<array<{b}>>)" for a, b in itertools.product(SOUND, TYPES)),
+    *(f"try_cast(array({a}, NULL) as array<{b}>)" for a, b in itertools.product(["s", "x", "w"], TYPES[:-1])),
+    *(
+        f"cast(named_struct('p', {a}, 'q', array({c})) as struct<q: {b}, p: array<{b}>>)"
+        for a, b, c in itertools.product(SOUND[:-2], TYPES[:10], ["1", "NULL"])
+    ),
+    *(f"cast(if(b, {a}, NULL) as array<bigint>)[0]" for a in ("array()", "array(NULL)", "array(i)")),
+    *(f"cast(struct({a}) as struct<a: int, b: int>)" for a in SOUND),
+    "cast(array() as array<string>)", "array(NULL)", "map('k', NULL)", "struct(NULL, 1)", "named_struct('a', NULL).a",
+    "size(array())", "size(map())", "array(NULL)[0]", "element_at(array(NULL), 1)", "array(NULL, 1)",
+    "cast(map() as map<string, int>)", "cast(map(1, i) as map<bigint, string>)",
+]  # fmt: skip
 MATRIX = [
+    *NESTED,
     *(f"{f}({a}, {c})" for f, a, c in itertools.product(["greatest", "least"], NAMES, [*NAMES, "1", "'x'", "NULL"])),
     *(f"{f}({a})" for f, a in itertools.product(["abs", "md5"], NAMES)),
     *(f"{f}({a}{c})" for f, a, c in itertools.product(["round", "bround"], NAMES, PLACED)),

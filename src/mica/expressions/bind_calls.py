@@ -99,6 +99,8 @@ class CallBinder(ComparisonBinder):
             raise self.error("TYPE_MISMATCH", what, expr.at, needs_cast(VARIANT) if VARIANT in types else None)
         self.refuse_collated(expr, sides)
         parameters, result = found
+        if not args:
+            return Literal((), result, at=expr.at)
         args = [a if type_of(a) == t else self.cast_argument(a, t) for a, t in zip(args, parameters, strict=True)]
         self.check_constants(expr, function, args)
         part = taken(call := Call(expr.name, tuple(args), result, at=expr.at))

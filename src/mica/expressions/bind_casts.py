@@ -14,7 +14,7 @@ from mica.expressions.collations import stripped
 from mica.expressions.tree import Cast, Collate, Column, Expr, Literal, Path, Text, to_sql
 from mica.schema.ddl import type_to_ddl
 from mica.schema.interval_types import is_interval
-from mica.schema.types import STRING, VARIANT, DataType
+from mica.schema.types import STRING, VARIANT, DataType, Primitive
 from mica.variant.path import VariantPath
 
 #: The hint for a cast that Variants do not have.
@@ -74,7 +74,8 @@ class CastBinder(LeafBinder):
                 loose = not legacy and casts.can_cast(source, target, ansi=False)
                 raise self.error("TYPE_MISMATCH", f"there is no cast {shown}{' with ANSI' * loose}", at)
             raise self.error("UNSUPPORTED_EXPRESSION", f"a cast {shown} cannot be used here yet", at)
-        if isinstance(bound, Literal) and (target != VARIANT or bound.value is None):
+        plain = isinstance(target, Primitive) and target != VARIANT
+        if isinstance(bound, Literal) and (plain or bound.value is None):
             try:
                 value = casts.cast_value(bound.value, source, target, self.timezone, ansi=not legacy)
             except casts.CastFailedError:

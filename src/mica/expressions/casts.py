@@ -14,6 +14,7 @@ only columns have, and Spark's rules without ANSI.
 | timestamp_ntz | string, date, timestamp | |
 | any of these, arrays of them | variant | |
 | an interval | see `interval_casts` | |
+| array, map, struct | one of its kind, part by part: see `nested_casts` | |
 | variant | any of these but intervals, arrays, structs, maps with keys of type string; to any depth | |
 
 Source: Spark's Cast (canAnsiCast, canCast, castInternal), UTF8String.toLong; IntegralType and FractionalType casts.
@@ -24,13 +25,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from decimal import Context, Decimal
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
-from mica.expressions import interval_casts
+from mica.expressions import interval_casts, nested_casts
 from mica.expressions.coerce import is_exact, is_real
 from mica.expressions.plain_values import TRIMMED, Cast, each, from_values, to_values
 from mica.schema.arrow import to_arrow_type, variant_field
@@ -53,6 +55,7 @@ from mica.schema.types import (
     ArrayType,
     DataType,
     MapType,
+    Primitive,
     StructType,
     loosened,
 )
@@ -100,7 +103,7 @@ def can_cast(source: DataType, target: DataType, *, ansi: bool) -> bool:
     if source == VARIANT:
         return variant_holds(target)
     if other is None or one is None:
-        return False
+        return nested_casts.can_cast(source, target, partial(can_cast, ansi=ansi))
     return other in _CASTS[one] or (not ansi and other in _LOOSE.get(one, ()))
 
 
@@ -132,7 +135,7 @@ def time_value(text: str, type_: DataType, zone: str) -> Any:
 
 def cast_array(array: pa.Array, source: DataType, target: DataType, zone: str, *, ansi: bool) -> Cast:
     """Returns the cast array, null where the cast failed, and the mask of failures (None when there is none)."""
-    if source in (target, VOID) or loosened(source) == loosened(target):
+    if source in (target, VOID):
         wanted = to_arrow_type(target)
         return array if array.type == wanted else pc.cast(array, wanted), None
     if is_interval(source) or is_interval(target):
@@ -141,6 +144,8 @@ def cast_array(array: pa.Array, source: DataType, target: DataType, zone: str, *
         return of_values(array), None
     if source == VARIANT:
         return _of_variants(array, to_arrow_type(target), zone)
+    if not isinstance(source, Primitive):
+        return nested_casts.cast_array(array, source, target, partial(cast_array, zone=zone, ansi=ansi))
     if _arrow_is_exact(source, target, zone):
         return array.cast(to_arrow_type(target), safe=False), None
     one, other = _kind(source), _kind(target)

@@ -271,12 +271,20 @@ FUNCTIONS: Mapping[str, Function] = {
         (VOID,), LONG, xxhash.xxhash64, repeats=True, of_null=True, resolve=xxhash.of_plain, needs=("types",)
     ),
     "array": Function(
-        (VOID,), VOID, nested.array, repeats=True, of_null=True, resolve=nested.of_elements, needs=("result",)
+        (VOID,),
+        VOID,
+        nested.array,
+        optional=1,
+        repeats=True,
+        of_null=True,
+        resolve=nested.of_elements,
+        needs=("result",),
     ),
     "map": Function(
         (VOID,),
         VOID,
         nested.map_of,
+        optional=1,
         repeats=True,
         of_null=True,
         constants=range(0, 1000, 2),

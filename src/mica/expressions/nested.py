@@ -1,7 +1,7 @@
 """array, map, named_struct, and what brackets and points take out of them.
 
-The rule: a value is put together from whole columns, row after row; null is a value like any other. Keys of a map are
-constants, so that no two are equal and none is null.
+The rule: a value is put together from whole columns, row after row; null is a value like any other, and what nothing
+but nulls is given for is VOID. Keys of a map are constants, so that no two are equal and none is null.
 
 Source: Spark's CreateArray, CreateMap, CreateNamedStruct; GetArrayItem, GetMapValue, GetStructField.
 """
@@ -39,25 +39,29 @@ _BEYOND = 2**31 - 1
 
 
 def of_elements(asked: Asked) -> Signature | None:
-    """Values of one type give an array of their common type."""
+    """Values of one type give an array of their common type; none at all an empty one."""
+    if not asked.types:
+        return (), ArrayType(VOID)
     common = _common(asked.types, ansi=asked.ansi)
     return None if common is None else ((common,) * len(asked.types), ArrayType(common))
 
 
 def _common(types: Sequence[DataType], *, ansi: bool) -> DataType | None:
     if all(t == types[0] for t in types):
-        return None if types[0] == VOID else types[0]
+        return types[0]
     found = common_type_of_list(types, ansi=ansi)
-    return None if found in (None, VOID, VARIANT) else found
+    return None if found == VARIANT else found
 
 
 def of_entries(asked: Asked) -> Signature | None:
-    """Constant keys and values in turn give a map."""
+    """Constant keys and values in turn give a map; none at all an empty one, whose keys Arrow wants a type for."""
+    if not asked.types:
+        return (), MapType(STRING, VOID)
     keys, values = asked.types[::2], asked.types[1::2]
     if len(keys) != len(values):
         return None
     key, value = _common(keys, ansi=asked.ansi), _common(values, ansi=asked.ansi)
-    if key is None or value is None or any(k != key for k in keys):
+    if key in (None, VOID) or value is None or any(k != key for k in keys):
         return None
     return tuple(itertools.chain(*[(key, value)] * len(keys))), MapType(key, value)
 
@@ -72,7 +76,7 @@ def check_keys(*entries: object) -> None:
 def of_fields(asked: Asked) -> Signature | None:
     """Constant names and values in turn give a struct."""
     names, types = asked.values[::2], asked.types[1::2]
-    if len(names) != len(types) or not all(isinstance(n, str) for n in names) or VOID in types:
+    if len(names) != len(types) or not all(isinstance(n, str) for n in names):
         return None
     fields = tuple(StructField(str(n), t) for n, t in zip(names, types, strict=True))
     return tuple(itertools.chain(*((STRING, t) for t in types))), StructType(fields)

@@ -195,8 +195,10 @@ class _Parser(Cursor):
             return Compare(Op.SAFE_EQ if negated else Op.DISTINCT, value, self.comparison(), at=at)
         raise self.error("NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM is expected")
 
-    def values(self) -> tuple[Expr, ...]:
+    def values(self, *, may_be_none: bool = False) -> tuple[Expr, ...]:
         self.expect("(")
+        if may_be_none and self.accept(")"):
+            return ()
         if self.word() in ("SELECT", "WITH", "FROM"):
             self.unsupported("a subquery")
         values = [self.disjunction()]
@@ -391,8 +393,10 @@ class _Parser(Cursor):
             self.expect("(")
             self.expect(")")
             return Call(name, (), at=at)
-        if lookup.ALIASES.get(name, name) in lookup.FUNCTIONS:
-            return Call(lookup.ALIASES.get(name, name), self.values(), at=at)
+        name = lookup.ALIASES.get(name, name)
+        if name in lookup.FUNCTIONS:
+            function = lookup.FUNCTIONS[name]
+            return Call(name, self.values(may_be_none=function.optional == len(function.parameters)), at=at)
         if word in ("IN", "AND", "OR", "NOT"):
             self.at -= 1
             self.fail("a value is expected")

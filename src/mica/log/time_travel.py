@@ -116,6 +116,6 @@ def _shown(millis: int) -> str:
 def _outside(storage: Storage, asked: Timestamp, why: str) -> UserError:
     return UserError(
         "TIMESTAMP_OUT_OF_RANGE",
-        f"{storage} has no version for the time {asked}: {why}",
+        f"{storage} has no version for the time {_shown(asked) if isinstance(asked, int) else asked}: {why}",
         hint="Give a time within the history.",
     )

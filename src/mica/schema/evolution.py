@@ -19,6 +19,7 @@ from mica.errors import UserError
 from mica.records import dataclass
 from mica.schema.arrow import from_arrow_type, is_list, is_variant, to_arrow, to_arrow_field
 from mica.schema.ddl import type_to_ddl
+from mica.schema.lists import entries_of, offsets_from_zero
 from mica.schema.types import (
     DOUBLE,
     FLOAT,
@@ -209,7 +210,7 @@ def _list_cast(source: pa.Field, element: StructField, at: str, variants: Varian
         values = cast(_own(array.flatten()))
         check_nulls(values, wanted, f"{at}.element")
         return pa.ListArray.from_arrays(
-            _offsets(array), values, type=pa.list_(wanted), mask=array.is_null() if array.null_count else None
+            offsets_from_zero(array), values, type=pa.list_(wanted), mask=array.is_null() if array.null_count else None
         )
 
     return run
@@ -223,36 +224,19 @@ def _map_cast(source: pa.Field, target: MapType, at: str, variants: VariantCast 
     wanted = pa.map_(to_arrow_field(key_field), to_arrow_field(value_field))
 
     def run(array: pa.Array) -> pa.Array:
-        # Few functions support maps; a map is a list of entries.
-        listed = array.cast(pa.list_(pa.struct([array.type.key_field, _nullable(array.type.item_field)])))
+        listed = entries_of(array)
         entries = _own(listed.flatten())
         keys, values = key(_child(entries, 0)), value(_child(entries, 1))
         check_nulls(values, wanted.item_field, f"{at}.value")
         mask = array.is_null() if array.null_count else None
-        return pa.MapArray.from_arrays(_offsets(listed), keys, values, type=wanted, mask=mask)
+        return pa.MapArray.from_arrays(offsets_from_zero(listed), keys, values, type=wanted, mask=mask)
 
     return run
-
-
-def _nullable(field: pa.Field) -> pa.Field:
-    """Makes the field's children nullable: a required child is null if its struct is, and Arrow's view of maps
-    rejects that.
-    """
-    if not pa.types.is_struct(field.type):
-        return field
-    return field.with_type(pa.struct([_nullable(f).with_nullable(True) for f in field.type]))
 
 
 def _own(values: pa.Array) -> pa.Array:
     """Returns the same values; an empty slice is rebuilt, as arrow-rs rejects empty string slices with an offset."""
     return values if len(values) else pa.array([], values.type)
-
-
-def _offsets(array: pa.Array) -> pa.Array:
-    """Returns offsets from 0 into the values of `flatten`: slices shift them, and null rows hold no values there."""
-    lengths = pc.fill_null(pc.list_value_length(array), 0)
-    sums = pc.cumulative_sum(lengths.cast(pa.int32()))
-    return pa.concat_arrays([pa.array([0], pa.int32()), sums.cast(pa.int32())])
 
 
 def _variant_cast(source: pa.Field, at: str) -> _Cast:

@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from mica.schema import interval_types
-from mica.schema.types import DataType, Primitive
+from mica.schema.types import DataType, MapType, Primitive
 
 _DAY = 86_400_000_000
 
@@ -47,6 +47,8 @@ def show(value: Any, type_: DataType) -> str:
             return f"X'{value.hex().upper()}'"
         case Decimal():
             return f"{value:f}"
+        case ():
+            return "map()" if isinstance(type_, MapType) else "array()"
         case _:
             return str(value)
 

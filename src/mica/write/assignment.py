@@ -27,7 +27,9 @@ from mica.schema.types import (
     TIMESTAMP_NTZ,
     VARIANT,
     VOID,
+    ArrayType,
     DataType,
+    MapType,
     StructField,
     StructType,
     loosened,
@@ -38,7 +40,7 @@ def stored(value: Expr, given: DataType, column: StructField, text: str) -> Expr
     """The value, of type `given`, in the column's type; `text` is how it was written. Errors: INCOMPATIBLE_TYPE."""
     if given == column.type:
         return value
-    if loosened(given) != loosened(column.type) and not assignable(given, column.type):
+    if not may_be_stored(given, column.type):
         wanted = type_to_ddl(column.type)
         raise UserError(
             "INCOMPATIBLE_TYPE",
@@ -46,7 +48,23 @@ def stored(value: Expr, given: DataType, column: StructField, text: str) -> Expr
             hint=f"Cast it: cast({text} AS {wanted}).",
             column=column.name,
         )
+    loose = loosened(column.type)
+    if loosened(given) != loose != column.type:
+        value = Cast(value, loose, stores=True)  # then it is seen whether what must not be null is
     return Cast(value, column.type, stores=True)
+
+
+def may_be_stored(given: DataType, wanted: DataType) -> bool:
+    """Whether a value is stored by a cast, part by part: fields of structs have the names of the column's, in order."""
+    match given, wanted:
+        case ArrayType(), ArrayType():
+            return may_be_stored(given.element, wanted.element)
+        case MapType(), MapType():
+            return may_be_stored(given.key, wanted.key) and may_be_stored(given.value, wanted.value)
+        case StructType(), StructType() if [*map(str.lower, given.names)] == [*map(str.lower, wanted.names)]:
+            pairs = zip(given.fields, wanted.fields, strict=True)
+            return all(may_be_stored(own.type, other.type) for own, other in pairs)
+    return loosened(given) == loosened(wanted) or assignable(given, wanted)
 
 
 def assignable(given: DataType, wanted: DataType) -> bool:

@@ -21,7 +21,7 @@ from mica.schema.special import DEFAULT, GENERATED
 from mica.schema.types import LONG, VARIANT, VOID, ArrayType, MapType, StructField, StructType
 from mica.tasks.matching import Action, Assigned, Clause, When
 from mica.variant.plain import to_variants
-from mica.write.assignment import Place, assignable, in_field, meant, place_of, stored, together
+from mica.write.assignment import Place, in_field, may_be_stored, meant, place_of, stored, together
 from mica.write.assignment import shown as shown_place
 from mica.write.rules import as_stored, is_identity, refuse_given, regenerated, substituted
 
@@ -153,7 +153,7 @@ def _assigned(
     """The value of a column, bound and as a tree."""
     given = sides.bind(value, sees, text)
     own = given.bound.type
-    if own != column.type and not assignable(own, column.type) and _converts(given, value, column):
+    if own != column.type and not may_be_stored(own, column.type) and _converts(given, value, column):
         cast_to(to_arrow_field(StructField(column.name, own)), column, column.name, to_variants)  # refuses what differs
         return Assigned(given, column, plain=True), value
     cast = stored(value, own, column, text)

@@ -77,6 +77,41 @@ def test_whole_arrays_with_nulls_and_slices() -> None:
     assert cast_array(pa.array([], pa.string()), text, long, "UTC", ansi=True)[0].to_pylist() == []
 
 
+def test_parts_are_cast_where_they_show() -> None:
+    """Slices and null rows have other values beneath."""
+    values = pa.array(["x", "1", "y", "z", "2"])
+    texts = pa.ListArray.from_arrays(pa.array([0, 1, 3, 4, 5]), values, mask=pa.array([False, False, True, False]))
+    of_texts, of_numbers = parse_type("array<string>"), parse_type("array<bigint>")
+    found, failed = cast_array(texts.slice(1), of_texts, of_numbers, "UTC", ansi=True)
+    assert found.to_pylist() == [[1, None], None, [2]]
+    assert failed.to_pylist() == [True, False, False]
+    entries = pa.array([[("a", {"x": "1"})], None, [], [("b", None), ("c", {"x": "z"})]],
+                       pa.map_(pa.string(), pa.struct([pa.field("x", pa.string())])))  # fmt: skip
+    source, target = parse_type("map<string, struct<x: string>>"), parse_type("map<string, struct<y: int>>")
+    found, failed = cast_array(entries.slice(1), source, target, "UTC", ansi=True)
+    assert found.to_pylist() == [None, [], [("b", None), ("c", {"y": None})]]
+    assert failed.to_pylist() == [False, False, True]
+
+
+def test_what_must_not_be_null_is_cast_by_what_cannot_fail() -> None:
+    def may(source: str, target: str) -> bool:
+        return can_cast(parse_type(source), parse_type(target), ansi=True)
+
+    assert may("struct<a: int not null>", "struct<b: bigint not null>")
+    assert not may("struct<a: int>", "struct<a: bigint not null>")
+    assert not may("struct<a: string not null>", "struct<a: bigint not null>")
+    assert may("map<int, string>", "map<bigint, int>")
+    assert not may("map<bigint, int>", "map<int, int>")
+    assert not may("struct<a: int>", "struct<a: int, b: int>")
+    # The required field of a null struct is no null of its own, as DuckDB and Arrow's casts want it.
+    field = pa.field("a", pa.int32(), False)
+    structs = pa.StructArray.from_arrays([pa.array([1, 0], pa.int32())], fields=[field], mask=pa.array([False, True]))
+    source, target = parse_type("struct<a: int not null>"), parse_type("struct<a: bigint not null>")
+    found, failed = cast_array(structs, source, target, "UTC", ansi=True)
+    assert (found.to_pylist(), failed, found.field(0).null_count) == ([{"a": 1}, None], None, 0)
+    found.validate(full=True)
+
+
 def test_the_kernel_names_what_it_cannot_cast() -> None:
     nested = pa.record_batch([pa.array([[1]])], names=["x"])
     with pytest.raises(UserError, match="cannot be cast"):

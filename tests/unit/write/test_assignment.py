@@ -75,6 +75,47 @@ def test_mistakes_name_the_field(table: mica.Table, values: dict[str, str], code
     assert table.refresh().version == 1
 
 
+@pytest.mark.parametrize(
+    ("column", "text", "stored"),
+    [
+        ("l", "array(1, id)", [1, 7]), ("l", "array()", []), ("l", "array(NULL)", [None]),
+        ("l", "if(id > 0, array(id), NULL)", [7]), ("m", "map('a', id)", [("a", 7)]), ("m", "map()", []),
+        ("m", "map('a', NULL)", [("a", None)]), ("s", "named_struct('x', 1, 'Y', NULL)", {"x": 1, "y": None}),
+        ("s", "named_struct('x', id, 'y', 5)", {"x": 7, "y": "5"}),
+        ("n", "array(named_struct('a', 1, 'b', array(id)))", [{"a": 1.0, "b": [7]}]),
+        ("r", "named_struct('a', id, 'b', NULL)", {"a": 7, "b": None}),
+    ],
+)  # fmt: skip
+def test_parts_of_nested_values_are_cast_as_columns_are(tmp_path: Path, column: str, text: str, stored: Any) -> None:
+    ddl = (
+        "id INT, l ARRAY<BIGINT>, m MAP<STRING, BIGINT>, s STRUCT<x: BIGINT, y: STRING>, "
+        "n ARRAY<STRUCT<a: DOUBLE, b: ARRAY<SMALLINT>>>, r STRUCT<a: BIGINT NOT NULL, b: DATE>"
+    )
+    table = mica.Table.create(tmp_path / "t", ddl)
+    table.append([{"id": 7}])
+    table.update({column: text})
+    assert table.scan(columns=[column]).to_arrow().column(0).to_pylist() == [stored]
+    table.update({column: "NULL"})
+    merge = table.merge([{"id": 7}], "target.id = source.id")
+    merge.when_matched_update({column: text.replace("id", "target.id")}).execute()
+    assert table.scan(columns=[column]).to_arrow().column(0).to_pylist() == [stored]
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("struct(1)", "INCOMPATIBLE_TYPE"), ("named_struct('x', 'one', 't', NULL)", "INCOMPATIBLE_TYPE"),
+        ("named_struct('x', 99999999999L, 't', NULL)", "INVALID_CAST"),
+        ("named_struct('t', NULL, 'x', 1)", "INCOMPATIBLE_TYPE"), ("array(1)", "INCOMPATIBLE_TYPE"),
+    ],
+)  # fmt: skip
+def test_nested_values_that_do_not_fit(table: mica.Table, text: str, code: str) -> None:
+    with pytest.raises(UserError) as raised:
+        table.update({"s": text})
+    assert raised.value.code == code
+    assert table.refresh().version == 1
+
+
 def test_an_insert_gives_values_to_whole_columns(table: mica.Table) -> None:
     with pytest.raises(UserError, match="whole columns") as raised:
         table.merge([{"id": 3}], "target.id = source.id").when_not_matched_insert({"id": "id", "s.x": "1"}).execute()
