@@ -142,7 +142,8 @@ def _by_spark(spark: SparkSession, text: str, args: Any) -> DataFrame:
 
 
 def _hinted(work: Callable[[], DataFrame]) -> DataFrame:
-    """Spark's result; its error for an unknown table gets the registered names that are like it."""
+    """Spark's result; its error for an unknown table gets the registered names that are like it, and that for a session
+    without delta-spark what makes a Delta table there."""
     try:
         return work()
     except Exception as e:
@@ -151,4 +152,6 @@ def _hinted(work: Callable[[], DataFrame]) -> DataFrame:
             near = late.difflib.get_close_matches(unknown[1].lower(), names.all_registered(), 3)
             if near:
                 e.add_note(f"mica.register has: {', '.join(near)}.")
+        if "DATA_SOURCE_NOT_FOUND] Failed to find the data source: delta" in str(e):
+            e.add_note("CREATE TABLE … USING mica makes a Delta table in a session without delta-spark.")
         raise

@@ -13,6 +13,7 @@ from threading import Lock
 
 from mica.arguments import TEXT, takes
 from mica.errors import UserError
+from mica.query.statements import AS_OF
 from mica.records import dataclass
 from mica.table import Table
 
@@ -22,17 +23,6 @@ _LEXED = re.compile(
       | (?P<path>\b(?:delta|mica)\s*\.\s*`(?P<inner>(?:[^`]|``)*)`)
       | (?P<word>`(?:[^`]|``)*` | \w+)""",
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
-)
-
-_TEXT = r"'(?:[^'\\]|\\.|'')*'"
-#: What stands in parentheses, which may hold one pair more.
-_INSIDE = rf"(?:[^()']|{_TEXT}|\((?:[^()']|{_TEXT})*\))*"
-#: The version or time that a table is read at: a text or literal, a call or parentheses, with an interval.
-_AS_OF = re.compile(
-    rf"""\s+(?:FOR\s+)?(?:(?:SYSTEM_)?VERSION\s+AS\s+OF\s+(?P<quote>'?)(?P<version>\d+)(?P=quote)(?!\w)
-      | (?:SYSTEM_TIME|TIMESTAMP)\s+AS\s+OF\s+
-        (?P<moment>(?:\w+\s*)?(?:{_TEXT} | \({_INSIDE}\))(?:\s*[-+]\s*INTERVAL\s+(?:{_TEXT}|\d+)\s+\w+)?))""",
-    re.VERBOSE | re.IGNORECASE,
 )
 
 _REGISTERED: dict[str, Table | str] = {}
@@ -106,7 +96,7 @@ def by_path(text: str, moment: Callable[[str], int]) -> Named:
     chosen: dict[tuple[str, str], str] = {}
     found, at = "", 0
     for match in named:
-        as_of = _AS_OF.match(text, match.end())
+        as_of = AS_OF.match(text, match.end())
         path = _path_of(match, as_of)
         if path is None:
             continue
@@ -115,7 +105,7 @@ def by_path(text: str, moment: Callable[[str], int]) -> Named:
             stem = match[0].strip("`")
             # A registered name that the text reads only at versions stays: it may qualify columns.
             stays = match["path"] is None and stem.lower() not in {view.lower() for view in views}
-            if not (stays and all(_AS_OF.match(text, m.end()) for m in named if _is_name(text, m, stem))):
+            if not (stays and all(AS_OF.match(text, m.end()) for m in named if _is_name(text, m, stem))):
                 stem = stem if match["path"] is None else re.sub(r"\W", "_", os.path.basename(path.rstrip("/")))  # noqa: PTH119
                 stem = _free(stem or "table", taken | {view.lower() for view in views})
             views[stem], old = _as_of(path, as_of, moment)

@@ -6,7 +6,8 @@ an error that names the place.
 
     DELETE FROM t [a] [WHERE …]                UPDATE t [a] SET c = …, … [WHERE …]
     INSERT {INTO | OVERWRITE} [TABLE] t [(c, …) | BY NAME] query
-    MERGE INTO t [a] USING {t | (query)} [a] ON … {WHEN [NOT] MATCHED [BY {TARGET | SOURCE}] [AND …] THEN …}
+    MERGE INTO t [a] USING {t [{VERSION | TIMESTAMP} AS OF …] | (query)} [a] ON …
+        {WHEN [NOT] MATCHED [BY {TARGET | SOURCE}] [AND …] THEN …}
     OPTIMIZE t [WHERE …] [ZORDER BY (c, …)]    VACUUM t [RETAIN n HOURS] [DRY RUN]
     {DESCRIBE | DESC} HISTORY t [LIMIT n]
     CREATE TABLE [IF NOT EXISTS] t (…) USING mica [PARTITIONED BY (c, …)] [LOCATION '…'] [TBLPROPERTIES (…)] [AS query]
@@ -148,6 +149,16 @@ _BEGINS = re.compile(
     r"(?is)(?:\s|--[^\r\n]*|/\*.*?\*/)*(DELETE\s+FROM|UPDATE|INSERT|MERGE|OPTIMIZE|VACUUM|DESC(?:RIBE)?\s+HISTORY|"
     r"CREATE\s+(?:OR\s+REPLACE\s+)?(?:TABLE|(?:(?:GLOBAL\s+)?TEMP(?:ORARY)?\s+)?VIEW)(?=.*\b(?:USING\s+mica|AS)\b))\b"
 )
+_TEXT = r"'(?:[^'\\]|\\.|'')*'"
+#: What stands in parentheses, which may hold one pair more.
+_INSIDE = rf"(?:[^()']|{_TEXT}|\((?:[^()']|{_TEXT})*\))*"
+#: The version or time that a table is read at: a text or literal, a call or parentheses, with an interval.
+AS_OF = re.compile(
+    rf"""\s+(?:FOR\s+)?(?:(?:SYSTEM_)?VERSION\s+AS\s+OF\s+(?P<quote>'?)(?P<version>\d+)(?P=quote)(?!\w)
+      | (?:SYSTEM_TIME|TIMESTAMP)\s+AS\s+OF\s+
+        (?P<moment>(?:\w+\s*)?(?:{_TEXT} | \({_INSIDE}\))(?:\s*[-+]\s*INTERVAL\s+(?:{_TEXT}|\d+)\s+\w+)?))""",
+    re.VERBOSE | re.IGNORECASE,
+)
 _QUERY = ("SELECT", "WITH", "VALUES", "FROM", "TABLE")
 _OURS = re.compile(r"(?is)\bUSING\s+mica\b")
 
@@ -223,7 +234,12 @@ class _Statement(Cursor):
         else:
             at = self.token.at
             name = self.table()[-1]
-            source = f"SELECT * FROM {self.text[at : self.tokens[self.at - 1].end]}"  # noqa: S608 - the text's own name
+            end = self.tokens[self.at - 1].end
+            as_of = AS_OF.match(self.text, end)
+            end = end if as_of is None else as_of.end()
+            while self.token.kind != "end" and self.token.at < end:
+                self.at += 1
+            source = f"SELECT * FROM {self.text[at:end]}"  # noqa: S608 - the text's own name
         source_alias = self.alias("ON") or name
         self.expect("ON")
         on = self.until("WHEN")

@@ -60,6 +60,13 @@ STATEMENTS: dict[str, Statement] = {
             ("t",), "x", "SELECT * FROM delta.`/s`", "y", "x.id = y.id",
             (MergeWhen("matched", None, "update"), MergeWhen("not matched", None, "insert")),
         ),
+    "MERGE INTO t USING s FOR VERSION AS OF 3 AS o ON t.id = o.id WHEN MATCHED THEN DELETE": MergeInto(
+        ("t",), "t", "SELECT * FROM s FOR VERSION AS OF 3", "o", "t.id = o.id", (MergeWhen("matched", None, "delete"),)
+    ),
+    "MERGE INTO t USING s TIMESTAMP AS OF now() - INTERVAL 1 DAY ON t.id = s.id WHEN MATCHED THEN DELETE": MergeInto(
+        ("t",), "t", "SELECT * FROM s TIMESTAMP AS OF now() - INTERVAL 1 DAY", "s", "t.id = s.id",
+        (MergeWhen("matched", None, "delete"),),
+    ),
     "OPTIMIZE t WHERE p = 1 ZORDER BY (a, v:b.c)": Optimize(("t",), "p = 1", ("a", "v:b.c")),
     "VACUUM t RETAIN 240 HOURS DRY RUN": VacuumOf(("t",), 240.0, dry_run=True),
     "VACUUM t": VacuumOf(("t",), None, dry_run=False),
