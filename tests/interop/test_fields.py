@@ -68,8 +68,8 @@ NESTED = {
     "m": ["map('a', id)", "map()", "map('a', NULL)", "map('a', 'b')"],
     "s": ["named_struct('x', id, 'y', 5)", "named_struct('x', 1L, 'Y', NULL)", "named_struct('x', NULL, 'y', 'a')",
           "named_struct('x', 'one', 'y', 'a')", "named_struct('x', 1)"],
-    "n": ["array(named_struct('a', id, 'b', array(1L)))", "array(named_struct('a', NULL, 'b', array()), NULL)", "array()",
-          "array(named_struct('a', 1, 'b', array(70000)))"],
+    "n": ["array(named_struct('a', id, 'b', array(1L)))", "array(named_struct('a', NULL, 'b', array()), NULL)",
+          "array()", "array(named_struct('a', 1, 'b', array(70000)))"],
     "d": ["array(DATE'2020-01-01')", "array(TIMESTAMP'2020-01-01 05:00:00')", "array(true)"],
 }  # fmt: skip
 

@@ -119,6 +119,7 @@ AGE_TEXTS = [
 DIVISORS = ["2", "-3", "0", "l", "i", "NULL", "1.5", "'2'", "w"]
 SCALES = ["0", "1", "3", "-1", "-3", "-30", "-40", "1L", "NULL"]
 SOUND = [name for name in NAMES if name != "bin"]
+AGREE = [(a, c) for a, c in itertools.combinations(SOUND, 2)][::5]
 #: Casts of nested values, part by part, and values without a type of their own.
 NESTED = [
     *(f"cast(array({a}, NULL) as array<{b}>)" for a, b in itertools.product(SOUND, TYPES)),
@@ -131,9 +132,15 @@ NESTED = [
     ),
     *(f"cast(if(b, {a}, NULL) as array<bigint>)[0]" for a in ("array()", "array(NULL)", "array(i)")),
     *(f"cast(struct({a}) as struct<a: int, b: int>)" for a in SOUND),
-    "cast(array() as array<string>)", "array(NULL)", "map('k', NULL)", "struct(NULL, 1)", "named_struct('a', NULL).a",
-    "size(array())", "size(map())", "array(NULL)[0]", "element_at(array(NULL), 1)", "array(NULL, 1)",
-    "cast(map() as map<string, int>)", "cast(map(1, i) as map<bigint, string>)",
+    "struct(i AS `a b`, l, i + 1).`a b`", "struct(i AS p, struct(s AS col1) AS q).q.col1", "struct(i p)",
+    *(f"if(b, array({a}), array({c}))" for a, c in itertools.product(SOUND, [*SOUND, "NULL", "1"])),
+    *(f"coalesce(if(b, struct({a} AS p, 1 AS q), NULL), struct({c} AS P, NULL AS q))" for a, c in AGREE),
+    *(f"if(b, map(1, {a}), map(2L, {c}))[i]" for a, c in AGREE),
+    *(f"array(array({a}), array(), array({c}))" for a, c in AGREE),
+    "if(b, array(), array(array(1L)))", "if(b, struct(1 AS a), struct(1 AS b))", "cast(array() as array<string>)",
+    "array(NULL)", "map('k', NULL)", "struct(NULL, 1)", "named_struct('a', NULL).a", "size(array())", "size(map())",
+    "array(NULL)[0]", "element_at(array(NULL), 1)", "array(NULL, 1)", "cast(map() as map<string, int>)",
+    "cast(map(1, i) as map<bigint, string>)",
 ]  # fmt: skip
 MATRIX = [
     *NESTED,

@@ -16,6 +16,7 @@ Spark.
 | timestamp with timestamp_ntz | timestamp | timestamp |
 | an interval with one of its kind | the units of both | the units of both |
 | NULL with anything | that type | that type |
+| array, map or struct with one of its kind | part by part | part by part; string with another: string |
 
 Source: Spark's AnsiTypeCoercion.findWiderTypeForTwo and TypeCoercion.findCommonTypeForBinaryComparison.
 """
@@ -38,8 +39,12 @@ from mica.schema.types import (
     TIMESTAMP,
     TIMESTAMP_NTZ,
     VOID,
+    ArrayType,
     DataType,
+    MapType,
     Primitive,
+    StructField,
+    StructType,
     decimal,
     loosened,
 )
@@ -82,6 +87,27 @@ def common_type(left: DataType, right: DataType, *, ansi: bool) -> DataType | No
         return max(left, right, key=TIMES.index)
     if STRING in (left, right):
         return _with_string(right if left == STRING else left, ansi=ansi)
+    return _common_nested(left, right, ansi=ansi)
+
+
+def _common_nested(left: DataType, right: DataType, *, ansi: bool) -> DataType | None:
+    """Part by part; fields of structs have the same names in the same order. (Spark's findTypeForComplex)"""
+
+    def part(one: DataType, other: DataType) -> DataType | None:
+        return common_type_of_list((one, other), ansi=ansi)
+
+    match left, right:
+        case ArrayType(), ArrayType():
+            element = part(left.element, right.element)
+            return None if element is None else ArrayType(element)
+        case MapType(), MapType():
+            key, value = part(left.key, right.key), part(left.value, right.value)
+            sound = key == left.key == right.key or (key is not None and is_exact(key))
+            return MapType(key, value) if sound and key is not None and value is not None else None
+        case StructType(), StructType() if [*map(str.lower, left.names)] == [*map(str.lower, right.names)]:
+            types = [part(f.type, g.type) for f, g in zip(left.fields, right.fields, strict=True)]
+            fields = [StructField(f.name, t) for f, t in zip(left.fields, types, strict=True) if t is not None]
+            return StructType(tuple(fields)) if len(fields) == len(types) else None
     return None
 
 

@@ -10,7 +10,6 @@ error. As in Spark, a null condition is not true.
     nvl2(a, x, y)                       CASE WHEN a IS NOT NULL THEN x ELSE y END
     mod(a, b)                           a % b
     pmod(a, b)                          the operator of that name
-    struct(a, s.b, 1)                   named_struct('a', a, 'b', s.b, 'col3', 1)
     date(a), bigint(a), string(a), …    CAST(a AS DATE), …
 
 Source: Spark's CaseWhen, Coalesce; TypeCoercion.CaseWhenCoercion for the type of the result.
@@ -25,7 +24,7 @@ import pyarrow as pa
 
 from mica import compute as pc
 from mica.expressions.compare import Datum
-from mica.expressions.tree import Call, Cast, Column, Compare, Expr, IsNull, Literal, Op
+from mica.expressions.tree import Call, Cast, Compare, Expr, IsNull, Literal, Op
 from mica.schema.ddl import type_to_ddl
 from mica.schema.types import (
     BINARY,
@@ -83,14 +82,6 @@ def _cast(at: int, value: Expr, type_: DataType) -> Cast:
     return Cast(value, type_, at=at)
 
 
-def _struct(at: int, *values: Expr) -> Call:
-    parts: list[Expr] = []
-    for number, value in enumerate(values, 1):
-        name = value.names[-1] if isinstance(value, Column) else f"col{number}"
-        parts += [Literal(name, STRING, at=value.at), value]
-    return Call("named_struct", tuple(parts), at=at)
-
-
 #: Types that are functions too; decimal(a) is of the default precision.
 _TYPES = (BOOLEAN, BYTE, SHORT, INTEGER, LONG, FLOAT, DOUBLE, DATE, TIMESTAMP, BINARY, STRING, decimal(10, 0))
 
@@ -99,7 +90,6 @@ SPELLINGS: Mapping[str, tuple[range, Callable[..., Expr]]] = {
     "mod": (range(2, 3), lambda at, left, right: Call("%", (left, right), at=at)),
     "pmod": (range(2, 3), lambda at, left, right: Call("pmod", (left, right), at=at)),
     "coalesce": (range(1, 1000), _coalesce),
-    "struct": (range(1, 500), _struct),
     "nvl": (range(2, 3), _coalesce),
     "ifnull": (range(2, 3), _coalesce),
     "if": (range(3, 4), _if),

@@ -382,6 +382,8 @@ class _Parser(Cursor):
             self.expect(")")
             return found
         name = word.lower()
+        if name == "struct":
+            return self.struct(at)
         if name in SPELLINGS:
             counts, make = SPELLINGS[name]
             values = self.values()
@@ -401,6 +403,19 @@ class _Parser(Cursor):
             self.at -= 1
             self.fail("a value is expected")
         raise self.missing(f"the function {word.lower()}", at)
+
+    def struct(self, at: int) -> Expr:
+        """Reads the fields of a struct: a name with or without AS, that of a column, or the place."""
+        self.expect("(")
+        parts: list[Expr] = []
+        while not parts or self.accept(","):
+            value = self.disjunction()
+            own = value.names[-1] if isinstance(value, Column) else f"col{len(parts) // 2 + 1}"
+            named = self.accept("AS") or self.mark() not in (",", ")")
+            name = self.identifier() if named else own
+            parts += [Literal(name, STRING, at=value.at), value]
+        self.expect(")")
+        return Call("named_struct", tuple(parts), at=at)
 
     # --- constants and paths
 
