@@ -94,9 +94,31 @@ def test_a_spark_that_does_not_start_says_why_in_two_lines() -> None:
     assert (failed.returncode, failed.stdout) == (1, "")
 
 
+@pytest.mark.parametrize("how", [[], ["--json"]])
+def test_a_value_that_a_worker_refuses_is_named_as_in_process(table: str, how: list[str]) -> None:
+    failed = runner.invoke(app, ["sql", "SELECT v:k::int FROM events", "-t", table, *how])
+    assert isinstance(failed.exception, mica.UserError)
+    assert (failed.exception.code, failed.exception.hint) == (
+        "INVALID_CAST",
+        "Use try_variant_get or try_cast to get NULL where a value has another type.",
+    )
+    assert failed.exception.message.endswith('v:k cannot be cast to INT: the value is "a"')
+
+
+@pytest.mark.parametrize("how", [[], ["--json"]])
+def test_what_spark_itself_refuses_while_it_runs_is_one_sentence(table: str, how: list[str]) -> None:
+    failed = runner.invoke(app, ["sql", "SELECT id / (id - id) AS x FROM events", "-t", table, *how])
+    assert isinstance(failed.exception, mica.UserError)
+    assert failed.exception.message.startswith("[DIVIDE_BY_ZERO] Division by zero.")
+    assert "\n" not in failed.exception.message
+
+
 def test_a_wrong_text_is_the_users(table: str) -> None:
     failed = runner.invoke(app, ["sql", "SELECT nope FROM events", "-t", table])
     assert isinstance(failed.exception, mica.UserError)
-    assert "UNRESOLVED_COLUMN" in failed.exception.message
+    assert failed.exception.message.startswith("[UNRESOLVED_COLUMN")
+    missing = runner.invoke(app, ["sql", "SELECT * FROM nope", "-t", table])
+    assert isinstance(missing.exception, mica.UserError)
+    assert missing.exception.hint == "Write delta.`PATH`, or give the name a path: --table NAME=PATH."
     assert runner.invoke(app, ["explain"]).exit_code == 2
     assert runner.invoke(app, ["explain", "t", "--sql", "SELECT 1"]).exit_code == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +19,9 @@ from mica.errors import MicaError, UserError
 Tables = Annotated[
     list[str] | None, typer.Option("--table", "-t", help="NAME=PATH: a name for a table in the text. Repeatable.")
 ]
+
+#: What Spark says, after the name of its condition. [PYTHON_EXCEPTION] is a worker's.
+_SPARKS = re.compile(r"\[(?!PYTHON_EXCEPTION)([A-Z][A-Z0-9_.]+)\] .+")
 
 
 def run(
@@ -60,13 +64,19 @@ def named(tables: list[str] | None) -> Iterator[None]:
 
 @contextmanager
 def sparks_errors() -> Iterator[None]:
-    """Shows Spark's own error of a text as a mistake in the text, without its stacks."""
+    """Shows a worker's error as mica raised it, and Spark's own as a mistake in the text; both without stacks."""
+    from mica.engines.spark.jobs import translate
+
     try:
         yield
     except MicaError:
         raise
     except Exception as e:
-        if not type(e).__module__.startswith("pyspark.errors"):
+        if not type(e).__module__.startswith(("pyspark.errors", "py4j.protocol")):
             raise
-        lines = [line for line in str(e).splitlines() if line.strip()]
-        raise UserError("INVALID_EXPRESSION", lines[0].rstrip(" ;") if lines else type(e).__name__) from e
+        own, sparks = translate(e), _SPARKS.search(str(e))
+        if sparks is None or getattr(own, "code", None) != "SPARK_JOB_FAILED":
+            raise own from e
+        unknown = sparks[1] == "TABLE_OR_VIEW_NOT_FOUND"
+        hint = "Write delta.`PATH`, or give the name a path: --table NAME=PATH." if unknown else None
+        raise UserError("INVALID_EXPRESSION", sparks[0].rstrip(" ;"), hint=hint) from e

@@ -51,7 +51,8 @@ class MicaError(Exception):
 
     def __str__(self) -> str:
         where = [f"{name}: {value}" for name, value in self.context.items() if str(value) not in self.message]
-        text = self.message if not where else f"{self.message} ({', '.join(where)})"
+        # With the code, as Spark's errors have theirs: docs/errors.md is ordered by it.
+        text = f"[{self.code}] {self.message}" + (f" ({', '.join(where)})" if where else "")
         return text if self.hint is None else f"{text}\n{self.hint}"
 
     def __repr__(self) -> str:

@@ -84,6 +84,14 @@ def test_a_worker_with_another_version_is_named(monkeypatch: pytest.MonkeyPatch)
             "SPARK_JOB_FAILED",
             "ValueError: no such thing",
         ),
+        (
+            (
+                "Traceback:\n  File x\nmica.errors.UserError: [INVALID_CAST] f: v:a cannot be cast\nUse try_cast.\n"
+                " SQLSTATE: 38000\n\tat y"
+            ),
+            "INVALID_CAST",
+            "f: v:a cannot be cast",
+        ),
         ("only this", "SPARK_JOB_FAILED", "a Spark job failed: only this"),
     ],
 )

@@ -41,9 +41,9 @@ def test_a_users_mistake_is_a_value_error() -> None:
     assert not issubclass(CorruptDataError, ValueError)
 
 
-def test_the_text_has_the_place_once_and_the_hint_last() -> None:
+def test_the_text_has_the_code_the_place_once_and_the_hint_last() -> None:
     error = StorageError("NOT_FOUND", "a/b does not exist", hint="Check the path.", path="a/b", version=7)
-    assert str(error) == "a/b does not exist (version: 7)\nCheck the path."
+    assert str(error) == "[NOT_FOUND] a/b does not exist (version: 7)\nCheck the path."
 
 
 def test_unknown_context_is_left_out() -> None:

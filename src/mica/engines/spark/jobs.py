@@ -208,6 +208,8 @@ def _watch(spark: SparkSession, work: progress.Work, ended: threading.Event) -> 
 
 #: Marks a task's own error at the end of the worker's trace: one readable line of JSON.
 _MARK = re.compile(r"mica-error:(\{.*\})")
+#: An error without a mark, in the trace of a DataFrame that people read: class, code, message and hint.
+_TRACED = re.compile(r"^mica\.errors\.(\w+): \[(\w+)\] (.+)(?:\n(\S.*))?", re.MULTILINE)
 _KINDS: dict[str, type[MicaError]] = {
     kind.__name__: kind for kind in (UserError, UnsupportedTableError, CorruptDataError, ConflictError, StorageError)
 }
@@ -229,6 +231,10 @@ def translate(error: Exception) -> Exception:
     if marks:
         own = json.loads(marks[-1])
         return _KINDS.get(own["kind"], MicaError)(own["code"], own["message"], hint=own["hint"], **own["context"])
+    traced = _TRACED.findall(text)
+    if traced:
+        kind, code, message, hint = traced[-1]
+        return _KINDS.get(kind, MicaError)(code, message, hint=hint or None)
     lacking = _LACKING.search(text)
     if lacking:
         what = f"could not import {lacking[1]}" if lacking[1] else f"could not run its Python, {lacking[2]}"
@@ -299,7 +305,7 @@ def marked(error: Exception) -> Exception:
         return error
     parts = {"code": error.code, "message": error.message, "hint": error.hint, "context": dict(error.context)}
     text = json.dumps({"kind": type(error).__name__, **parts}, default=str)
-    return RuntimeError(f"{error}\n{error.code} mica-error:{text}")
+    return RuntimeError(f"{error}\nmica-error:{text}")
 
 
 def _run_tasks(
