@@ -57,6 +57,7 @@ MISTAKES: list[tuple[str, str | None, str]] = [
     ("stream JSON OUT --interval 0", "INVALID_ARGUMENT", "--interval"),
     ("explain TABLE --where v:n::int=", "INVALID_EXPRESSION", "v:n::int="),
     ("explain NOWHERE", "TABLE_NOT_FOUND", "Check the path."),
+    ("ingest PLAIN OUT", "UNSUPPORTED_INPUT", "Make a table of it: mica convert"),
     ("files FILE", "NOT_A_DIRECTORY", "Name the folder of its table"),
     ("stats NOWHERE", "TABLE_NOT_FOUND", "is not a Delta table"),
     ("drift TABLE --since 7", "INVALID_ARGUMENT", "Name another version with --since."),

@@ -11,9 +11,11 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
 import mica
 from mica.checking.inspect import inspect_file
+from mica.cli.app import app
 from mica.schema import ddl
 from mica.schema.arrow import variant_field
 
@@ -45,6 +47,16 @@ def test_a_file_without_rows_is_a_file(tmp_path: Path) -> None:
     assert (written.rows, len(written.files)) == (0, 1)
     scan = mica.read_parquet(tmp_path / "a.parquet")
     assert (scan.schema.names, scan.to_arrow().num_rows, scan.count()) == (["v"], 0, 0)
+
+
+def test_a_file_may_have_any_name(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"x": [1]}), tmp_path / "a.parq")
+    (tmp_path / "a.csv").write_text("x\n1\n2\n3\n4\n5\n")
+    assert mica.read_parquet(tmp_path / "a.parq").count() == 1
+    assert CliRunner().invoke(app, ["scan", str(tmp_path / "a.parq"), "--count"]).stdout == "1\n"
+    assert mica.check(tmp_path / "a.parq").files == 1
+    with pytest.raises(mica.CorruptDataError, match="is not a Parquet file"):
+        mica.read_parquet(tmp_path / "a.csv")
 
 
 def test_dates_beyond_python_are_texts(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from mica.scan.find import find
 from mica.scan.shredded import tree_of
 from mica.storage import Storage
 from mica.variant import kernel
+from mica.wording import counted
 
 
 def inspect_file(path: str, storage_options: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
@@ -22,7 +23,7 @@ def inspect_file(path: str, storage_options: Mapping[str, str] | None = None) ->
         storage, first = below[0]
         raise StorageError(
             "IS_A_DIRECTORY",
-            f"{path} is a directory of {len(below)} Parquet files; inspect reads one file",
+            f"{path} is a directory of {counted(len(below), 'Parquet file')}; inspect reads one file",
             hint=f"Name one of them, such as {storage.path(first.path)}.",
             path=path,
         )

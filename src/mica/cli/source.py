@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from mica.cli.console import storage_options
 from mica.errors import UserError
@@ -24,7 +25,7 @@ def scan_of(
     """A scan of the one table, or of the Parquet files."""
     wanted = named(columns)
     stored = storage_options(options or ())
-    if all(path.endswith(".parquet") for path in sources):
+    if all(map(_is_parquet, sources)):
         if version is not None or timestamp is not None:
             raise UserError("INVALID_ARGUMENT", "a Parquet file has no versions", hint="Name a table.")
         return read_parquet(list(sources), columns=wanted, where=where, limit=limit, storage_options=stored)
@@ -33,6 +34,17 @@ def scan_of(
             "INVALID_ARGUMENT", f"{len(sources)} tables were named", hint="Name one table, or Parquet files."
         )
     return Table.open(sources[0], version, timestamp, stored).scan(where, wanted, limit)
+
+
+def _is_parquet(path: str) -> bool:
+    """By the name, or by the first bytes of a local file with another one."""
+    if path.endswith(".parquet"):
+        return True
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(4) == b"PAR1"
+    except OSError:
+        return False
 
 
 def named(columns: Sequence[str] | None) -> dict[str, str] | None:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
-from mica.errors import UserError
+from mica.errors import StorageError, UserError
 from mica.log.snapshot import Snapshot, load
 from mica.storage import Storage, patterns
 
@@ -36,7 +36,7 @@ def snapshot_of(given: Any, options: Mapping[str, str] | None = None, *, version
         return None
     try:
         return load(Storage.open(given, options), version)
-    except UserError as e:
-        if e.code != "TABLE_NOT_FOUND" or version is not None:
+    except (UserError, StorageError) as e:
+        if e.code not in ("TABLE_NOT_FOUND", "NOT_A_DIRECTORY") or version is not None:
             raise
         return None

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from mica.errors import UserError
 
-#: (offset, bytes there, what the file is, the command whose output mica reads). Longer marks come before those that
-#: they begin with. `{}` is the file.
+#: (offset, bytes there, what the file is, the command whose output mica reads, or mica's own that reads the file).
+#: Longer marks come before those that they begin with. `{}` is the file.
 MARKS: Sequence[tuple[int, bytes, str, str | None]] = (
     (4, b"1AY&SY", "compressed with bzip2", "bzip2 -dc {}"),
     (0, b"\xfd7zXZ\x00", "compressed with xz", "xz -dc {}"),
@@ -21,7 +21,7 @@ MARKS: Sequence[tuple[int, bytes, str, str | None]] = (
     (0, b"PK\x03\x04", "a zip archive", "unzip -p {}"),
     (0, b"7z\xbc\xaf\x27\x1c", "a 7z archive", "7z e -so {}"),
     (257, b"ustar", "a tar archive", "tar -xOf {}"),
-    (0, b"PAR1\x15", "a Parquet file", None),
+    (0, b"PAR1\x15", "a Parquet file", "mica convert {} TABLE"),
     (0, b"Obj\x01", "an Avro file", None),
     (0, b"\xff\xfe\x00\x00", "text in UTF-32", "iconv -f UTF-32 -t UTF-8 {}"),
     (0, b"\x00\x00\xfe\xff", "text in UTF-32", "iconv -f UTF-32 -t UTF-8 {}"),
@@ -36,7 +36,12 @@ def refuse(name: str, head: bytes) -> None:
     if found is None:
         return
     what, command = found
-    hint = f"Pipe it in: {command.format(name)} | mica ingest - TABLE" if command else "Write its rows as NDJSON first."
+    if command is None:
+        hint = "Write its rows as NDJSON first."
+    elif command.startswith("mica "):
+        hint = f"Make a table of it: {command.format(name)}"
+    else:
+        hint = f"Pipe it in: {command.format(name)} | mica ingest - TABLE"
     raise UserError("UNSUPPORTED_INPUT", f"{name} is {what}, not JSON text in UTF-8", hint=hint, path=name)
 
 

@@ -107,21 +107,21 @@ _ALLOWED: Mapping[str, Sequence[str]] = {
 }
 
 
-def size_of(size: int | str | None) -> int | None:
+def size_of(size: int | str | None, name: str = "target_file_size") -> int | None:
     """A size in bytes, from a number or a text such as 128MB. Errors: INVALID_ARGUMENT."""
     if size is None or isinstance(size, int):
         if size is not None and size <= 0:
-            raise UserError.bad_value("a size", size, "a positive number of bytes or a text such as 128MB")
+            raise UserError.bad_value(name, size, "a positive number of bytes or a text such as 128MB")
         return size
     try:
         return BYTES.parse(size)
     except ValueError:
-        raise UserError.bad_value("a size", size, BYTES.expected) from None
+        raise UserError.bad_value(name, size, BYTES.expected) from None
 
 
 def largest_of(size: int | str) -> int:
     """The size `max_size` in bytes. Errors: INVALID_ARGUMENT if Spark cannot read so large Variants."""
-    found = size_of(size)
+    found = size_of(size, "max_size")
     if found is None or found > MAX_SIZE:
         raise UserError.bad_value("max_size", size, "at most 128MB (the largest Variant that Spark reads)")
     return found

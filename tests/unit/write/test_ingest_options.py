@@ -26,7 +26,8 @@ def test_an_option_that_cannot_be_meant_is_refused_before_anything_is_opened(
     with pytest.raises(UserError) as refused:
         mica.ingest_json(tmp_path / "none.ndjson", tmp_path / "t", **{option: value})
     assert refused.value.code == ("UNKNOWN_TIME_ZONE" if option == "timezone" else "INVALID_ARGUMENT")
-    assert str(value) in str(refused.value)
+    assert refused.value.message.startswith(option) or option == "timezone"
+    assert str(value) in refused.value.message
     assert not (tmp_path / "t").exists()
 
 
