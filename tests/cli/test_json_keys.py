@@ -36,6 +36,7 @@ LINES = [
     "repair broken --json",
     "alter t --set a.b=c --json",
     "erase t v:mix --json",
+    "check t --erased v:mix --json",
     "optimize t --json",
     "reshred t --json",
     "restats t --json",

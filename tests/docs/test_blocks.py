@@ -59,7 +59,7 @@ def test_every_block_runs(page: Path, tmp_path: Path, monkeypatch: pytest.Monkey
 def run(line: str) -> None:
     """A command as a shell would run it; its exit status must be 0."""
     program, *words = shlex.split(line)
-    arguments = [min(map(str, Path().glob(word))) if "*" in word else word for word in words]
+    arguments = [found for word in words for found in (sorted(map(str, Path().glob(word))) if "*" in word else [word])]
     if program == "python":
         assert arguments[:2] == ["-m", "mica.cli.events"]
         events.write(Path(arguments[2]), int(arguments[4]) // 10, seed=int(arguments[6]), processes=1)

@@ -164,6 +164,13 @@ class Drift(Paged):
             first = path.file if path.version is None else f"version {path.version}"
             yield path.path, path.kind, before, after, first, path.example or ""
 
+    def __str__(self) -> str:
+        lines = [self.title(), *(f"  {line}" for line in self._notes())]
+        for path, kind, before, after, first, example in self._rows():
+            types = " -> ".join(filter(None, (before, after)))
+            lines.append(f"  {kind} {path}: {types}, first in {first}{f', such as {example}' if example else ''}")
+        return "\n".join(lines)
+
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         from rich.table import Table
         from rich.text import Text

@@ -50,6 +50,7 @@ from mica.tasks.parts import FilePart
 from mica.tasks.read import read_ranges
 from mica.variant import kernel
 from mica.variant.path import VariantPath
+from mica.wording import counted
 from mica.write.erase import erased_path
 
 _LOG = "_delta_log"
@@ -93,6 +94,15 @@ class Erased:
         """As plain values."""
         told = {"table": self.table, "version": self.version, "path": self.path, "files": self.files}
         return {**told, "erased": not self.current, "gone": self.ok, "traces": self.traces.to_pylist()}
+
+    def __str__(self) -> str:
+        if self.ok:
+            return f"{counted(self.files, 'file')} and the log of {self.table}: nothing holds {self.path}"
+        traces = [
+            f"  {one['kind']} in {one['file']}: {one['count']:,}, goes with {one['goes_with']}"
+            for one in self.traces.to_pylist()
+        ]
+        return "\n".join([f"what holds {self.path} in {self.table}", *traces])
 
 
 def check_erased(

@@ -64,8 +64,7 @@ def _erased(source: list[str], path: str, stored: Mapping[str, str] | None, json
     if json:
         print_json(found.to_dict())
     elif found.ok:
-        text = f"{counted(found.files, 'file')} and the log of {found.table}: nothing holds {found.path}"
-        out().print(text, markup=False, highlight=False)
+        out().print(str(found), markup=False, highlight=False)
     else:
         names = ["kind", "file", "count", "first", "last", "goes_with"]
         rows = [[row[name] for name in names] for row in found.traces.to_pylist()]

@@ -74,6 +74,9 @@ def test_people_programs_and_ci_are_told(table: mica.Table) -> None:
     assert orjson.loads(done.stdout) == orjson.loads(orjson.dumps(mica.drift(table.path, since=2).to_dict()))
     assert runner.invoke(app, ["drift", table.path, "--since", "1", "--fail-on", "vanished"]).exit_code == 0
     assert "Files over time" in Read(mica.drift(table).to_html()).text
+    first, *lines = str(mica.drift(table)).splitlines()
+    assert first == f"{table.path}, version {table.version}"
+    assert "  type `V 1`:price: BIGINT (100.0%) -> STRING (100.0%), first in version 3, such as 0 EUR" in lines
     assert runner.invoke(app, ["drift", table.path, "--fail-on", "newer"]).exit_code == 2
 
 

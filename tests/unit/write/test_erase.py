@@ -67,6 +67,9 @@ def test_erases_from_every_row_and_tells_what_is_left(tmp_path: Path, shreds: st
     assert "erase" not in left
     assert [kind for kind, _ in left["vacuum"] if kind == "values"] == ["values"] * 3
     assert ("log cleanup" in left) == (shreds == "true")
+    lines = str(mica.check_erased(table, PATH)).splitlines()
+    assert lines[0] == f"what holds {PATH} in {table.path}"
+    assert len(lines) == 1 + sum(map(len, left.values()))
     for file in table.files().to_pylist():
         read = pq.read_table(tmp_path / "t" / file["path"])
         assert "email" not in str(read.schema)
