@@ -32,8 +32,8 @@ def errors() -> str:
 Every error of mica is a `mica.errors.MicaError` with a `code`, which is stable, a `message` and a `hint`, which may
 change, and a `context` (`path`, `version`, `row`, `column`, …). The class says whose mistake it is: `UserError` (also a
 `ValueError`) the caller's, `UnsupportedTableError` nobody's, `CorruptDataError` that of whoever wrote the bytes,
-`ConflictError` another writer's that was faster, `StorageError` the disk's or the store's. The command line prints
-`error [CODE]: …` and ends with exit status 1.
+`ConflictError` another writer's that was faster, `StorageError` the disk's or the store's. In Python its text begins
+with `[CODE]`; the command line prints `error [CODE]: …` and ends with exit status 1.
 
 {MADE} The table is `mica.errors.codes.CODES`.
 
