@@ -11,6 +11,13 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def sized(size: int) -> str:
+    """`0 bytes`, `1.2 kB`, `1,234.5 MB`."""
+    if size < 1000:
+        return counted(size, "byte")
+    return f"{size / 1e3:.1f} kB" if size < 1_000_000 else f"{size / 1e6:,.1f} MB"
+
+
 def shortened(text: str, most: int) -> str:
     """The text, cut in the middle if it is longer: the ends of paths tell them apart."""
     tail = most // 2

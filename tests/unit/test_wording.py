@@ -1,11 +1,17 @@
 """Texts for people count as people do."""
 
-from mica.wording import counted, shortened
+from mica.wording import counted, shortened, sized
 
 
 def test_one_is_singular_and_thousands_are_separated() -> None:
     assert [counted(n, "row group") for n in (0, 1, 2, 1234)] == [
         "0 row groups", "1 row group", "2 row groups", "1,234 row groups",
+    ]  # fmt: skip
+
+
+def test_few_bytes_are_not_0_megabytes() -> None:
+    assert [sized(n) for n in (0, 1, 999, 1_250, 1_000_000, 1_234_500_000)] == [
+        "0 bytes", "1 byte", "999 bytes", "1.2 kB", "1.0 MB", "1,234.5 MB",
     ]  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from mica.cli import options
 from mica.cli.console import out, print_commit, storage_options, txn_of
 from mica.cli.sessions import spark_session
 from mica.table import Table
-from mica.wording import counted
+from mica.wording import counted, sized
 
 
 def run(
@@ -38,5 +38,5 @@ def run(
     text = "done before" if done.repeated else "nothing to do"
     if done.metrics:
         removed = done.metrics["numRemovedFiles"]
-        text = f"version {done.version}: {counted(removed, 'file')} became {done.files:,}, {done.bytes / 1e6:,.1f} MB"
+        text = f"version {done.version}: {counted(removed, 'file')} became {done.files:,}, {sized(done.bytes)}"
     out().print(text, markup=False, highlight=False)

@@ -12,7 +12,7 @@ from mica.cli.sessions import spark_session
 from mica.errors import UserError
 from mica.schema.types import variant_columns
 from mica.table import Table
-from mica.wording import counted
+from mica.wording import counted, sized
 
 
 def run(
@@ -45,6 +45,6 @@ def run(
         return
     text = "done before" if done.repeated else "nothing to do"
     if done.metrics:
-        size = f"{counted(done.rows, 'row')}, {done.bytes / 1e6:,.1f} MB"
+        size = f"{counted(done.rows, 'row')}, {sized(done.bytes)}"
         text = f"version {done.version}: {counted(done.files, 'file')}, {size}"
     out().print(text, markup=False, highlight=False)

@@ -31,7 +31,7 @@ from mica.tasks.move import MoveSpec, move_files
 from mica.tasks.parts import FilePart, parts_of
 from mica.tasks.write import WriteSpec
 from mica.variant.kernel import Layout
-from mica.wording import counted
+from mica.wording import counted, sized
 from mica.write import flow
 from mica.write.bare import LAYOUTS, bare_spec, open_place
 from mica.write.target import open_target
@@ -68,7 +68,7 @@ class Conversion:
         at = "" if self.version is None else f", version {self.version}"
         return (
             f"{self.target}{at}: {counted(self.rows, 'row')} in {counted(self.files, 'file')}, "
-            f"{self.bytes / 1e6:,.1f} MB, in the {self.layout} layout\n"
+            f"{sized(self.bytes)}, in the {self.layout} layout\n"
             f"  {counted(self.copied, 'row')} copied, {self.rebuilt:,} rebuilt,"
             f" {self.rows - self.copied - self.rebuilt:,} converted column by column"
             f" ({self.seconds:.1f} s)"

@@ -39,6 +39,7 @@ from mica.log.tombstones import tombstones
 from mica.log.transaction import Transaction
 from mica.records import dataclass
 from mica.storage import SCHEMES, Entry, Storage, split_scheme
+from mica.wording import counted, sized
 from mica.write.ingested import FOLDER as RECORDS
 from mica.write.ingested import named_since
 
@@ -75,8 +76,7 @@ class Vacuum:
 
     def __str__(self) -> str:
         verb = "would be deleted" if self.dry_run else "deleted"
-        noun = "file" if self.files == 1 else "files"
-        return f"{self.table}: {self.files:,} {noun} {verb}, {self.bytes / 1e6:,.1f} MB ({self.seconds:.1f} s)"
+        return f"{self.table}: {counted(self.files, 'file')} {verb}, {sized(self.bytes)} ({self.seconds:.1f} s)"
 
 
 DELETED = pa.schema([("path", pa.string()), ("size", pa.int64()), ("modification_time", pa.int64())])

@@ -24,7 +24,7 @@ from mica.storage import Storage
 from mica.tasks import ranges
 from mica.tasks.ingest import IngestSpec, Split, count_bad_lines, ingest_rows, ingest_splits
 from mica.tasks.left import RARE
-from mica.wording import counted
+from mica.wording import counted, sized
 from mica.write import compact, flow, inputs
 from mica.write.commit import Commit
 from mica.write.ingest_options import KINDS, IngestOptions
@@ -73,13 +73,13 @@ class IngestReport(Paged):
 
     def title(self) -> str:
         """The table, its version, and what was written."""
-        written = f"{counted(self.rows, 'row')} in {counted(self.files, 'file')}, {_mb(self.bytes)}"
+        written = f"{counted(self.rows, 'row')} in {counted(self.files, 'file')}, {sized(self.bytes)}"
         return f"{self.table}, version {self.version}: {written}"
 
     def _facts(self) -> Iterator[str]:
+        read = f"{counted(self.input_files, 'file')}, {sized(self.input_bytes)}"
         rate = self.input_bytes / 1e6 / max(self.seconds, 1e-9)
-        read = f"{counted(self.input_files, 'file')}, {_mb(self.input_bytes)}"
-        yield f"from {read}, in {self.seconds:.1f} s ({rate:.0f} MB/s)"
+        yield f"from {read}, in {self.seconds:.1f} s" + (f" ({rate:.0f} MB/s)" if rate >= 1 else "")
         if self.skipped_files:
             yield f"skipped {counted(self.skipped_files, 'file')} that were ingested before"
         if self.bad_lines:
@@ -311,7 +311,3 @@ def _source(
         share_bytes=inputs.LEAST_BYTES,
     )
     return flow.FromRows(rows, Order(spec.write.partition_by, tuple(zip(spec.keys, descending, strict=True))))
-
-
-def _mb(size: int) -> str:
-    return f"{size / 1e6:,.1f} MB"
