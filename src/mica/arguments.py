@@ -109,7 +109,11 @@ def takes(**kinds: Kind) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
         @functools.wraps(function)
         def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-            for name, value in signature.bind(*args, **kwargs).arguments.items():
+            try:
+                given = signature.bind(*args, **kwargs)
+            except TypeError:
+                return function(*args, **kwargs)  # Python's error names the function
+            for name, value in given.arguments.items():
                 kind = kinds.get(name)
                 if kind is not None:
                     refuse_other(name, value, kind, optional=signature.parameters[name].default is None)

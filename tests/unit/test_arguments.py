@@ -76,8 +76,10 @@ def test_none_passes_where_it_is_the_default_and_nowhere_else() -> None:
     assert call(1, b=2) == (1, 2)
     with pytest.raises(UserError):
         call(None)  # type: ignore[arg-type]
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match=r"call\(\) missing 1 required"):
         call()  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"call\(\) got an unexpected keyword argument 'c'"):
+        call(1, c=2)  # type: ignore[call-arg]
 
 
 def test_the_note_about_shredding_points_at_the_caller(tmp_path: Path) -> None:
