@@ -9,7 +9,10 @@ import os
 import re
 import shlex
 import shutil
+import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -315,3 +318,21 @@ def test_every_command_has_a_mistake_and_a_help_of_80_columns(
         with pytest.raises(SystemExit):
             main()
         assert max(map(len, capsys.readouterr().out.splitlines())) <= 80, name
+
+
+@pytest.mark.parametrize("command", ["ingest - OUT", "stream LANDING OUT --interval 0.1"])
+def test_ctrl_c_says_that_nothing_is_half_done(tmp_path: Path, command: str) -> None:
+    (tmp_path / "landing").mkdir()
+    words = command.replace("LANDING", str(tmp_path / "landing")).replace("OUT", str(tmp_path / "out")).split()
+    code = f"import mica.cli.app as app, sys; sys.argv = {['mica', *words]!r}; print('begun', flush=True); app.main()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509 - no threads yet
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        time.sleep(1.5)  # until typer has the command
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=60)
+    assert (process.returncode, told.splitlines()[-1]) == (130, "stopped: nothing unfinished is in a table")
+    assert not mica.Table.exists(tmp_path / "out")

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -122,6 +122,15 @@ def _options(
     """Options of all commands; `main` reads `--debug` itself, since errors may occur before typer parses it."""
 
 
+#: The exit status of a command that Ctrl-C ended, as shells have it.
+STOPPED = 130
+
+
+def _stop() -> NoReturn:
+    sys.stderr.write("\nstopped: nothing unfinished is in a table\n")
+    sys.exit(STOPPED)
+
+
 def main() -> None:
     """The entry point: runs a command, and turns errors into a few lines and an exit status."""
     for name in ("stdout", "stderr"):
@@ -138,8 +147,11 @@ def main() -> None:
             raise
         sys.exit(errors(e))
     except KeyboardInterrupt:
-        sys.stderr.write("\nstopped; nothing was committed\n")
-        sys.exit(130)
+        _stop()
+    except SystemExit as e:
+        if e.code == STOPPED:  # typer has met the KeyboardInterrupt
+            _stop()
+        raise
     except BrokenPipeError:
         # The reader of a pipe (`| head`) has stopped, which is not an error.
         sys.stderr.close()
