@@ -54,10 +54,10 @@ def stream_json(
         for report in mica.stream_json("landing/", "events", interval=10, on_error="quarantine"):
             print(report)
 
-    `source` is a folder with all that is below it, or a pattern; names that begin with `_` or `.` are left out. Files
-    must appear whole: write them under such a name, and rename them. Each batch is one commit of at most `max_files`
-    files and about `max_bytes` bytes, the oldest files first. Without `interval` the iterator ends when nothing is
-    left; with it, it looks again after so many seconds, until it is closed.
+    `source` is a folder with all that is below it, or a pattern; names that begin with `_` or `.` are left out, and so
+    is the table. Files must appear whole: write them under a name that is left out, and rename them. Each batch is one
+    commit of at most `max_files` files and about `max_bytes` bytes, the oldest files first. Without `interval` the
+    iterator ends when nothing is left; with it, it looks again after so many seconds, until it is closed.
 
     Each file is ingested once, however often this is killed and started again: the commit records the files. Of several
     that run at once, one gets a batch, and the others the next. `options` are those of `ingest_json`, but for `mode`,
@@ -81,8 +81,13 @@ def _batches(
     place: str, job: Ingest, interval: float | None, max_files: int, max_bytes: int | None
 ) -> Iterator[IngestReport]:
     known = None if job.snapshot is None else _types(job.snapshot, LOOKED_AT)
+    own = f"{str(job.storage).rstrip('/')}/"  # the table may lie in the folder
     while True:
-        there = _files(place, job.options.storage_options, job.options.format)
+        there = [
+            file
+            for file in _files(place, job.options.storage_options, job.options.format)
+            if not file.name.startswith(own)
+        ]
         fresh = sorted(job.unread(there), key=lambda file: (file.modified, file.name))
         if not fresh and interval is None:
             return

@@ -28,6 +28,17 @@ def ids(table: Path) -> list[int]:
     return sorted(found.column("id").to_pylist())
 
 
+@pytest.mark.parametrize("source", [".", "*", "./**"])
+def test_the_table_may_lie_in_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    put(tmp_path, "a.json", {"id": 1})
+    put(tmp_path, "table.json", {"id": 2})
+    assert [report.input_files for report in mica.stream_json(source, "table")] == [2]
+    put(tmp_path, "b.json", {"id": 3})
+    assert [report.input_files for report in mica.stream_json(source, "table")] == [1]
+    assert ids(tmp_path / "table") == [1, 2, 3]
+
+
 def test_each_file_is_taken_once_in_batches(tmp_path: Path) -> None:
     landing, table = tmp_path / "landing", tmp_path / "table"
     for number in range(5):
