@@ -207,8 +207,9 @@ def drift(
     since: int | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> Drift:
-    """Compares the Variants in files that came after version `since` with those in files before; None: the older half
-    of the files with the newer one. At most 64 footers are read, and commits for the versions of files.
+    """Compares the Variants in files that came after version `since` with those in files before; None: about the older
+    half of the files with the newer one, parted between two versions. Files of one version came at once, in no order:
+    nothing drifts among them. At most 64 footers are read, and commits for the versions of files.
 
     Errors: those of `Table.open`; INVALID_ARGUMENT if no file is older or none newer than `since`.
     """
@@ -219,7 +220,7 @@ def drift(
     versions = _versions(snapshot)
     times = files.column("modification_time").to_numpy()
     order = np.lexsort((times, versions))
-    older = len(order) // 2 if since is None else int((versions <= since).sum())
+    older = _parting(versions[order], times[order]) if since is None else int((versions <= since).sum())
     if since is not None and len(order) and older in (0, len(order)):
         side = "no file is older" if older == 0 else "no file is newer"
         raise UserError("INVALID_ARGUMENT", f"{side} than version {since}", hint="Name another version with since.")
@@ -239,6 +240,13 @@ def drift(
     sizes = files.column("size")
     moments = [_moment(file, sizes[file.place].as_py()) for file in (*before, *after)]
     return Drift(str(snapshot.storage), snapshot.version, since, len(moments), len(order), paths, moments)
+
+
+def _parting(versions: np.ndarray, times: np.ndarray) -> int:
+    """Where files in order part into halves, between two versions (times, where those are unknown); 0: nowhere."""
+    parts = np.diff(versions) + np.where(versions[1:] < 0, np.diff(times), 0)
+    between = np.flatnonzero(parts) + 1
+    return int(between[np.abs(2 * between - len(versions)).argmin()]) if len(between) else 0
 
 
 def _versions(snapshot: Snapshot) -> np.ndarray:

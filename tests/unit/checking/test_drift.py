@@ -38,6 +38,18 @@ def table(tmp_path: Path) -> mica.Table:
     )
 
 
+def test_files_of_one_version_came_in_no_order(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "kind STRING, v VARIANT", ["kind"])
+    for more in range(3):
+        rows = [{"kind": kind, "v": {kind: i}} for kind in "abcdefgh" for i in range(20 + more)]
+        table.append(rows)
+        assert mica.drift(table).paths == []
+    table.optimize()
+    assert mica.drift(table).paths == []
+    table.append([{"kind": "a", "v": {"late": i}} for i in range(20)])
+    assert {(p.path, p.kind) for p in mica.drift(table).paths} >= {("v:late", "new"), ("v:b", "vanished")}
+
+
 def test_what_changed_and_when(table: mica.Table) -> None:
     found = mica.drift(table)
     changes = {(p.path, p.kind): (p.before, p.after, p.version, p.example) for p in found.paths}
