@@ -16,11 +16,11 @@ import pyarrow as pa
 
 from mica.arrays import to_numpy
 from mica.cached import cached_property
-from mica.errors import CorruptDataError, StorageError, UserError
+from mica.errors import CorruptDataError, MicaError, StorageError, UserError
 from mica.expressions.bind import BoundExpr, Leaf
 from mica.expressions.compare import literal
 from mica.expressions.evaluate import RowError, filter_rows
-from mica.log.feed_columns import CHANGE_TYPE
+from mica.log.feed_columns import CHANGE_TYPE, COMMIT_VERSION
 from mica.log.paths import as_uri
 from mica.records import dataclass
 from mica.schema.arrow import to_arrow_type
@@ -34,7 +34,7 @@ from mica.stats.columns import field_of, physical_name, physical_names
 from mica.stats.partition import parse_values
 from mica.storage import Storage
 from mica.storage.tails import Fetch, Tails
-from mica.tasks.file_columns import Located, aligned, has_ids, locate
+from mica.tasks.file_columns import Located, aligned, find, has_ids, locate
 from mica.tasks.leaf_columns import FileColumn, PassedRows, TrackedColumn, leaves_in
 from mica.tasks.leaf_values import Leaves, distinct
 from mica.tasks.parts import FilePart
@@ -134,6 +134,15 @@ class DataFileReader:
                 self.schema = self.reader.schema
         except StorageError as e:
             raise self._gone(name) if e.code == "NOT_FOUND" and spec.version is not None else e from None
+        except CorruptDataError:
+            # A change feed has files of older schemas, in which the column may not be a Variant.
+            if COMMIT_VERSION in part.partition:
+                self.schema = opened().schema
+                for at in spec.variants:
+                    found = self._located(at)
+                    if found is not None and find(self.schema, (*found.names, "metadata")) is None:
+                        raise self._other_type(".".join(at), found.field, field_of(spec.columns, at)) from None
+            raise
         if spec.by_id and self.reader.num_rows and not has_ids(self.schema):
             raise self._without_ids()
         self._columns: dict[Leaf, FileColumn] = {}
@@ -180,10 +189,20 @@ class DataFileReader:
             path=self.name,
         )
 
-    def _other_type(self, column: str, found: pa.Field, wanted: StructField) -> CorruptDataError:
+    def _other_type(self, column: str, found: pa.Field, wanted: StructField) -> MicaError:
+        holds = f"holds {found.type} in the column {column}, which is {type_to_ddl(wanted.type)}"
+        version = self.part.partition.get(COMMIT_VERSION)
+        if version is not None:
+            return UserError(
+                "INCOMPATIBLE_TYPE",
+                f"{self.name}, whose rows version {version} changed, {holds} in the last version that was asked for",
+                hint="The column's type was changed: ask for the versions before and after that apart.",
+                path=self.name,
+                column=column,
+            )
         return CorruptDataError(
             "INCOMPATIBLE_TYPE",
-            f"{self.name} holds {found.type} in the column {column}, which is {type_to_ddl(wanted.type)}",
+            f"{self.name} {holds}",
             hint="Another writer made or changed the file: rewrite it, or remove it from the table.",
             path=self.name,
             column=column,

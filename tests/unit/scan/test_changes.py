@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import mica
-from mica.errors import MicaError, StorageError, UnsupportedTableError
+from mica.errors import MicaError, StorageError, UnsupportedTableError, UserError
 
 FEEDS = {"delta.enableChangeDataFeed": "true"}
 VECTORS = {"delta.enableDeletionVectors": "true"}
@@ -117,6 +117,37 @@ def test_new_columns_are_null_in_older_changes(tmp_path: Path) -> None:
     table.add_columns("n INT")
     assert {row["n"] for row in table.changes(0).to_arrow().to_pylist()} == {None}
     assert "n" not in table.changes(0, 2).schema.names
+
+
+@pytest.mark.parametrize("was", ["STRING", "STRUCT<x: INT>", "VARIANT"])
+@pytest.mark.parametrize("new", ["DATE", "VARIANT", "ARRAY<INT>"])
+def test_a_column_that_had_another_type_is_named(tmp_path: Path, was: str, new: str) -> None:
+    """No file is called broken for it."""
+    table = mica.Table.create(tmp_path, f"id INT, c {was}", properties=FEEDS)
+    values = {"STRING": "a", "STRUCT<x: INT>": {"x": 1}, "VARIANT": 1}
+    table.append([{"id": 1, "c": values[was]}])
+    mica.Table.create(tmp_path, f"id INT, c {new}", properties=FEEDS, mode="overwrite")
+    table = mica.Table.open(tmp_path)
+    if was == new:
+        assert told(table, 1) == [(1, "insert", 1), (2, "delete", 1)]
+        return
+    with pytest.raises(UserError, match=r"version 1 changed.* holds .* in the column c") as raised:
+        table.changes(1).to_arrow()
+    assert raised.value.code == "INCOMPATIBLE_TYPE"
+    assert "apart" in str(raised.value.hint)
+    assert told(table, 1, 1) == [(1, "insert", 1)]
+
+
+def test_a_restored_narrower_type_is_named_too(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "id INT, x FLOAT", properties={**FEEDS, "delta.enableTypeWidening": "true"})
+    table.append([{"id": 1, "x": 0.5}])
+    table.alter_column("x", type="DOUBLE")
+    table.append([{"id": 2, "x": 0.1}])
+    table.restore(1)
+    with pytest.raises(UserError, match="holds double in the column x, which is FLOAT"):
+        table.changes(0).to_arrow()
+    assert told(table, 0, 3) == [(1, "insert", 1), (3, "insert", 2)]
+    assert sorted(row["id"] for row in table.changes(0, columns=["id"]).to_arrow().to_pylist()) == [1, 2, 2]
 
 
 def code(table: mica.Table, *versions: Any, **asked: Any) -> str:
