@@ -8,6 +8,7 @@ one commit that removes faulty files and adds the new ones. New files are checke
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -82,6 +83,7 @@ def _file(source: str, target: str, options: Mapping[str, str] | None) -> Repair
     refuse_delta(target, options)
     [(place, entry)] = found
     report = check(source, storage_options=options)
+    _refuse_hidden(report)
     out, name = Storage.open(os.path.dirname(target) or ".", options), os.path.basename(target)  # noqa: PTH119, PTH120
     if any(entry.path == name for entry in out.list(recursive=False)):
         raise UserError("FILE_EXISTS", f"{target!r} exists", hint="Name a file that does not.", path=target)
@@ -146,6 +148,7 @@ def _variants(schema: pa.Schema) -> Iterator[tuple[str, ...]]:
 
 def _table(snapshot: Snapshot) -> Repair:
     report = check_table(snapshot)
+    _refuse_hidden(report)
     faulty = set(report.faulty)
     source = TableSource(snapshot)
     chosen = [part for part in source.rewritten() if part.path in faulty]
@@ -168,6 +171,22 @@ def _table(snapshot: Snapshot) -> Repair:
         inspect=checked,
     )
     return Repair(tuple(facts.names), facts.rows, commit.version, report)
+
+
+def _refuse_hidden(report: Report) -> None:
+    """Refuses a file whose footer states more nulls of a residual than it has: a read may leave out what the residual
+    holds (`parquet/projection.rs`), and the new file would lack it for good.
+    """
+    for found in report:
+        if found.kind == "footer_null_count" and found.path.rpartition(".")[2] in ("value", "untyped_value"):
+            stated, there = map(int, re.findall("[0-9]+", found.found))
+            if stated > there:
+                raise CorruptDataError(
+                    "CORRUPT_FILE",
+                    f"{found.file}: of {found.path} {found.found}, so values that are there may not be read",
+                    hint="Restore the file from a copy. Nothing was changed.",
+                    path=found.file,
+                )
 
 
 def _failed(what: str, left: Report) -> CorruptDataError:

@@ -220,3 +220,22 @@ def test_a_table_that_mica_cannot_write_is_refused_by_the_feature(tmp_path: Path
         mica.repair(root)
     assert caught.value.code == "UNSUPPORTED_WRITER_FEATURE"
     assert mica.Table.open(root).version == 1
+
+
+def test_values_that_a_wrong_null_count_hides_are_not_dropped(tmp_path: Path) -> None:
+    root = tmp_path / "t"
+    table = mica.Table.create(root, "v VARIANT")
+    table.append([{"v": {"a": 1, "rest": "here"}}, *({"v": {"a": n}} for n in range(300))], shredding="struct<a: int>")
+    (path,) = root.glob("*.parquet")
+    data = path.read_bytes()
+    footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    stated, forged = b"\xd8\x04", b"\xda\x04"  # zigzag 300 and 301
+    assert stated in data[footer:]
+    path.write_bytes(data[:footer] + data[footer:].replace(stated, forged))
+    assert [(v.kind, v.path) for v in mica.check(root)] == [("footer_null_count", "v.value")]
+    files = sorted(root.rglob("*"))
+    for source, target in ((root, None), (path, tmp_path / "out.parquet")):
+        with pytest.raises(mica.CorruptDataError, match=r"v\.value .* states 301 nulls, but there are 300"):
+            mica.repair(source, target)
+    assert sorted(root.rglob("*")) == files
+    assert not (tmp_path / "out.parquet").exists()
