@@ -59,6 +59,16 @@ def test_what_is_spelled_wrongly_is_named(tmp_path: Path, collated: Any, path: s
     assert why in found.found
 
 
+def test_bounds_of_a_dropped_column_are_sound(tmp_path: Path) -> None:
+    schema, mapped = "id INT, s STRING COLLATE UTF8_LCASE", {"delta.columnMapping.mode": "name"}
+    table = mica.Table.create(tmp_path / "t", schema, properties=mapped)
+    table.append([{"id": 1, "s": "a"}])
+    assert "statsWithCollation" in (tmp_path / "t" / "_delta_log" / f"{1:020}.json").read_text()
+    table.drop_columns(["s"])
+    assert mica.check(table).ok
+    assert mica.repair(table).version is None
+
+
 def test_what_cannot_be_judged_is_a_note(tmp_path: Path) -> None:
     def change(stats: dict[str, Any]) -> None:
         bounds = {"minValues": {"s": "z"}, "maxValues": {"s": "a"}}
