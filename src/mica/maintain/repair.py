@@ -8,8 +8,7 @@ one commit that removes faulty files and adds the new ones. New files are checke
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -21,6 +20,7 @@ from mica.checking.report import Report
 from mica.errors import CorruptDataError, UserError
 from mica.log.folders import refuse_delta
 from mica.log.opened import Opened, snapshot_of
+from mica.log.paths import decode_path
 from mica.log.snapshot import Snapshot
 from mica.records import dataclass
 from mica.scan.find import find
@@ -83,7 +83,7 @@ def _file(source: str, target: str, options: Mapping[str, str] | None) -> Repair
     refuse_delta(target, options)
     [(place, entry)] = found
     report = check(source, storage_options=options)
-    _refuse_hidden(report)
+    _refuse_hidden(report, lambda _: kernel.open_file(place, entry.path, entry.size))
     out, name = Storage.open(os.path.dirname(target) or ".", options), os.path.basename(target)  # noqa: PTH119, PTH120
     if any(entry.path == name for entry in out.list(recursive=False)):
         raise UserError("FILE_EXISTS", f"{target!r} exists", hint="Name a file that does not.", path=target)
@@ -148,7 +148,7 @@ def _variants(schema: pa.Schema) -> Iterator[tuple[str, ...]]:
 
 def _table(snapshot: Snapshot) -> Repair:
     report = check_table(snapshot)
-    _refuse_hidden(report)
+    _refuse_hidden(report, lambda path: kernel.open_file(*snapshot.storage.locate(decode_path(path))))
     faulty = set(report.faulty)
     source = TableSource(snapshot)
     chosen = [part for part in source.rewritten() if part.path in faulty]
@@ -173,20 +173,20 @@ def _table(snapshot: Snapshot) -> Repair:
     return Repair(tuple(facts.names), facts.rows, commit.version, report)
 
 
-def _refuse_hidden(report: Report) -> None:
-    """Refuses a file whose footer states more nulls of a residual than it has: a read may leave out what the residual
-    holds (`parquet/projection.rs`), and the new file would lack it for good.
+def _refuse_hidden(report: Report, opened: Callable[[str], kernel.FileReader]) -> None:
+    """Refuses a file whose footer says that a residual holds nothing, which it does: it is not read
+    (`parquet/projection.rs`), and the new file would lack what it holds for good.
     """
     for found in report:
-        if found.kind == "footer_null_count" and found.path.rpartition(".")[2] in ("value", "untyped_value"):
-            stated, there = map(int, re.findall("[0-9]+", found.found))
-            if stated > there:
-                raise CorruptDataError(
-                    "CORRUPT_FILE",
-                    f"{found.file}: of {found.path} {found.found}, so values that are there may not be read",
-                    hint="Restore the file from a copy. Nothing was changed.",
-                    path=found.file,
-                )
+        if found.kind != "footer_null_count" or found.path.rpartition(".")[2] not in ("value", "untyped_value"):
+            continue
+        if found.path not in opened(found.file).held_leaves()[found.row_group or 0]:
+            raise CorruptDataError(
+                "CORRUPT_FILE",
+                f"{found.file}: of {found.path} {found.found}, so values that are there are not read",
+                hint="Restore the file from a copy. Nothing was changed.",
+                path=found.file,
+            )
 
 
 def _failed(what: str, left: Report) -> CorruptDataError:

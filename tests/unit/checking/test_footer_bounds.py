@@ -116,3 +116,18 @@ def test_sound_bounds_of_every_type_hold(tmp_path: Path, typed: pa.DataType, val
     assert not {v.kind for v in mica.check(own)} & footer
     mica.write_parquet(mica.read_parquet(own).to_arrow(), tmp_path / "mica.parquet")
     assert found(tmp_path / "mica.parquet") == []
+
+
+def test_more_nulls_than_there_can_be_in_a_list(tmp_path: Path) -> None:
+    """What a residual of elements holds would be skipped."""
+    table = mica.Table.create(tmp_path, "v VARIANT")
+    table.append([{"v": {"l": [n, n or "text"]}} for n in range(300)], shredding="struct<l: array<int>>")
+    (path,) = tmp_path.glob("*.parquet")
+    assert found(path) == []
+    forged(path, b"\x36\xae\x09", b"\x36\xb0\x09", pages=False)  # 599 of 600 slots, and 600
+    (violation,) = mica.check(path)
+    assert (violation.kind, violation.row_group) == ("footer_null_count", 0)
+    assert violation.path.endswith("list.element.value")
+    assert violation.found == "the row group states 600 nulls, but there are 599"
+    texts = mica.Table.open(tmp_path).scan(columns={"x": "v:l[1]::string"}, where="v:l[0]::int = 0").to_arrow()
+    assert texts.to_pydict() == {"x": ["text"]}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import struct
 from pathlib import Path
 
 import orjson
@@ -222,20 +224,39 @@ def test_a_table_that_mica_cannot_write_is_refused_by_the_feature(tmp_path: Path
     assert mica.Table.open(root).version == 1
 
 
-def test_values_that_a_wrong_null_count_hides_are_not_dropped(tmp_path: Path) -> None:
+#: In a footer: 300 nulls are stated, with bounds, and 301, without; SizeStatistics tell of a value, and of none.
+STATED = (rb"\x36\xd8\x04\x28\x0a.{10}\x18\x0a.{10}(\x11\x11)?\x00", b"\x36\xda\x04\x00")
+SIZES = (rb"\x16\x14\x29\x36\x00\xd8\x04\x02", b"\x16\x00\x29\x36\x00\xda\x04\x00")
+
+
+@pytest.mark.parametrize("hides", [False, True])
+def test_values_that_a_wrong_null_count_denies_are_not_dropped(tmp_path: Path, hides: bool) -> None:
+    """They are read if anything else in the footer tells of them; else the file is not repaired."""
     root = tmp_path / "t"
     table = mica.Table.create(root, "v VARIANT")
     table.append([{"v": {"a": 1, "rest": "here"}}, *({"v": {"a": n}} for n in range(300))], shredding="struct<a: int>")
+    rows = table.scan(columns={"j": "to_json(v)"}).to_arrow()
     (path,) = root.glob("*.parquet")
     data = path.read_bytes()
-    footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
-    stated, forged = b"\xd8\x04", b"\xda\x04"  # zigzag 300 and 301
-    assert stated in data[footer:]
-    path.write_bytes(data[:footer] + data[footer:].replace(stated, forged))
-    assert [(v.kind, v.path) for v in mica.check(root)] == [("footer_null_count", "v.value")]
+    at = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    footer, count = re.subn(STATED[0], STATED[1], data[at:-8], flags=re.DOTALL)
+    assert count == 1
+    if hides:
+        footer, count = re.subn(SIZES[0], SIZES[1], footer)
+        assert count == 1
+    path.write_bytes(
+        b"".join([data[:at].ljust(len(data) - 8 - len(footer)), footer, struct.pack("<I", len(footer)), b"PAR1"])
+    )
+    assert ("footer_null_count", "v.value") in [(v.kind, v.path) for v in mica.check(root)]
     files = sorted(root.rglob("*"))
-    for source, target in ((root, None), (path, tmp_path / "out.parquet")):
+    for source, target in ((path, tmp_path / "out.parquet"), (root, None)):
+        if not hides:
+            mica.repair(source, target)
+            continue
         with pytest.raises(mica.CorruptDataError, match=r"v\.value .* states 301 nulls, but there are 300"):
             mica.repair(source, target)
-    assert sorted(root.rglob("*")) == files
-    assert not (tmp_path / "out.parquet").exists()
+        assert sorted(root.rglob("*")) == files
+    assert (tmp_path / "out.parquet").exists() != hides
+    found = mica.Table.open(root).scan(columns={"j": "to_json(v)"}).to_arrow()
+    assert (found == rows) != hides
+    assert mica.check(root).ok != hides

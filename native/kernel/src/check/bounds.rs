@@ -2,8 +2,8 @@
 //! pages (column index), for every leaf column.
 //!
 //! A bound holds when no value lies beyond it; one that is wider than it needs to be, or absent, is no violation. NaN
-//! lies beyond nothing and -0.0 equals 0.0, as writers leave them out. Null counts are held where no list lies above:
-//! rule 41 rests on those of `value`.
+//! lies beyond nothing and -0.0 equals 0.0, as writers leave them out. Rule 41 rests on the null counts of `value`. Where
+//! a list lies above, writers differ in what they count: there a row group must not state more nulls than there can be.
 
 use std::ops::Range;
 
@@ -40,6 +40,8 @@ struct CheckedLeaf {
     path: String,
     column: usize,
     in_list: bool,
+    /// Of the chunk, nulls counted.
+    values: i64,
     /// The row group first, then its pages.
     spans: Vec<Bounded>,
 }
@@ -53,6 +55,8 @@ struct Bounded {
     max: Option<ArrayRef>,
     null_count: Option<i64>,
     nulls: i64,
+    /// Values that are not null.
+    present: i64,
     /// What was reported of it: beyond the minimum, beyond the maximum.
     told: [bool; 2],
 }
@@ -138,13 +142,14 @@ impl FooterBounds {
 
     /// The row group is over: its null counts are known.
     pub fn finish(self, findings: &mut Findings) {
-        for leaf in self.leaves.iter().filter(|leaf| !leaf.in_list) {
-            for span in &leaf.spans {
-                let Some(said) = span.null_count.filter(|&said| said != span.nulls) else { continue };
+        for leaf in &self.leaves {
+            for span in leaf.spans.iter().filter(|span| !leaf.in_list || span.kind == ROW_GROUP) {
+                let nulls = if leaf.in_list { leaf.values - span.present } else { span.nulls };
+                let wrong = |&said: &i64| if leaf.in_list { said > nulls } else { said != nulls };
+                let Some(said) = span.null_count.filter(wrong) else { continue };
                 let row = Some(self.first_row + span.rows.start);
-                findings.add(NULLS, &leaf.path, row, || {
-                    format!("{} states {said} nulls, but there are {}", span.what, span.nulls)
-                });
+                findings
+                    .add(NULLS, &leaf.path, row, || format!("{} states {said} nulls, but there are {nulls}", span.what));
             }
         }
     }
@@ -171,8 +176,9 @@ impl CheckedLeaf {
         let (column, metadata) = (node.leaves.start, file.metadata());
         let schema = metadata.file_metadata().schema_descr();
         let path = if column < schema.num_columns() { schema.column(column).path().string() } else { String::new() };
-        let mut leaf = CheckedLeaf { path, column, in_list, spans: Vec::new() };
+        let mut leaf = CheckedLeaf { path, column, in_list, values: 0, spans: Vec::new() };
         let Some(meta) = metadata.row_groups().get(group) else { return Ok(leaf) };
+        leaf.values = meta.columns().get(column).map_or(0, |chunk| chunk.num_values());
         let (rows, first) = (meta.num_rows().max(0) as u64, file.first_row(group));
         let what = "the row group".to_string();
         leaf.said(ROW_GROUP, what, 0..rows, chunk_bound(meta, column, rows), metadata_trusts(file, node), node)?;
@@ -209,7 +215,7 @@ impl CheckedLeaf {
         };
         let (min, max) = (side(bound.min.as_ref())?, side(bound.max.as_ref())?);
         let null_count = bound.null_count;
-        self.spans.push(Bounded { kind, what, rows, min, max, null_count, nulls: 0, told: [false; 2] });
+        self.spans.push(Bounded { kind, what, rows, min, max, null_count, nulls: 0, present: 0, told: [false; 2] });
         Ok(())
     }
 
@@ -233,7 +239,9 @@ impl CheckedLeaf {
                 continue;
             }
             let (values, nulls) = (array.slice(from, to - from), nulls.map(|n| n.slice(from, to - from)));
-            span.nulls += nulls.as_ref().map_or(0, |n| n.null_count() as i64);
+            let missing = nulls.as_ref().map_or(0, |n| n.null_count() as i64);
+            span.nulls += missing;
+            span.present += (to - from) as i64 - missing;
             for (side, below) in [(0, true), (1, false)] {
                 let bound = if below { &span.min } else { &span.max };
                 let Some(bound) = bound.as_ref().filter(|_| !span.told[side]) else { continue };

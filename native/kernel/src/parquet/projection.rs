@@ -9,7 +9,7 @@
 //! - Early columns of other writers: the residuals above may hold any field (`residuals.rs`), and one leaf of each
 //!   shape on the way says what a row has typed.
 
-use parquet::file::metadata::RowGroupMetaData;
+use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 
 use crate::item::{Item, ItemKind};
 use crate::layout::Layout;
@@ -21,13 +21,23 @@ use crate::parquet::residuals::hides_above;
 use crate::parquet::schema::{Node, find};
 use crate::path::{Step, levels};
 
-/// Whether a leaf column is null in every row of the row group, by the footer. A footer that says so of a
-/// chunk too large to hold nothing but nulls is not believed.
+/// Whether a leaf column is null in every row of the row group, by the footer. A footer that says so of a chunk too large
+/// to hold nothing but nulls is not believed, nor one whose bounds or size statistics tell of values.
 pub fn all_null(group: &RowGroupMetaData, leaf: usize) -> bool {
     let Some(column) = group.columns().get(leaf) else { return false };
-    let Some(nulls) = column.statistics().and_then(|s| s.null_count_opt()) else { return false };
+    let Some(statistics) = column.statistics() else { return false };
+    let Some(nulls) = statistics.null_count_opt() else { return false };
     let values = column.num_values();
-    values >= 0 && nulls == values as u64 && column.uncompressed_size() <= 1024 + values / 2
+    let tells_of_values = statistics.min_bytes_opt().is_some()
+        || statistics.max_bytes_opt().is_some()
+        || column.unencoded_byte_array_data_bytes().is_some_and(|bytes| bytes > 0)
+        || highest(column).is_some_and(|count| count > 0);
+    values >= 0 && nulls == values as u64 && column.uncompressed_size() <= 1024 + values / 2 && !tells_of_values
+}
+
+/// How many rows have the highest definition level, which is that of values (SizeStatistics).
+fn highest(column: &ColumnChunkMetaData) -> Option<i64> {
+    column.definition_level_histogram()?.values().last().copied()
 }
 
 /// The leaves of some items, sorted, each once.
