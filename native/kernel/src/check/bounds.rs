@@ -148,8 +148,9 @@ impl FooterBounds {
                 let wrong = |&said: &i64| if leaf.in_list { said > nulls } else { said != nulls };
                 let Some(said) = span.null_count.filter(wrong) else { continue };
                 let row = Some(self.first_row + span.rows.start);
-                findings
-                    .add(NULLS, &leaf.path, row, || format!("{} states {said} nulls, but there are {nulls}", span.what));
+                findings.add(NULLS, &leaf.path, row, || {
+                    format!("{} states {said} nulls, but there are {nulls}", span.what)
+                });
             }
         }
     }
