@@ -45,7 +45,10 @@ def stored(value: Expr, given: DataType, column: StructField, text: str) -> Expr
         raise UserError(
             "INCOMPATIBLE_TYPE",
             f"the column {column.name!r} is {wanted}, and {text} is {type_to_ddl(given)}",
-            hint=f"Cast it: cast({text} AS {wanted}).",
+            # A cast takes the fields of structs by their places.
+            hint=f"Cast it: cast({text} AS {wanted})."
+            if "STRUCT<" not in wanted
+            else "Its fields need the column's names, in their order, and types that fit.",
             column=column.name,
         )
     loose = loosened(column.type)

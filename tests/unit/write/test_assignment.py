@@ -113,6 +113,7 @@ def test_nested_values_that_do_not_fit(table: mica.Table, text: str, code: str) 
     with pytest.raises(UserError) as raised:
         table.update({"s": text})
     assert raised.value.code == code
+    assert "cast(" not in str(raised.value.hint)  # which takes fields by their places
     assert table.refresh().version == 1
 
 
