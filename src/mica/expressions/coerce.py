@@ -104,7 +104,7 @@ def _common_nested(left: DataType, right: DataType, *, ansi: bool) -> DataType |
             key, value = part(left.key, right.key), part(left.value, right.value)
             sound = key == left.key == right.key or (key is not None and is_exact(key))
             return MapType(key, value) if sound and key is not None and value is not None else None
-        case StructType(), StructType() if [*map(str.lower, left.names)] == [*map(str.lower, right.names)]:
+        case StructType(), StructType() if left.has_names_of(right):
             types = [part(f.type, g.type) for f, g in zip(left.fields, right.fields, strict=True)]
             fields = [StructField(f.name, t) for f, t in zip(left.fields, types, strict=True) if t is not None]
             return StructType(tuple(fields)) if len(fields) == len(types) else None

@@ -104,6 +104,10 @@ class StructType(DataType):
         """The names of the fields."""
         return [f.name for f in self.fields]
 
+    def has_names_of(self, other: StructType) -> bool:
+        """Whether both have fields of the same names, in any case, in the same order."""
+        return [*map(str.lower, self.names)] == [*map(str.lower, other.names)]
+
     def find(self, name: str) -> StructField | None:
         """Returns the field of that name: the exact match, else the one that differs only in case, as in Spark."""
         loose = None

@@ -64,7 +64,7 @@ def may_be_stored(given: DataType, wanted: DataType) -> bool:
             return may_be_stored(given.element, wanted.element)
         case MapType(), MapType():
             return may_be_stored(given.key, wanted.key) and may_be_stored(given.value, wanted.value)
-        case StructType(), StructType() if [*map(str.lower, given.names)] == [*map(str.lower, wanted.names)]:
+        case StructType(), StructType() if given.has_names_of(wanted):
             pairs = zip(given.fields, wanted.fields, strict=True)
             return all(may_be_stored(own.type, other.type) for own, other in pairs)
     return loosened(given) == loosened(wanted) or assignable(given, wanted)
