@@ -74,7 +74,7 @@ def stream_json(
     ansi, timezone = engine.settings(options.pop("ansi", True), options.pop("timezone", "UTC"))
     kept = {"idempotent": True, "storage_options": storage_options, "ansi": ansi, "timezone": timezone}
     job = Ingest(engine, IngestOptions.of(options | kept), Storage.open(table, storage_options))
-    return _batches(os.fspath(source), job, interval, max(max_files, 1), size_of(max_bytes))
+    return _batches(os.fspath(source), job, interval, max(max_files, 1), size_of(max_bytes, "max_bytes"))
 
 
 def _batches(

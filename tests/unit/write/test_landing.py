@@ -28,6 +28,11 @@ def ids(table: Path) -> list[int]:
     return sorted(found.column("id").to_pylist())
 
 
+def test_a_wrong_size_names_its_option(tmp_path: Path) -> None:
+    with pytest.raises(MicaError, match="max_bytes"):
+        mica.stream_json(tmp_path, tmp_path / "t", max_bytes="many")
+
+
 @pytest.mark.parametrize("source", [".", "*", "./**"])
 def test_the_table_may_lie_in_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str) -> None:
     monkeypatch.chdir(tmp_path)
