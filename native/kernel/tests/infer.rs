@@ -31,6 +31,21 @@ fn a_path_of_99_percent_one_type_is_typed_and_one_of_98_is_not() {
 }
 
 #[test]
+fn objects_and_arrays_that_are_half_of_a_paths_values_are_typed() {
+    let rows = |others: usize| -> Vec<String> {
+        let row = |i: usize| match i % 10 < others {
+            true => format!("{{\"o\": \"s{i}\", \"a\": {i}}}"),
+            false => format!("{{\"o\": {{\"x\": {i}}}, \"a\": [\"e\"]}}"),
+        };
+        (0..1000).map(row).collect()
+    };
+    let (half, fewer) = (of(&rows(5)), of(&rows(6)));
+    assert_eq!(leaf(field(&half, "o").unwrap(), "x"), Some(LeafType::Int64));
+    assert_eq!(field(&half, "a").and_then(|a| a.array.as_deref()).and_then(|e| e.leaf), Some(LeafType::String));
+    assert!(["o", "a"].iter().all(|name| field(&fewer, name).is_some_and(Tree::is_untyped)));
+}
+
+#[test]
 fn nulls_and_absence_do_not_count_against_a_type() {
     let rows: Vec<String> = (0..1000)
         .map(|i| match i % 3 {

@@ -35,7 +35,8 @@ class Limits:
 
     `max_fields`: typed leaves per column. `max_depth`: levels of nesting, 30 at most. `min_share`: the share of
     rows that must hold a field before it becomes a column. `typed_share`: the share of a field's values that must have
-    its type. `sample_rows`: rows sampled per file. `rules`: what is wanted of some paths (`variant.steering`).
+    its type (half is enough for objects and arrays). `sample_rows`: rows sampled per file. `rules`: what is wanted of
+    some paths (`variant.steering`).
     """
 
     max_fields: int = 300

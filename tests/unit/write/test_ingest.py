@@ -342,3 +342,18 @@ def test_a_bad_cast_names_file_and_value(tmp_path: Path, options: dict[str, Any]
             scan.to_arrow()
         assert caught.value.code == "INVALID_CAST"
         assert caught.value.context["path"].endswith(".parquet")
+
+
+def test_fields_of_objects_that_stand_beside_other_values_are_columns_with_bounds(tmp_path: Path) -> None:
+    """A field of an object with a column stands nowhere else, so its bounds hold whatever else is at the place."""
+    for file in range(2):
+        rows = [f'{{"s": {{"uri": "{file}-{i}"}}}}\n{{"s": "text {i}"}}\n{{"s": 7}}\n{{"s": {{}}}}\n' for i in range(500)]
+        (tmp_path / "in.ndjson").write_text("".join(rows))
+        mica.ingest_json(tmp_path / "in.ndjson", tmp_path / "t")
+    table = mica.Table.open(tmp_path / "t")
+    found = table.scan("v:s.uri::string = '1-33'", columns={"s": "to_json(v:s)"})
+    assert found.kept.num_rows == 1
+    assert found.to_arrow()["s"].to_pylist() == ['{"uri":"1-33"}']
+    others = table.scan("v:s::string LIKE 'text 4_'", columns={"uri": "v:s.uri::string"})
+    assert others.to_arrow()["uri"].to_pylist() == [None] * 20
+    assert not list(mica.check(table))

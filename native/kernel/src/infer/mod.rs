@@ -1,6 +1,9 @@
 //! A shredding tree from a sample of rows: a path is typed when almost all of its values, nulls and absence apart,
 //! are of one class, and a field becomes a column when enough of its parent objects have it.
 //!
+//! - Of objects and arrays half of the values are enough. What a typed field or element holds stands nowhere else
+//!   (VariantShredding.md, "Shredded Objects"), so its column is whole and has bounds, whatever else is at the place.
+//!   A leaf beside other types is not: each reader of the path needs its `value` too, and it has no bounds.
 //! - Integers and decimals are one class. The type is int64 where the sample's numbers are whole, otherwise the
 //!   decimal of 18 or 38 digits that holds them with room; int64 too where only a few numbers would force 38 digits.
 //! - A field that few objects have is rare. An object whose fields are mostly rare is a map: it stays untyped, and
@@ -35,7 +38,7 @@ pub struct Limits {
     pub max_depth: usize,
     /// Of the rows, and of the objects that could have a field, the share that must have it.
     pub min_share: f64,
-    /// Of a path's values, the share that must be of one class.
+    /// Of a path's values, the share that must be of one class; of objects and arrays half at most.
     pub typed_share: f64,
     /// Rows looked at.
     pub sample_rows: usize,
@@ -87,6 +90,8 @@ pub const COMMON_ROWS: usize = 256;
 const SAMPLE_BYTES: usize = 8 << 20;
 /// An object with more than this share of rare fields among all its fields is a map.
 const MAP_SHARE: f64 = 0.5;
+/// Of a path's values, the share of objects, or of arrays, that is enough for them to be typed.
+const CONTAINER_SHARE: f64 = 0.5;
 /// What the levels of a column below an array cost, in those of one that is not.
 const ARRAY_COST: f64 = 3.0;
 /// Digits of a decimal that are kept free for values larger than the sample's.
@@ -310,7 +315,9 @@ impl Sample {
         let values: u32 = shape.counts.iter().sum();
         let dominant = CLASSES.into_iter().find(|&class| {
             let count = shape.counts[class as usize];
-            count > 0 && f64::from(count) >= self.limits.typed_share * f64::from(values)
+            let container = matches!(class, Class::Object | Class::Array);
+            let share = if container { CONTAINER_SHARE.min(self.limits.typed_share) } else { self.limits.typed_share };
+            count > 0 && f64::from(count) >= share * f64::from(values)
         });
         let leaf = match dominant {
             Some(Class::Object) if depth < self.typed_depth => return self.object(shape, names, depth),
@@ -336,7 +343,7 @@ impl Sample {
     }
 
     fn array(&self, shape: &Shape, names: &Names, depth: usize) -> Candidate {
-        if f64::from(shape.seen) < self.enough_arrays() {
+        if f64::from(shape.counts[Class::Array as usize]) < self.enough_arrays() {
             return Candidate::Value(shape.seen, Why::Arrays);
         }
         let element = shape.children.iter().find(|(name, _)| *name == NO_NAME);
