@@ -19,7 +19,6 @@ from mica.cached import cached_property
 from mica.errors import CorruptDataError, MicaError, StorageError, UserError
 from mica.expressions.bind import BoundExpr, Leaf
 from mica.expressions.compare import literal
-from mica.expressions.evaluate import RowError, filter_rows
 from mica.log.feed_columns import CHANGE_TYPE, COMMIT_VERSION
 from mica.log.paths import as_uri
 from mica.records import dataclass
@@ -35,10 +34,10 @@ from mica.stats.partition import parse_values
 from mica.storage import Storage
 from mica.storage.tails import Fetch, Tails
 from mica.tasks.file_columns import Located, aligned, find, has_ids, locate
-from mica.tasks.leaf_columns import FileColumn, PassedRows, TrackedColumn, leaves_in
+from mica.tasks.leaf_columns import FileColumn, TrackedColumn, leaves_in
 from mica.tasks.leaf_values import Leaves, distinct
 from mica.tasks.parts import FilePart
-from mica.tasks.row_errors import located, text, whole
+from mica.tasks.row_errors import text, whole
 from mica.variant import kernel
 
 if TYPE_CHECKING:
@@ -318,68 +317,31 @@ class DataFileReader:
         *,
         tracked: bool = False,
     ) -> Iterator[tuple[pa.RecordBatch, Numbers | None]]:
-        """As `passing`, the kernel's batches of which `leaves_in` makes the leaves."""
+        """As `passing`, the kernel's batches of which `leaves_in` makes the leaves, and the numbers of their rows if a
+        column counts them."""
         self.passed = ranges
-        if not ranges:
-            return
-        asked = [] if predicate is None else self.asked(predicate)
-        filters = [column.request for column in asked if column.request is not None]
-        counted = any(column.counts for column in asked)
-        judged, texts = 0, list[tuple[int, list[str]]]()
-
-        def mask_of(batch: pa.RecordBatch, numbers: Numbers | None = None) -> pa.BooleanArray:
-            nonlocal judged
-            assert predicate is not None
-            found = leaves_in(asked, batch, numbers)
-            try:
-                mask = filter_rows(predicate, found.of(predicate), num_rows=found.rows)
-            except RowError as e:
-                if texts:  # which says how many rows there were before
-                    for _ in self.batches([], predicate, ranges, tracked=True):
-                        pass
-                before = judged
-                raise located(e, self.name, lambda leaf, row: self.value(leaf, None, ranges, before + row)) from None
-            judged += found.rows
-            return mask
-
-        if predicate is not None and not filters and not counted and not mask_of(_rows(1))[0].as_py():
-            self.passed = []
-            return  # constants decide, for all rows alike
         if predicate is not None and limit is None:
             self.passed = ranges = self._searched(predicate, ranges)
+        if not ranges:
+            return
+        counts, judge = any(column.counts for column in wanted), None
+        if predicate is not None:
+            from mica.tasks.judging import Judge
+
+            judge = Judge(self, predicate, ranges, numbered=tracked or counts, keeps=counts)
+            ranges, self.passed = judge.before_reading(BATCH_ROWS), judge.passed
             if not ranges:
                 return
-        counts, judges = any(column.counts for column in wanted), bool(filters) or counted
-        places, passing = Positions(ranges) if tracked or counted or counts else None, PassedRows()
-
-        def judge(batch: pa.RecordBatch) -> pa.BooleanArray:
-            numbers = None if places is None else places.next(batch.num_rows)
-            mask = mask_of(batch, numbers)
-            if numbers is not None:
-                chosen = numbers[to_numpy(mask)]
-                if counts:
-                    passing.add(chosen)
-                self.passed += ranges_of(chosen)
-            return mask
-
-        if judges and places is not None:
-            self.passed = []
-        if counted and not filters and places is not None:  # only the numbers of rows decide: nothing is read for them
-            while places.left:
-                judge(_rows(min(BATCH_ROWS, places.left)))
-            ranges = self.passed
-            if not ranges:
-                return
-        # Of rows whose numbers are asked for all are judged here.
-        texts = self._texts(predicate, asked) if predicate is not None and places is None else []
-        whole = ranges == [(0, self.reader.num_rows)]
+        texts = [] if judge is None else judge.texts
+        passing = None if judge is None else judge.passing
+        numbers = Positions(ranges) if counts and passing is None else passing
         for batch in self.reader.scan(
             [column.request for column in wanted if column.request is not None],
-            filter=filters,
+            filter=[] if judge is None else judge.filters,
             judge=judge,
             texts=texts,
             only_texts=predicate is not None and len(texts) == len(predicate.parts),
-            ranges=None if whole else ranges,
+            ranges=None if ranges == [(0, self.reader.num_rows)] else ranges,
             limit=limit,
             max_rows=BATCH_ROWS,
             max_bytes=BATCH_BYTES,
@@ -387,8 +349,7 @@ class DataFileReader:
             masks=False,
         ):
             if batch.num_rows:
-                rows = None if not counts else passing if judges else places
-                yield batch, None if rows is None else rows.next(batch.num_rows)
+                yield batch, None if numbers is None else numbers.next(batch.num_rows)
 
     def _searched(self, predicate: BoundExpr, ranges: RowRanges) -> RowRanges:
         """`ranges` without the pages that hold the bytes of no text that the predicate wants."""
@@ -402,7 +363,7 @@ class DataFileReader:
     def _searches(self, predicate: BoundExpr) -> Iterable[tuple[int, pa.Array]]:
         return self.spec.searches if predicate is self.spec.predicate else searches(predicate)
 
-    def _texts(self, predicate: BoundExpr, asked: Sequence[FileColumn]) -> list[tuple[int, list[str]]]:
+    def texts(self, predicate: BoundExpr, asked: Sequence[FileColumn]) -> list[tuple[int, list[str]]]:
         """The texts that the predicate wants, by the number of their filter: the kernel judges these parts."""
         filters = [column.leaf for column in asked if column.request is not None]
         found = ((predicate.leaves[index], texts) for index, texts in self._searches(predicate))
@@ -491,8 +452,3 @@ class DataFileReader:
         name = names[0] if counts else names[1]
         request = leaf.request((name,)) if self.schema.get_field_index(name) >= 0 else None
         return TrackedColumn(leaf, request, value=pa.scalar(first, pa.int64()), counts=counts)
-
-
-def _rows(count: int) -> pa.RecordBatch:
-    """A batch without columns."""
-    return pa.record_batch([pa.nulls(count)], [""]).select([])
