@@ -58,7 +58,7 @@ class Reported(flow.RowSource):
     def run(self, engine: Engine, spec: WriteSpec) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
         """The facts, with the minimum and maximum of collated columns."""
         batches = (batch for one in self.messages if one is not None for batch in pa.ipc.open_stream(one.stream))
-        return ended(batches, facts_schema(spec.collated), collated.wanted(spec.collated))
+        return ended(batches, *collated.reported(spec))
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from mica.stats.collated import MADE_BY, TAG, CollatedBounds, CollatedColumn, ad
 from mica.storage import Storage
 from mica.tasks.parts import FilePart, in_tasks, parts_of
 from mica.tasks.strings import StringsSpec, strings_of_files
-from mica.tasks.write import WriteSpec
+from mica.tasks.write import WriteSpec, facts_schema
 from mica.write.facts import Facts
 
 
@@ -33,6 +33,11 @@ def comparable(leaves: Sequence[CollatedColumn], engine: Engine) -> tuple[list[C
 def wanted(leaves: Sequence[CollatedColumn], by: str | None = None) -> Ends:
     """The request for minimum and maximum of the strings that `tasks.candidates` gathered for these columns."""
     return Ends({f"c{i}": leaf.sql for i, leaf in enumerate(leaves)}, by)
+
+
+def reported(spec: WriteSpec) -> tuple[pa.Schema, Ends]:
+    """The facts that the tasks of a write report, and what the engine makes of the strings in them."""
+    return facts_schema(spec.collated), wanted(spec.collated)
 
 
 def collated_bounds(

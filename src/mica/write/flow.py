@@ -29,7 +29,7 @@ from mica.errors import MicaError
 from mica.log.deletion_vectors import write_vectors
 from mica.records import dataclass
 from mica.storage import Storage
-from mica.tasks.write import WriteSpec, facts_schema, write_files
+from mica.tasks.write import WriteSpec, write_files
 from mica.write import collated
 from mica.write.appearing import shown
 from mica.write.commit import Commit
@@ -54,7 +54,7 @@ class FromRows(RowSource):
 
     def run(self, engine: Engine, spec: WriteSpec) -> Iterator[pa.RecordBatch]:
         """The engine moves the rows to the tasks that write."""
-        schema, ends = facts_schema(spec.collated), collated.wanted(spec.collated)
+        schema, ends = collated.reported(spec)
         task = partial(write_files, spec)
         return engine.write(self.rows, task, schema, order=self.order, ends=ends)
 
@@ -68,7 +68,7 @@ class FromTasks(RowSource):
 
     def run(self, engine: Engine, spec: WriteSpec) -> Iterator[pa.RecordBatch]:
         """One task reads and writes each input."""
-        schema, ends = facts_schema(spec.collated), collated.wanted(spec.collated)
+        schema, ends = collated.reported(spec)
         return engine.run(self.task(spec), self.inputs, schema, ends=ends)
 
 
@@ -127,7 +127,8 @@ def commit_changes(engine: Engine, target: Target, spec: WriteSpec, source: RowS
 
 
 def _written(engine: Engine, spec: WriteSpec, source: RowSource, input_bytes: int = 0) -> Facts:
-    schema = collated.wanted(spec.collated).schema(facts_schema(spec.collated))
+    schema, ends = collated.reported(spec)
+    schema = ends.schema(schema)
     found = list[pa.RecordBatch]()
     with shown(spec, input_bytes) as show:
         batches = source.run(engine, spec)

@@ -35,7 +35,7 @@ from mica.tasks.shuffled_merge import (
     summarize,
     target_key_rows,
 )
-from mica.tasks.write import WriteSpec, facts_schema
+from mica.tasks.write import WriteSpec
 from mica.write import collated, flow
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class WithSource(flow.RowSource):
 
     def run(self, engine: Engine, spec: WriteSpec) -> Iterator[pa.RecordBatch]:
         """Facts of both."""
-        schema, ends = facts_schema(spec.collated), collated.wanted(spec.collated)
+        schema, ends = collated.reported(spec)
         merging = replace(self.spec, write=spec)
         rows = self.source.batch
         matched = np.zeros(rows.num_rows, np.bool_)
@@ -102,7 +102,7 @@ class Shuffled(flow.RowSource):
     def run(self, engine: Engine, spec: WriteSpec) -> Iterator[pa.RecordBatch]:
         """Facts of one job."""
         on = cast("Spark", engine)
-        schema, ends = facts_schema(spec.collated), collated.wanted(spec.collated)
+        schema, ends = collated.reported(spec)
         tasks = in_tasks(self.parts, engine.parallelism)
         inserting = max(1, min(4 * engine.parallelism, self.size // _INSERT_BYTES))
         files = tuple(map(tuple, tasks))
