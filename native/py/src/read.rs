@@ -273,7 +273,8 @@ impl PyFileReader {
         found.map(|(tree, early)| Ok((tree.to_pyarrow(py)?, early))).transpose()
     }
 
-    /// Per node of every variant column: column, path, type, typed_rows, residual_rows, typed_bytes, residual_bytes.
+    /// Per node of every variant column: column, path, type, typed_rows, residual_rows, other_rows, typed_bytes,
+    /// residual_bytes.
     fn inspect(&self, py: Python<'_>) -> PyResult<PyArrowType<RecordBatch>> {
         run(py, || self.file().inspect()).map(PyArrowType)
     }

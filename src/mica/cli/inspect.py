@@ -34,9 +34,7 @@ def run(
     for name in ("path", "type", "typed", "bytes", "residual rows", "residual bytes"):
         table.add_column(name, justify="left" if name in ("path", "type") else "right")
     for row in rows:
-        # A typed object may also have a residual with its rare fields; their number is a separate column.
-        whole = row["typed_rows"] + (0 if row["type"] == "object" else row["residual_rows"])
         sizes = [f"{row[name]:,}" for name in ("typed_bytes", "residual_rows", "residual_bytes")]
         shown = Text("  " * tree.depth(row) + tree.label(row))
-        table.add_row(shown, Text(row["type"]), tree.share(row["typed_rows"], whole), *sizes)
+        table.add_row(shown, Text(row["type"]), tree.share(row["typed_rows"], row["typed_rows"] + row["other_rows"]), *sizes)
     out().print(table)

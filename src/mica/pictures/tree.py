@@ -18,7 +18,7 @@ def picture(rows: Sequence[Mapping[str, Any]]) -> Html:
     for row in rows[:SHOWN]:
         name = label(row)
         typed, residual = row["typed_rows"], row["residual_rows"]
-        whole = typed if row["type"] == "object" else typed + residual
+        whole = typed + row["other_rows"]
         size = row["typed_bytes"] + row["residual_bytes"]
         shown = Html(f'<span class="step" style="padding-left:{depth(row)}em">{code(name)}</span>')
         lines.append(

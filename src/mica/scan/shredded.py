@@ -21,7 +21,7 @@ from mica.variant import kernel
 #: Files whose footers are read.
 LOOKED = 20
 
-_SUMMED = ("typed_rows", "residual_rows", "typed_bytes", "residual_bytes")
+_SUMMED = ("typed_rows", "residual_rows", "other_rows", "typed_bytes", "residual_bytes")
 
 
 def tree_of(reader: kernel.FileReader) -> list[dict[str, Any]]:

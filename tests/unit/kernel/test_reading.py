@@ -194,6 +194,7 @@ def test_inspect_counts_what_is_typed_and_what_is_not(path: Path, docs: list[dic
     tags = nodes["$['who']['tags'][*]"]
     assert (tags["typed_rows"], tags["residual_rows"]) == (ROWS, ROWS)
     assert nodes["$"]["residual_rows"] == sum("rare" in d for d in docs)
+    assert (nodes["$"]["other_rows"], nodes["$['id']"]["other_rows"]) == (0, odd), "rare fields are of typed objects"
 
 
 def test_masks_of_failed_casts_are_left_out_where_none_failed(path: Path) -> None:

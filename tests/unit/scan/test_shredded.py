@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 
 import mica
+from mica.checking.inspect import inspect_file
 from mica.scan.shredded import LOOKED, shredding_of
 from mica.scan.table import TableSource
 from mica.tasks.parts import parts_of
@@ -32,3 +35,14 @@ def test_rows_are_summed_and_types_that_differ_are_named(tmp_path: Path) -> None
     for file in (tmp_path / "t").rglob("*.parquet"):
         file.unlink()
     assert shredding_of(source, parts) == ([], 0)
+
+
+@pytest.mark.parametrize("layout", ["standard", "early"])
+def test_objects_with_rare_fields_are_typed_and_other_values_beside_them_are_not(tmp_path: Path, layout: str) -> None:
+    """Both have a residual: of an object it holds what has no column, of another value all of it."""
+    objects = [{"o": {"x": i}} for i in range(300)] + [{"o": {"x": 1, "rare": True}}]
+    rows = [*objects, *({"o": "text"} for _ in range(99)), {}, {"o": None}]
+    texts, file = pa.table({"v": pa.array(map(json.dumps, rows))}), str(tmp_path / "f.parquet")
+    mica.write_parquet(texts, file, shredding={"v": "struct<o: struct<x: bigint>>"}, layout=layout)
+    (place,) = [row for row in inspect_file(file) if row["path"] == "$['o']"]
+    assert (place["typed_rows"], place["residual_rows"], place["other_rows"]) == (301, 101, 100)

@@ -1,5 +1,5 @@
-//! How a file shreds its variants: every node of the tree with its type, how many of its values are typed and how
-//! many lie in its residual, and what both cost on disk.
+//! How a file shreds its variants: every node of the tree with its type, how many of its values are typed, how many lie
+//! in its residual, of other types or as rare fields of typed objects, and what both cost on disk.
 //!
 //! Counts come from the footer where it has them (the null counts of the leaves), otherwise from decoding one
 //! column of the node.
@@ -9,6 +9,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, StringArray, StructArray};
 use arrow_schema::{DataType, Field, Schema};
+use parquet::file::metadata::RowGroupMetaData;
 
 use crate::error::Result;
 use crate::layout::Layout;
@@ -26,13 +27,14 @@ struct Report {
     types: Vec<String>,
     typed_rows: Vec<i64>,
     residual_rows: Vec<i64>,
+    other_rows: Vec<i64>,
     typed_bytes: Vec<i64>,
     residual_bytes: Vec<i64>,
 }
 
 impl FileReader {
     /// One row a node: `column`, `path` (RFC 9535 normalized), `type`, `typed_rows`, `residual_rows`,
-    /// `typed_bytes` and `residual_bytes` (compressed; those of an object or array are the sum of its children).
+    /// `other_rows` (those of the residual that are not typed too), `typed_bytes` and `residual_bytes` (compressed; those of an object or array are the sum of its children).
     pub fn inspect(&self) -> Result<RecordBatch> {
         guard(self.name(), || {
             let mut report = Report::default();
@@ -80,9 +82,11 @@ impl FileReader {
         let typed: Vec<&Node> = typed.into_iter().flatten().collect();
         let rows = typed.iter().map(|typed| self.count(typed, &with(typed))).sum::<Result<i64>>()?;
         report.typed_rows.push(rows);
-        report.residual_rows.push(match columns.residual {
-            Some(value) => self.count(value, &with(value))?,
-            None => 0,
+        let residual = columns.residual.map_or(Ok(0), |value| self.count(value, &with(value)))?;
+        report.residual_rows.push(residual);
+        report.other_rows.push(match (columns.object, columns.residual) {
+            (Some(object), Some(value)) if residual > 0 => self.others(object, value, at)?,
+            _ => residual,
         });
         let mut residual = columns.residual.map_or(0, |v| self.bytes(v));
         if path == "$" {
@@ -124,11 +128,7 @@ impl FileReader {
                 total += column.num_values() - nulls as i64;
                 continue;
             }
-            let cheapest = node
-                .leaves
-                .clone()
-                .min_by_key(|&leaf| group.columns().get(leaf).map_or(i64::MAX, |c| c.compressed_size()));
-            let Some(leaf) = cheapest else { continue };
+            let Some(leaf) = cheapest(node, group) else { continue };
             self.each_batch(index, &[leaf], |batch| {
                 let rows: ArrayRef = Arc::new(StructArray::from(batch));
                 if let Some(array) = follow(rows, moves) {
@@ -139,6 +139,34 @@ impl FileReader {
         }
         Ok(total)
     }
+
+    /// Values of a place with typed objects that are none: they stand in its residual as a whole.
+    fn others(&self, object: &Node, residual: &Node, at: &[Move]) -> Result<i64> {
+        let mut total = 0;
+        for (index, group) in self.metadata().row_groups().iter().enumerate() {
+            let column = group.columns().get(residual.leaves.start);
+            let nulls = column.and_then(|c| Some((c.num_values(), c.statistics()?.null_count_opt()? as i64)));
+            let Some(leaf) = cheapest(object, group).filter(|_| nulls.is_none_or(|(rows, nulls)| nulls < rows)) else {
+                continue;
+            };
+            self.each_batch(index, &[residual.leaves.start, leaf], |batch| {
+                let rows: ArrayRef = Arc::new(StructArray::from(batch));
+                let place = follow(rows, at);
+                let child = |node: &Node| place.as_ref()?.as_struct_opt()?.column_by_name(node.field.name());
+                if let (Some(value), Some(object)) = (child(residual), child(object)) {
+                    total += (0..value.len()).filter(|&row| value.is_valid(row) && object.is_null(row)).count() as i64;
+                }
+                Ok(())
+            })?;
+        }
+        Ok(total)
+    }
+}
+
+/// The leaf below a node that takes the fewest bytes.
+fn cheapest(node: &Node, group: &RowGroupMetaData) -> Option<usize> {
+    let bytes = |leaf: &usize| group.columns().get(*leaf).map_or(i64::MAX, |c| c.compressed_size());
+    node.leaves.clone().min_by_key(bytes)
 }
 
 /// A step down the arrays of a decoded column.
@@ -168,6 +196,7 @@ impl Report {
         let numbers = [
             ("typed_rows", self.typed_rows),
             ("residual_rows", self.residual_rows),
+            ("other_rows", self.other_rows),
             ("typed_bytes", self.typed_bytes),
             ("residual_bytes", self.residual_bytes),
         ];

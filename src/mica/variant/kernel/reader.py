@@ -167,8 +167,8 @@ class FileReader:
         return Check(self, self.call(self.native.check, limit=limit))
 
     def inspect(self) -> pa.RecordBatch:
-        """Returns per node of every Variant column: column, path, type, typed_rows, residual_rows, typed_bytes,
-        residual_bytes."""
+        """Returns per node of every Variant column: column, path, type, typed_rows, residual_rows, other_rows,
+        typed_bytes, residual_bytes."""
         return self.call(self.native.inspect)
 
     def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
