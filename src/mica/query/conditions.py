@@ -6,13 +6,17 @@ comparison by a collation) it skips files. Everything else is Spark's.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from mica.engines.base import Engine
+from mica.engines.spark.folds import Folded
 from mica.errors import MicaError
 from mica.expressions.bind import bind
 from mica.expressions.collations import collations_of
+from mica.query.narrowed import Narrowed
 from mica.query.pushed import Pushed
+from mica.scan.scan import Scan
 from mica.schema.hidden import Readable
 from mica.table import Table
 
@@ -65,4 +69,18 @@ class Conditions:
     @property
     def every(self) -> str | None:
         """By what the scan skips files."""
-        return " AND ".join(p.text for p in [*self.evaluated.values(), *self.skipping.values()]) or None
+        return " AND ".join(p.text for _, p in sorted({**self.evaluated, **self.skipping}.items())) or None
+
+    def narrowed(
+        self,
+        view: str,
+        scan: Scan,
+        columns: Iterable[str],
+        reader: str,
+        folded: Folded | None = None,
+        limit: int | None = None,
+    ) -> Narrowed:
+        """The place of the table as `scan` reads it for Spark under these conditions: `columns`, by `reader`."""
+        evaluated, skipping = (tuple(p.text for p in them.values()) for them in (self.evaluated, self.skipping))
+        left, read = tuple(self.left), tuple(columns)
+        return Narrowed(view, self.table, scan, self.every, evaluated, skipping, left, read, reader, folded, limit)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from mica.query.texts import TextAsks, TextPlace
+    from mica.scan.scan import Scan
     from mica.table import Table
 
 
@@ -121,12 +122,6 @@ def _place(
         conditions.take(pushed, shown)
     names = [name for name in table.schema.names if place.columns is None or name in place.columns]
     columns = {name: quote_if_needed(name) for name in names}
-
-    def column(sql: str) -> str:
-        known = next((name for name, own in columns.items() if own == sql), f"{prefix}{len(columns)}")
-        columns[known] = sql
-        return f"`{known}`"
-
     # Spark casts only in rows that are left, and only where a condition asks for it.
     every_row = place.alone and not conditions.left and not conditions.skipping
     sure = [pushed.text for pushed in conditions.evaluated.values() if " OR " not in pushed.text]
@@ -137,12 +132,7 @@ def _place(
         )
         if (path.conditional or not every_row) and not any(path.sql in text for text in sure):
             read = read.guarded
-        new = column(read.sql)
-        if read.failing is not None:
-            failing = column(read.failing.sql)
-            named = f"map('value', {failing}, 'dataType', '\"{read.type}\"')"
-            new = f"if({failing} IS NULL, {new}, CAST(raise_error('INVALID_VARIANT_CAST', {named}) AS {read.type}))"
-        replaced.append((path.start, path.end, new))
+        replaced.append((path.start, path.end, _column_of(read, columns, prefix)))
     variants = contains(StructType(tuple(map(table.schema.field, names))), VARIANT)
     asked: Mapping[str, str] | Sequence[str] | None = columns or {"one": "true"}
     if not replaced and not variants and not any("variant_get" in p.text for p in conditions.evaluated.values()):
@@ -152,24 +142,33 @@ def _place(
         asked = None  # Spark's own reader takes only the paths that the text needs
     source = table.scan(conditions.every, spark=spark, **options)
     scan = replace(source, where=conditions.where, columns=asked, planned=source.plan)
-    narrow = Narrowed(
-        place.view,
-        table,
-        scan,
-        source.where,
-        tuple(pushed.text for pushed in conditions.evaluated.values()),
-        tuple(pushed.text for pushed in conditions.skipping.values()),
-        tuple(conditions.left),
-        tuple(asked.values() if isinstance(asked, Mapping) else table.schema.names if asked is None else asked),
-        "Spark" if reader.reason_for_kernel(scan.reading()) is None else "mica",
-    )
-    return narrow, replaced
+    read_as = asked.values() if isinstance(asked, Mapping) else table.schema.names if asked is None else asked
+    return conditions.narrowed(place.view, scan, read_as, _reader(scan)), replaced
+
+
+def _column_of(read: Extraction, columns: dict[str, str], prefix: str) -> str:
+    """What stands for a path in the text, with the columns of `columns` that it needs, which the scan gives."""
+
+    def column(sql: str) -> str:
+        known = next((name for name, own in columns.items() if own == sql), f"{prefix}{len(columns)}")
+        columns[known] = sql
+        return f"`{known}`"
+
+    value = column(read.sql)
+    if read.failing is None:
+        return value
+    failing = column(read.failing.sql)
+    named = f"map('value', {failing}, 'dataType', '\"{read.type}\"')"
+    return f"if({failing} IS NULL, {value}, CAST(raise_error('INVALID_VARIANT_CAST', {named}) AS {read.type}))"
+
+
+def _reader(scan: Scan) -> str:
+    return "Spark" if reader.reason_for_kernel(scan.reading()) is None else "mica"
 
 
 def _whole_of(spark: SparkSession, view: str, table: Table) -> Narrowed:
-    scan = table.scan(spark=spark)
-    by = "Spark" if reader.reason_for_kernel(scan.reading()) is None else "mica"
-    return Narrowed(view, table, scan, None, (), (), (("its conditions", _UNREAD),), tuple(table.schema.names), by)
+    scan, unread = table.scan(spark=spark), (("its conditions", _UNREAD),)
+    return Narrowed(view, table, scan, None, (), (), unread, tuple(table.schema.names), _reader(scan))
 
 
 def _escaped(text: str) -> str:

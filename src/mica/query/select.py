@@ -218,19 +218,9 @@ class _Place:
         scan = replace(self.source, where=where, columns=columns, planned=self.source.plan)
         failing = {e.failing for e in relation.extractions}
         whole = [*relation.needed, *(e.sql for e in relation.extractions if e not in failing)]
-        return Narrowed(
-            relation.view,
-            self.table,
-            scan,
-            self.source.where,
-            tuple(p.text for p in self.conditions.evaluated.values()),
-            tuple(p.text for p in self.conditions.skipping.values()),
-            tuple(self.conditions.left),
-            tuple(whole if folded is None else folded.columns.values()),
-            "mica" if isinstance(columns, dict) else "Spark",
-            folded,
-            limit,
-        )
+        read = whole if folded is None else folded.columns.values()
+        by = "mica" if isinstance(columns, dict) else "Spark"
+        return self.conditions.narrowed(relation.view, scan, read, by, folded, limit)
 
 
 def _plain(node: Node) -> bool:
