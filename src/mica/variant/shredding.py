@@ -35,14 +35,13 @@ class Limits:
 
     `max_fields`: typed leaves per column. `max_depth`: levels of nesting, 30 at most. `min_share`: the share of
     rows that must hold a field before it becomes a column. `typed_share`: the share of a field's values that must have
-    its type (half is enough for objects and arrays). `sample_rows`: rows sampled per file. `rules`: what is wanted of
-    some paths (`variant.steering`).
+    its type. `sample_rows`: rows sampled per file. `rules`: what is wanted of some paths (`variant.steering`).
     """
 
     max_fields: int = 300
     max_depth: int = WRITTEN_DEPTH
     min_share: float = 0.01
-    typed_share: float = 0.99
+    typed_share: float = 0.6
     sample_rows: int = 4096
     rules: tuple[PathRule, ...] = ()
 

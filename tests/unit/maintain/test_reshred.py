@@ -47,13 +47,14 @@ def test_todays_data_decides(tmp_path: Path) -> None:
     done = table.reshred()
     assert len(trees(table)) == 1
     assert (rows(table), table.version) == (before, 5)
-    assert done.metrics["numRemovedFiles"] == done.metrics["numAddedFiles"] == 4
+    # Three files in four have what most rows have.
+    assert done.metrics["numRemovedFiles"] == done.metrics["numAddedFiles"] == 1
     again = table.reshred()
     assert (again.version, again.files, again.metrics) == (5, 0, {})
     assert mica.check(table).ok
     lines = (tmp_path / "_delta_log" / f"{5:020d}.json").read_bytes().splitlines()
     actions = [action for line in lines for kind, action in orjson.loads(line).items() if kind in ("add", "remove")]
-    assert ({action["dataChange"] for action in actions}, len(actions)) == ({False}, 8)
+    assert ({action["dataChange"] for action in actions}, len(actions)) == ({False}, 2)
 
 
 def test_a_given_schema_and_none(tmp_path: Path) -> None:

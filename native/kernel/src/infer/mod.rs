@@ -1,9 +1,9 @@
-//! A shredding tree from a sample of rows: a path is typed when almost all of its values, nulls and absence apart,
-//! are of one class, and a field becomes a column when enough of its parent objects have it.
+//! A shredding tree from a sample of rows: a path is typed when most of its values, nulls and absence apart, are of one
+//! class, and a field becomes a column when enough of its parent objects have it.
 //!
-//! - Of objects and arrays half of the values are enough. What a typed field or element holds stands nowhere else
-//!   (VariantShredding.md, "Shredded Objects"), so its column is whole and has bounds, whatever else is at the place.
-//!   A leaf beside other types is not: each reader of the path needs its `value` too, and it has no bounds.
+//! - Most are three in five: so many typed values beside others make files smaller and reads faster, and files whose rows
+//!   differ by chance are not typed differently. Bounds of a leaf need all of them; a field of typed objects, which
+//!   stands nowhere else (VariantShredding.md, "Shredded Objects"), has bounds whatever is beside the objects.
 //! - Integers and decimals are one class. The type is int64 where the sample's numbers are whole, otherwise the
 //!   decimal of 18 or 38 digits that holds them with room; int64 too where only a few numbers would force 38 digits.
 //! - A field that few objects have is rare. An object whose fields are mostly rare is a map: it stays untyped, and
@@ -38,7 +38,7 @@ pub struct Limits {
     pub max_depth: usize,
     /// Of the rows, and of the objects that could have a field, the share that must have it.
     pub min_share: f64,
-    /// Of a path's values, the share that must be of one class; of objects and arrays half at most.
+    /// Of a path's values, the share that must be of one class.
     pub typed_share: f64,
     /// Rows looked at.
     pub sample_rows: usize,
@@ -52,7 +52,7 @@ impl Default for Limits {
             max_fields: 300,
             max_depth: max_depth_at(1),
             min_share: 0.01,
-            typed_share: 0.99,
+            typed_share: 0.6,
             sample_rows: 4096,
             rules: Arc::default(),
         }
@@ -90,8 +90,8 @@ pub const COMMON_ROWS: usize = 256;
 const SAMPLE_BYTES: usize = 8 << 20;
 /// An object with more than this share of rare fields among all its fields is a map.
 const MAP_SHARE: f64 = 0.5;
-/// Of a path's values, the share of objects, or of arrays, that is enough for them to be typed.
-const CONTAINER_SHARE: f64 = 0.5;
+/// Of a path's numbers, the share that fit an int64 which makes a column of these, whatever the others need.
+const LONG_SHARE: f64 = 0.99;
 /// What the levels of a column below an array cost, in those of one that is not.
 const ARRAY_COST: f64 = 3.0;
 /// Digits of a decimal that are kept free for values larger than the sample's.
@@ -315,9 +315,7 @@ impl Sample {
         let values: u32 = shape.counts.iter().sum();
         let dominant = CLASSES.into_iter().find(|&class| {
             let count = shape.counts[class as usize];
-            let container = matches!(class, Class::Object | Class::Array);
-            let share = if container { CONTAINER_SHARE.min(self.limits.typed_share) } else { self.limits.typed_share };
-            count > 0 && f64::from(count) >= share * f64::from(values)
+            count > 0 && f64::from(count) >= self.limits.typed_share * f64::from(values)
         });
         let leaf = match dominant {
             Some(Class::Object) if depth < self.typed_depth => return self.object(shape, names, depth),
@@ -325,7 +323,7 @@ impl Sample {
             Some(Class::Object | Class::Array) => return Candidate::Value(shape.seen, Why::Depth),
             None if values == 0 => return Candidate::Value(shape.seen, Why::Empty),
             None => None,
-            Some(Class::Number) => shape.numbers.leaf(values, self.limits.typed_share),
+            Some(Class::Number) => shape.numbers.leaf(shape.counts[Class::Number as usize]),
             Some(Class::String) => Some(LeafType::String),
             Some(Class::Boolean) => Some(LeafType::Boolean),
             Some(Class::Double) => Some(LeafType::Double),
@@ -406,11 +404,11 @@ impl Numbers {
     }
 
     /// The smallest of int64, decimal(18, s) and decimal(38, s) that holds all.
-    fn leaf(&self, values: u32, typed_share: f64) -> Option<LeafType> {
-        let mostly_long = f64::from(self.long) >= typed_share * f64::from(values);
+    fn leaf(&self, numbers: u32) -> Option<LeafType> {
+        let mostly_long = f64::from(self.long) >= LONG_SHARE * f64::from(numbers);
         let scale = if self.fractions { self.scale } else { 0 };
         let needed = self.digits + scale;
-        if self.long == values && !self.fractions {
+        if self.long == numbers && !self.fractions {
             Some(LeafType::Int64)
         } else if self.fractions && needed + HEADROOM <= 18 {
             Some(LeafType::Decimal { precision: 18, scale: scale as u8 })
