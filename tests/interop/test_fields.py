@@ -67,9 +67,12 @@ NESTED = {
           "array(array(1))", "if(id > 1, array(id), array(NULL))"],
     "m": ["map('a', id)", "map()", "map('a', NULL)", "map('a', 'b')"],
     "s": ["named_struct('x', id, 'y', 5)", "named_struct('x', 1L, 'Y', NULL)", "named_struct('x', NULL, 'y', 'a')",
-          "named_struct('x', 'one', 'y', 'a')", "named_struct('x', 1)"],
+          "named_struct('x', 'one', 'y', 'a')", "named_struct('x', 1)",
+          "named_struct('y', 5, 'x', id)", "struct(NULL AS Y, 1L AS X)", "named_struct('y', 5, 'z', id)",
+          "if(id > 1, named_struct('y', 5, 'x', id), NULL)", "named_struct('x', 1, 'y', 'a', 'z', 2)"],
     "n": ["array(named_struct('a', id, 'b', array(1L)))", "array(named_struct('a', NULL, 'b', array()), NULL)",
-          "array()", "array(named_struct('a', 1, 'b', array(70000)))"],
+          "array()", "array(named_struct('a', 1, 'b', array(70000)))",
+          "array(named_struct('b', array(1L), 'a', id), NULL)", "array(named_struct('b', array(1L), 'c', id))"],
     "d": ["array(DATE'2020-01-01')", "array(TIMESTAMP'2020-01-01 05:00:00')", "array(true)"],
 }  # fmt: skip
 

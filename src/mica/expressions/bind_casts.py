@@ -66,7 +66,7 @@ class CastBinder(LeafBinder):
         strict = not tries and (ansi or is_interval(source) or is_interval(target))
         if source == target:
             return bound
-        if not casts.can_cast(source, target, ansi=not legacy):
+        if not casts.can_cast(source, target, ansi=not legacy, by_name=stores):
             shown = f"from {type_to_ddl(source)} to {type_to_ddl(target)}"
             if VARIANT in (source, target):
                 raise self.error("TYPE_MISMATCH", f"there is no cast {shown}", at, _VARIANT_CASTS)
@@ -84,4 +84,4 @@ class CastBinder(LeafBinder):
                     raise self.error("INVALID_CAST", what, at) from None
                 value = None
             return Literal(value, target, at=at)
-        return Cast(bound, target, strict, legacy=legacy, at=at)
+        return Cast(bound, target, strict, legacy=legacy, stores=stores, at=at)

@@ -91,8 +91,8 @@ class CastFailedError(Exception):
     """The value does not exist in the target type."""
 
 
-def can_cast(source: DataType, target: DataType, *, ansi: bool) -> bool:
-    """Whether Spark has the cast; TRY_CAST has those of ANSI."""
+def can_cast(source: DataType, target: DataType, *, ansi: bool, by_name: bool = False) -> bool:
+    """Whether Spark has the cast; TRY_CAST has those of ANSI. `by_name`: see `nested_casts`."""
     one, other = _kind(source), _kind(target)
     if source in (target, VOID) or loosened(source) == loosened(target):
         return True
@@ -103,7 +103,7 @@ def can_cast(source: DataType, target: DataType, *, ansi: bool) -> bool:
     if source == VARIANT:
         return variant_holds(target)
     if other is None or one is None:
-        return nested_casts.can_cast(source, target, partial(can_cast, ansi=ansi))
+        return nested_casts.can_cast(source, target, partial(can_cast, ansi=ansi, by_name=by_name), by_name=by_name)
     return other in _CASTS[one] or (not ansi and other in _LOOSE.get(one, ()))
 
 
@@ -133,7 +133,9 @@ def time_value(text: str, type_: DataType, zone: str) -> Any:
     return 0 if text.strip().lower() == "epoch" else cast_value(text, STRING, type_, zone, ansi=True)
 
 
-def cast_array(array: pa.Array, source: DataType, target: DataType, zone: str, *, ansi: bool) -> Cast:
+def cast_array(
+    array: pa.Array, source: DataType, target: DataType, zone: str, *, ansi: bool, by_name: bool = False
+) -> Cast:
     """Returns the cast array, null where the cast failed, and the mask of failures (None when there is none)."""
     if source in (target, VOID):
         wanted = to_arrow_type(target)
@@ -145,7 +147,8 @@ def cast_array(array: pa.Array, source: DataType, target: DataType, zone: str, *
     if source == VARIANT:
         return _of_variants(array, to_arrow_type(target), zone)
     if not isinstance(source, Primitive):
-        return nested_casts.cast_array(array, source, target, partial(cast_array, zone=zone, ansi=ansi))
+        part = partial(cast_array, zone=zone, ansi=ansi, by_name=by_name)
+        return nested_casts.cast_array(array, source, target, part, by_name=by_name)
     if _arrow_is_exact(source, target, zone):
         return array.cast(to_arrow_type(target), safe=False), None
     one, other = _kind(source), _kind(target)

@@ -208,7 +208,8 @@ class _Rows:
         if isinstance(values, pa.Scalar):
             values = pa.repeat(values, self.count)
         source = type_of(expr.child)
-        found, failed = cast_array(values, source, expr.type, self.bound.timezone, ansi=not expr.legacy)
+        zone, ansi = self.bound.timezone, not expr.legacy
+        found, failed = cast_array(values, source, expr.type, zone, ansi=ansi, by_name=expr.stores)
         if failed is not None and expr.strict:
             self.raise_on(failed, asked, lambda: _not_cast(to_sql(expr.child), expr.type), values=values)
         return found

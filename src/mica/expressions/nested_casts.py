@@ -1,14 +1,15 @@
 """Casts of arrays, maps and structs: each part is cast as a value of its type is.
 
-The rule: fields of structs are cast by their places, and a row fails where one of its parts does. What must not be null
-is cast from what is not null by a cast that cannot fail; so is the key of a map, which stays distinct from the others.
+The rule: fields of structs are cast by their places, or by their names where that is asked for (`by_name`), and a row
+fails where one of its parts does. What must not be null is cast from what is not null by a cast that cannot fail; so is
+the key of a map, which stays distinct from the others.
 
 Source: Spark's Cast (canAnsiCast, resolvableNullability; castArray, castMap, castStruct).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import reduce
 
 import numpy as np
@@ -21,13 +22,13 @@ from mica.expressions.plain_values import Cast
 from mica.schema.arrow import to_arrow_type
 from mica.schema.ddl import type_to_ddl
 from mica.schema.lists import entries_of, offsets_from_zero
-from mica.schema.types import ArrayType, DataType, MapType, StructType, loosened
+from mica.schema.types import ArrayType, DataType, MapType, StructField, StructType, loosened
 
 #: Casts a part.
 Part = Callable[[pa.Array, DataType, DataType], Cast]
 
 
-def can_cast(source: DataType, target: DataType, part: Callable[[DataType, DataType], bool]) -> bool:
+def can_cast(source: DataType, target: DataType, part: Callable[[DataType, DataType], bool], *, by_name: bool) -> bool:
     """Whether a nested type is cast to another; `part` tells of the types inside."""
 
     def fits(one: DataType, other: DataType, may_be_null: bool, is_required: bool) -> bool:
@@ -40,9 +41,15 @@ def can_cast(source: DataType, target: DataType, part: Callable[[DataType, DataT
             null, required = source.value_contains_null, not target.value_contains_null
             return _is_exact(source.key, target.key) and fits(source.value, target.value, null, required)
         case StructType(), StructType() if len(source.fields) == len(target.fields):
-            pairs = zip(source.fields, target.fields, strict=True)
+            pairs = [(source.fields[at], other) for at, other in _pairs(source, target, by_name)]
             return all(fits(f.type, other.type, f.nullable, not other.nullable) for f, other in pairs)
     return False
+
+
+def _pairs(source: StructType, target: StructType, by_name: bool) -> Iterator[tuple[int, StructField]]:
+    """The fields of a struct of the target's type, each with the place of the one that it is cast from."""
+    for at, other in enumerate(target.fields):
+        yield source.fields.index(source.field(other.name)) if by_name else at, other
 
 
 def _is_exact(source: DataType, target: DataType) -> bool:
@@ -51,7 +58,7 @@ def _is_exact(source: DataType, target: DataType) -> bool:
     return same or (is_exact(source) and is_exact(target) and holds(target, source))
 
 
-def cast_array(array: pa.Array, source: DataType, target: DataType, part: Part) -> Cast:
+def cast_array(array: pa.Array, source: DataType, target: DataType, part: Part, *, by_name: bool) -> Cast:
     """The cast array, and the rows in which a part failed (None: there is none).
 
     Errors: NULL_IN_NOT_NULL_COLUMN, for types that differ in nothing but what must not be null.
@@ -72,12 +79,12 @@ def cast_array(array: pa.Array, source: DataType, target: DataType, part: Part) 
             items, failed = part(own, source.value, target.value)
             made = pa.MapArray.from_arrays(offsets, keys, items, type=wanted, mask=mask)
             return made, _rows(failed, offsets)
-        case StructType(fields), StructType(others):
+        case StructType(fields), StructType():
             # Children with the nulls of their struct, but where they must have none.
-            pairs = [*zip(array.flatten(), others, strict=True)]
-            _check(target, all(other.nullable or own.null_count <= array.null_count for own, other in pairs))
-            shown = [own if other.nullable else array.field(i) for i, (own, other) in enumerate(pairs)]
-            cast = [part(a, f.type, o.type) for a, f, o in zip(shown, fields, others, strict=True)]
+            own, pairs = array.flatten(), [*_pairs(source, target, by_name)]
+            _check(target, all(other.nullable or own[at].null_count <= array.null_count for at, other in pairs))
+            shown = [own[at] if other.nullable else array.field(at) for at, other in pairs]
+            cast = [part(a, fields[at].type, other.type) for a, (at, other) in zip(shown, pairs, strict=True)]
             made = pa.StructArray.from_arrays([values for values, _ in cast], fields=list(wanted), mask=mask)
             every = [failed for _, failed in cast if failed is not None]
             return made, reduce(pc.or_, every) if every else None

@@ -106,7 +106,7 @@ class Cast(Expr):
     """`child::type`. A value that cannot be cast is an error if the cast is strict, null otherwise.
 
     `legacy` casts as Spark does without ANSI: integers wrap around, texts are parsed more leniently. `stores`: what an
-    assignment adds; it follows ANSI in any session.
+    assignment adds; it follows ANSI in any session, and takes the fields of structs by their names.
     """
 
     child: Expr

@@ -108,6 +108,10 @@ class StructType(DataType):
         """Whether both have fields of the same names, in any case, in the same order."""
         return [*map(str.lower, self.names)] == [*map(str.lower, other.names)]
 
+    def has_fields_of(self, other: StructType) -> bool:
+        """Whether both have fields of the same names, in any case and order."""
+        return sorted(map(str.lower, self.names)) == sorted(map(str.lower, other.names))
+
     def find(self, name: str) -> StructField | None:
         """Returns the field of that name: the exact match, else the one that differs only in case, as in Spark."""
         loose = None

@@ -48,7 +48,7 @@ def stored(value: Expr, given: DataType, column: StructField, text: str) -> Expr
             # A cast takes the fields of structs by their places.
             hint=f"Cast it: cast({text} AS {wanted})."
             if "STRUCT<" not in wanted
-            else "Its fields need the column's names, in their order, and types that fit.",
+            else "Its fields need the column's names, all of them, and types that fit.",
             column=column.name,
         )
     loose = loosened(column.type)
@@ -58,15 +58,14 @@ def stored(value: Expr, given: DataType, column: StructField, text: str) -> Expr
 
 
 def may_be_stored(given: DataType, wanted: DataType) -> bool:
-    """Whether a value is stored by a cast, part by part: fields of structs have the names of the column's, in order."""
+    """Whether a value is stored by a cast, part by part: fields of structs have the names of the column's."""
     match given, wanted:
         case ArrayType(), ArrayType():
             return may_be_stored(given.element, wanted.element)
         case MapType(), MapType():
             return may_be_stored(given.key, wanted.key) and may_be_stored(given.value, wanted.value)
-        case StructType(), StructType() if given.has_names_of(wanted):
-            pairs = zip(given.fields, wanted.fields, strict=True)
-            return all(may_be_stored(own.type, other.type) for own, other in pairs)
+        case StructType(), StructType() if given.has_fields_of(wanted):
+            return all(may_be_stored(f.type, wanted.field(f.name).type) for f in given)
     return loosened(given) == loosened(wanted) or assignable(given, wanted)
 
 

@@ -84,12 +84,19 @@ def test_mistakes_name_the_field(table: mica.Table, values: dict[str, str], code
         ("s", "named_struct('x', id, 'y', 5)", {"x": 7, "y": "5"}),
         ("n", "array(named_struct('a', 1, 'b', array(id)))", [{"a": 1.0, "b": [7]}]),
         ("r", "named_struct('a', id, 'b', NULL)", {"a": 7, "b": None}),
+        # Fields are stored by their names, as by delta-spark.
+        ("s", "named_struct('Y', id, 'x', 5)", {"x": 5, "y": "7"}),
+        ("r", "named_struct('b', NULL, 'a', 1)", {"a": 1, "b": None}),
+        ("n", "array(named_struct('b', array(id), 'a', 1), NULL)", [{"a": 1.0, "b": [7]}, None]),
+        ("k", "map('a', named_struct('y', 1, 'x', named_struct('b', 2, 'a', id)))",
+         [("a", {"x": {"a": 7, "b": 2}, "y": 1})]),
     ],
 )  # fmt: skip
 def test_parts_of_nested_values_are_cast_as_columns_are(tmp_path: Path, column: str, text: str, stored: Any) -> None:
     ddl = (
         "id INT, l ARRAY<BIGINT>, m MAP<STRING, BIGINT>, s STRUCT<x: BIGINT, y: STRING>, "
-        "n ARRAY<STRUCT<a: DOUBLE, b: ARRAY<SMALLINT>>>, r STRUCT<a: BIGINT NOT NULL, b: DATE>"
+        "n ARRAY<STRUCT<a: DOUBLE, b: ARRAY<SMALLINT>>>, r STRUCT<a: BIGINT NOT NULL, b: DATE>, "
+        "k MAP<STRING, STRUCT<x: STRUCT<a: INT, b: INT>, y: INT>>"
     )
     table = mica.Table.create(tmp_path / "t", ddl)
     table.append([{"id": 7}])
@@ -106,7 +113,8 @@ def test_parts_of_nested_values_are_cast_as_columns_are(tmp_path: Path, column: 
     [
         ("struct(1)", "INCOMPATIBLE_TYPE"), ("named_struct('x', 'one', 't', NULL)", "INCOMPATIBLE_TYPE"),
         ("named_struct('x', 99999999999L, 't', NULL)", "INVALID_CAST"),
-        ("named_struct('t', NULL, 'x', 1)", "INCOMPATIBLE_TYPE"), ("array(1)", "INCOMPATIBLE_TYPE"),
+        ("named_struct('x', 1)", "INCOMPATIBLE_TYPE"),
+        ("named_struct('x', 1, 'X', NULL)", "INCOMPATIBLE_TYPE"), ("array(1)", "INCOMPATIBLE_TYPE"),
     ],
 )  # fmt: skip
 def test_nested_values_that_do_not_fit(table: mica.Table, text: str, code: str) -> None:
