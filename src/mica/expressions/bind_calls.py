@@ -23,6 +23,7 @@ from mica.expressions.tokens import OnlySparkError
 from mica.expressions.tree import (
     Call,
     Cast,
+    Collate,
     Column,
     Expr,
     Literal,
@@ -47,12 +48,16 @@ from mica.schema.types import (
     VARIANT,
     VOID,
     DataType,
+    MapType,
     Primitive,
 )
 from mica.variant.path import VariantPath
 
 #: What Spark makes an INT of days without a cast that is written: nothing that would lose a part of it.
 _DAYS = (BYTE, SHORT, INTEGER, STRING, VOID)
+
+#: What takes parts out of nested values.
+_TAKES = ("[]", ".", "element_at")
 
 
 class CallBinder(ComparisonBinder):
@@ -102,6 +107,8 @@ class CallBinder(ComparisonBinder):
         if not args:
             return Literal((), result, at=expr.at)
         args = [a if type_of(a) == t else self.cast_argument(a, t) for a, t in zip(args, parameters, strict=True)]
+        if not isinstance(result, Primitive):  # a string in it keeps that it has no collation
+            args = [Cast(a, STRING, at=a.at) if isinstance(s, Collate) else a for a, s in zip(args, sides, strict=True)]
         self.check_constants(expr, function, args)
         part = taken(call := Call(expr.name, tuple(args), result, at=expr.at))
         return part if part is not call else self.folded(call)
@@ -182,13 +189,19 @@ class CallBinder(ComparisonBinder):
         return Call(expr.name, tuple(parts), common, at=expr.at)
 
     def refuse_collated(self, expr: Call, sides: Iterable[Expr]) -> None:
-        """Raises for a function that makes a string from collated ones: the result would lose the collation."""
+        """Raises for a function that makes a string from collated ones: the result would lose the collation. What is
+        taken out of an array or a struct keeps theirs, if all its strings have the same.
+        """
         self.refuse_padded(*map(stripped, sides))
         for side in sides:
-            if type_of(stripped(side)) == STRING and not is_binary(self.held(side)[1]):
-                what = f"{_word(expr)} of strings of the collation {self.held(side)[1]} cannot be used here yet"
+            names, own = {name for _, name in self.strings_in(side)}, type_of(stripped(side))
+            if all(map(is_binary, names)):
+                continue
+            by_bytes = expr.name == "array_contains" or (isinstance(own, MapType) and expr.name in _TAKES)
+            if own == STRING or by_bytes or (len(names) > 1 and expr.name in _TAKES):
+                what = f"{_word(expr)} of strings of the collation {max(names, key=str)} cannot be used here yet"
                 hint = "To use their bytes, write COLLATE UTF8_BINARY after them."
-                raise self.error("UNSUPPORTED_EXPRESSION", what, expr.at, hint)
+                raise self.error("UNSUPPORTED_EXPRESSION", what, expr.at, hint if own == STRING else None)
 
     def argument(self, expr: Expr, wanted: DataType, *, exact: bool = False) -> Expr:
         """Binds an argument. A Variant gets a cast to another type in its leaf, as if the cast were written."""

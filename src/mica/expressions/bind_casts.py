@@ -14,7 +14,7 @@ from mica.expressions.collations import stripped
 from mica.expressions.tree import Cast, Collate, Column, Expr, Literal, Path, Text, to_sql
 from mica.schema.ddl import type_to_ddl
 from mica.schema.interval_types import is_interval
-from mica.schema.types import STRING, VARIANT, DataType, Primitive
+from mica.schema.types import STRING, VARIANT, DataType, Primitive, contains
 from mica.variant.path import VariantPath
 
 #: The hint for a cast that Variants do not have.
@@ -46,11 +46,13 @@ class CastBinder(LeafBinder):
         if isinstance(child, Column) and self.type_at(column := self.column(child)) == VARIANT and expr.type != VARIANT:
             self.check_variant_cast(expr)
             return self.leaf(column, VariantPath(), expr.type, strict=expr.strict, at=expr.at)
-        bound = self.bind(child)
+        bound = stripped(self.bind(child))
         if expr.type == STRING and type_of(bound) == STRING:
             # A cast to a plain string has the binary collation, as a plain string column has.
-            return Collate(stripped(bound), str(BINARY), explicit=False, at=expr.at)
-        return self.cast_to(stripped(bound), expr.type, expr.at, tries=not expr.strict, stores=expr.stores)
+            return Collate(bound, str(BINARY), explicit=False, at=expr.at)
+        cast = self.cast_to(bound, expr.type, expr.at, tries=not expr.strict, stores=expr.stores)
+        # So have the strings in a nested value.
+        return Cast(bound, expr.type, at=expr.at) if cast is bound and contains(expr.type, STRING) else cast
 
     def check_variant_cast(self, expr: Cast) -> None:
         """Errors: TYPE_MISMATCH for a type that a VARIANT has no cast to."""

@@ -8,15 +8,25 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mica.collation.identifier import parse as identifier
-from mica.collation.names import BINARY
+from mica.collation.names import BINARY, is_binary
 from mica.errors import UserError
 from mica.expressions.bind_casts import CastBinder
 from mica.expressions.bind_leaves import needs_cast
 from mica.expressions.bound_expr import type_of
-from mica.expressions.coerce import boolean_equality, common_type, common_type_of_list, holds, is_exact, is_plain
-from mica.expressions.collations import PLAIN, Held, Strength, common_of, stripped
+from mica.expressions.coerce import (
+    alike,
+    boolean_equality,
+    common_type,
+    common_type_of_list,
+    holds,
+    is_exact,
+    is_ordered,
+    tightest_type,
+)
+from mica.expressions.collations import PLAIN, Held, Strength, common_of, spelled, stripped
 from mica.expressions.tree import (
     Call,
+    Cast,
     Collate,
     Compare,
     Expr,
@@ -28,6 +38,7 @@ from mica.expressions.tree import (
     Or,
     to_sql,
 )
+from mica.schema.collations import all_strings, walk_collated
 from mica.schema.ddl import type_to_ddl
 from mica.schema.types import (
     BOOLEAN,
@@ -36,6 +47,9 @@ from mica.schema.types import (
     VARIANT,
     VOID,
     DataType,
+    Primitive,
+    StructType,
+    contains,
     decimal,
 )
 
@@ -57,7 +71,11 @@ class ComparisonBinder(CastBinder):
         left, right = map(stripped, sides)
         self.refuse_padded(left, right)
         types = type_of(left), type_of(right)
-        common = common_type(written_as(expr.left, *types), written_as(expr.right, types[1], types[0]), ansi=self.ansi)
+        if all(isinstance(t, Primitive) for t in types):
+            written = written_as(expr.left, *types), written_as(expr.right, types[1], types[0])
+            common = common_type(*written, ansi=self.ansi)
+        else:
+            common = tightest_type(*types, ansi=self.ansi)
         if common is None and not self.ansi and expr.op in (Op.EQ, Op.NE, Op.SAFE_EQ, Op.DISTINCT):
             left, right = _zero_or_one(left, right)
             common = boolean_equality(type_of(left), type_of(right))
@@ -72,12 +90,12 @@ class ComparisonBinder(CastBinder):
         child, *values = map(stripped, sides)
         self.refuse_padded(child, *values)
         types = [type_of(child), *map(type_of, values)]
-        common = common_type_of_list(types, ansi=self.ansi)
+        common = common_type_of_list([types[0] if alike(t, types[0]) else t for t in types], ansi=self.ansi)
         self.check_comparable(expr, common, types[0], next((t for t in types[1:] if t != types[0]), types[0]))
         collation = self.common_collation(expr, common, sides)
         child = self.to_common(child, common)
         values = [self.to_common(v, common) for v in values]
-        if all(isinstance(v, Literal) for v in values):
+        if isinstance(common, Primitive) and all(isinstance(v, Literal) for v in values):
             return In(child, tuple(values), expr.negated, collation=collation, at=expr.at)
         parts = tuple(Compare(Op.EQ, child, v, collation=collation, at=expr.at) for v in values)
         either: Expr = parts[0] if len(parts) == 1 else Or(parts, at=expr.at)
@@ -94,11 +112,14 @@ class ComparisonBinder(CastBinder):
 
     def check_comparable(self, expr: Expr, common: DataType | None, left: DataType, right: DataType) -> None:
         """Errors: TYPE_MISMATCH, UNSUPPORTED_EXPRESSION for types that cannot be compared."""
-        if common is None or VARIANT in (left, right):
+        nested = not isinstance(common, Primitive)
+        if common is None or VARIANT in (left, right) or (nested and not is_ordered(common)):
             what = f"{type_to_ddl(left)} and {type_to_ddl(right)} cannot be compared"
             hint = needs_cast(VARIANT) if VARIANT in (left, right) else "Cast one of them."
+            if common is not None and nested:
+                hint = "Maps and Variants have no order, here and in Spark: compare what is in them."
             raise self.error("TYPE_MISMATCH", what, expr.at, hint)
-        if not is_plain(common):
+        if not is_ordered(common):
             raise self.error("UNSUPPORTED_EXPRESSION", f"{type_to_ddl(common)} cannot be compared here yet", expr.at)
 
     # --- collations
@@ -115,6 +136,8 @@ class ComparisonBinder(CastBinder):
 
     def common_collation(self, expr: Expr, common: DataType | None, sides: Iterable[Expr]) -> str | None:
         """Returns the collation by which the sides are compared; None: by their bytes."""
+        if common is not None and not isinstance(common, Primitive):
+            return self.nested_collation(expr, sides)
         if common != STRING:
             return None
         try:
@@ -127,12 +150,42 @@ class ComparisonBinder(CastBinder):
         match side:
             case Collate(_, name, explicit):
                 return Strength.EXPLICIT if explicit else Strength.IMPLICIT, identifier(name)
+            case Cast(child, type_) if type_of(child) == type_ == STRING:
+                return Strength.IMPLICIT, BINARY
             case LeafRef(index, type_) if type_ == STRING and self.leaves[index].path is None:
                 return Strength.IMPLICIT, self.of_column(self.leaves[index].column).get("", BINARY)
             case Call(args=args, type=type_) if type_ == STRING:
-                strings = [self.held(stripped(a)) for a in args if type_of(stripped(a)) == STRING]
+                strings = [held for a in args for held in self.strings_in(stripped(a))]
                 return max(strings, key=lambda held: held[0], default=PLAIN)
         return PLAIN
+
+    def nested_collation(self, expr: Expr, sides: Iterable[Expr]) -> str | None:
+        """Returns the one collation of all strings in nested values; constants take that of the other sides."""
+        every = [self.strings_in(side) for side in sides]
+        chosen = {name for held in every for strength, name in held if strength > Strength.DEFAULT}
+        if all(map(is_binary, chosen)):
+            return None
+        # Where no side has a collation in all its parts, constants may face each other.
+        if len(chosen) == 1 and any(held and Strength.DEFAULT not in dict(held) for held in every):
+            return spelled(chosen.pop(), to_sql(expr))
+        what = f"{to_sql(expr)} compares values with strings of several collations, which cannot be done here yet"
+        raise self.error("UNSUPPORTED_EXPRESSION", what, expr.at, "Compare their parts.")
+
+    def strings_in(self, side: Expr) -> set[Held]:
+        """Returns the collations of a string, or of the strings in a nested value."""
+        if not contains(type_of(side), STRING):
+            return set()
+        match side:
+            case LeafRef(index) if self.leaves[index].path is None and type_of(side) != STRING:
+                column = StructType((self.fields[self.leaves[index].column],))
+                found = [one.identifier for one in walk_collated(column)]
+                found += [BINARY] * (len([*all_strings(column)]) - len(found))
+                return {(Strength.IMPLICIT, name) for name in found}
+            case Cast(child) if type_of(side) != STRING and contains(type_of(child), STRING):
+                return {*self.strings_in(child), (Strength.IMPLICIT, BINARY)}
+            case Call(args=args) if type_of(side) != STRING:
+                return {held for a in args for held in self.strings_in(stripped(a))}
+        return {self.held(side)}
 
     def refuse_padded(self, *sides: Expr) -> None:
         """Rejects CHAR columns: Spark pads them, and binary bounds and binary order do not."""

@@ -6,6 +6,8 @@ spelling; keys inside a Variant are exact.
 
 from __future__ import annotations
 
+import re
+
 from mica.collation.identifier import Identifier
 from mica.collation.identifier import parse as identifier
 from mica.collation.names import is_binary
@@ -54,7 +56,7 @@ class LeafBinder:
             found.append(f.name)
             self.fields[tuple(found)] = f
             padded = str(f.metadata.get(CHAR_VARCHAR, ""))
-            if padded.startswith("char("):  # Spark pads both sides before it compares them
+            if re.search(r"\bchar\(", padded):  # Spark pads both sides before it compares them
                 self.padded[tuple(found)] = padded
             if i + 1 < len(expr.names):
                 if not isinstance(f.type, StructType):

@@ -17,13 +17,14 @@ Spark.
 | an interval with one of its kind | the units of both | the units of both |
 | NULL with anything | that type | that type |
 | array, map or struct with one of its kind | part by part | part by part; string with another: string |
+| the same beside `=` or `<` | see `tightest_type` | see `tightest_type` |
 
 Source: Spark's AnsiTypeCoercion.findWiderTypeForTwo and TypeCoercion.findCommonTypeForBinaryComparison.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from mica.schema.interval_types import is_interval, wider
 from mica.schema.types import (
@@ -38,6 +39,7 @@ from mica.schema.types import (
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
+    VARIANT,
     VOID,
     ArrayType,
     DataType,
@@ -47,6 +49,7 @@ from mica.schema.types import (
     StructType,
     decimal,
     loosened,
+    renamed,
 )
 
 TIMES = (DATE, TIMESTAMP_NTZ, TIMESTAMP)  # each is cast to those after it
@@ -60,6 +63,16 @@ def is_exact(type_: DataType) -> bool:
 def is_plain(type_: DataType) -> bool:
     """Whether values of the type can be compared: all but nested ones and what has no values here."""
     return isinstance(type_, Primitive) and (type_.known or is_interval(type_))
+
+
+def is_ordered(type_: DataType) -> bool:
+    """Whether values of the type can be compared: plain ones, and arrays and structs of such."""
+    match type_:
+        case ArrayType(element):
+            return is_ordered(element)
+        case StructType(fields):
+            return all(is_ordered(f.type) for f in fields)
+    return is_plain(type_) and type_ != VARIANT
 
 
 def is_real(type_: DataType) -> bool:
@@ -87,15 +100,35 @@ def common_type(left: DataType, right: DataType, *, ansi: bool) -> DataType | No
         return max(left, right, key=TIMES.index)
     if STRING in (left, right):
         return _with_string(right if left == STRING else left, ansi=ansi)
-    return _common_nested(left, right, ansi=ansi)
+    return _common_nested(left, right, lambda *types: common_type_of_list(types, ansi=ansi))
 
 
-def _common_nested(left: DataType, right: DataType, *, ansi: bool) -> DataType | None:
+def tightest_type(left: DataType, right: DataType, *, ansi: bool) -> DataType | None:
+    """The type in which `=` and `<` compare parts of nested values: of texts and decimals with no other type, unless a
+    decimal holds every integer of the other one. (Spark's findTightestCommonType)
+    """
+    if VOID in (left, right):
+        return common_type(left, right, ansi=ansi)
+    if alike(left, right):
+        return loosened(left)
+    decimals = [t for t in (left, right) if is_exact(t) and t not in INTEGRALS]
+    if decimals:
+        (other,) = [t for t in (left, right) if t != decimals[0]]
+        return decimals[0] if other in INTEGRALS and holds(decimals[0], other) else None
+    if isinstance(left, Primitive):
+        return None if STRING in (left, right) else common_type(left, right, ansi=ansi)
+    return _common_nested(left, right, lambda *types: tightest_type(*types, ansi=ansi))
+
+
+def alike(left: DataType, right: DataType) -> bool:
+    """Whether the types differ in the names of fields, and in what may be null, at most."""
+    return loosened(renamed(left, right)) == loosened(right)
+
+
+def _common_nested(
+    left: DataType, right: DataType, part: Callable[[DataType, DataType], DataType | None]
+) -> DataType | None:
     """Part by part; fields of structs have the same names in the same order. (Spark's findTypeForComplex)"""
-
-    def part(one: DataType, other: DataType) -> DataType | None:
-        return common_type_of_list((one, other), ansi=ansi)
-
     match left, right:
         case ArrayType(), ArrayType():
             element = part(left.element, right.element)

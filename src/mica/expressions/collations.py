@@ -26,6 +26,7 @@ from mica.collation.identifier import parse as identifier
 from mica.collation.names import BINARY, LCASE, is_binary, to_sql
 from mica.errors import UserError
 from mica.expressions.tree import Call, Collate, Compare, Expr, In, walk
+from mica.schema.lists import offsets_from_zero
 
 
 class Strength(enum.IntEnum):
@@ -98,8 +99,8 @@ def refuse_in_process(expr: Expr) -> None:
 
 
 def in_process(values: Any, collation: str | None) -> Any:
-    """Maps strings (an array, a scalar or a Python string; null stays null) to keys whose bytes compare as `collation`
-    requires. Errors: NEEDS_SPARK for a collation that only Spark can evaluate.
+    """Maps strings (an array, a scalar or a Python string; null stays null), and those inside of arrays and structs, to
+    keys whose bytes compare as `collation` requires. Errors: NEEDS_SPARK for a collation that only Spark can evaluate.
     """
     if collation is None or values is None:
         return values
@@ -107,9 +108,17 @@ def in_process(values: Any, collation: str | None) -> Any:
         raise _needs_spark(collation)
     if isinstance(values, str):
         return lcase.fold(values)
-    if isinstance(values, pa.Scalar):
-        return pa.scalar(lcase.fold(values.as_py()) if values.is_valid else None, pa.string())
-    return lcase.folded(values)
+    return _folded(pa.repeat(values, 1))[0] if isinstance(values, pa.Scalar) else _folded(values)
+
+
+def _folded(values: pa.Array) -> pa.Array:
+    if pa.types.is_list(values.type):
+        parts = _folded(values.flatten())
+        return pa.ListArray.from_arrays(offsets_from_zero(values), parts, type=values.type, mask=values.is_null())
+    if pa.types.is_struct(values.type):
+        fields = [f.with_nullable(True) for f in values.type]
+        return pa.StructArray.from_arrays([*map(_folded, values.flatten())], fields=fields, mask=values.is_null())
+    return lcase.folded(values) if pa.types.is_string(values.type) else values
 
 
 def _needs_spark(collation: str) -> UserError:

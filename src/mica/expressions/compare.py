@@ -2,9 +2,10 @@
 
 The rule: both sides are of one class, and the order is Spark's: NaN equals NaN and is above every number, -0.0 equals
 0.0, strings and binary are ordered by unsigned bytes, false is below true, integers and decimals are compared by value
-whatever their width. Null gives null, except with `<=>`.
+whatever their width. Null gives null, except with `<=>`. Arrays and structs are ordered by their first parts that
+differ, and an array is above its beginning; inside of them null equals null and is below everything else.
 
-Source: Spark SQL reference, "NaN Semantics" and "Null Semantics".
+Source: Spark SQL reference, "NaN Semantics" and "Null Semantics"; PhysicalArrayType and InterpretedOrdering.
 """
 
 from __future__ import annotations
@@ -12,14 +13,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arrays import NDArray, to_numpy
 from mica.expressions.coerce import digits, is_exact, is_real
 from mica.expressions.plain_values import from_values
 from mica.expressions.tree import Op
 from mica.schema.arrow import to_arrow_type
-from mica.schema.types import BOOLEAN, VOID, DataType
+from mica.schema.lists import offsets_from_zero
+from mica.schema.types import BOOLEAN, VOID, ArrayType, DataType, StructType
 
 #: An array, or a scalar if the value is constant.
 Datum = Any
@@ -44,6 +48,8 @@ def compare(op: Op, left: Datum, right: Datum, left_type: DataType, right_type: 
     if op in (Op.SAFE_EQ, Op.DISTINCT):
         same = _null_safe_equal(left, right, left_type, right_type)
         return same if op is Op.SAFE_EQ else pc.invert(same)
+    if isinstance(left_type, ArrayType | StructType):
+        return _compare_nested(op, left, right, left_type)
     if is_exact(left_type) and is_exact(right_type):
         left, right = exact_pair(left, right, left_type, right_type)
     elif left_type in (BOOLEAN, VOID):  # Arrow orders neither
@@ -57,6 +63,47 @@ def _null_safe_equal(left: Datum, right: Datum, left_type: DataType, right_type:
     equal = compare(Op.EQ, left, right, left_type, right_type)
     both = pc.and_(pc.is_null(left), pc.is_null(right))
     return pc.if_else(pc.is_null(equal), both, equal)
+
+
+def _compare_nested(op: Op, left: Datum, right: Datum, type_: DataType) -> Datum:
+    count = len(left) if isinstance(left, pa.Array) else len(right)
+    left, right = (pa.repeat(side, count) if isinstance(side, pa.Scalar) else side for side in (left, right))
+    either_null = to_numpy(pc.or_(pc.is_null(left), pc.is_null(right)))
+    return _ARROW[op](pa.array(_signs(left, right, type_), mask=either_null), pa.scalar(0, pa.int8()))
+
+
+def _signs(left: pa.Array, right: pa.Array, type_: DataType) -> NDArray[np.int8]:
+    """Per row -1, 0 or 1: the order of the values, among which null is the lowest."""
+    match type_:
+        case StructType(fields):
+            found = np.zeros(len(left), np.int8)
+            for one, other, f in zip(left.flatten(), right.flatten(), fields, strict=True):
+                found = np.where(found, found, _signs(one, other, f.type))
+        case ArrayType(element):
+            found = _signs_of_lists(left, right, element)
+        case _:
+            above, below = (pc.fill_null(compare(op, left, right, type_, type_), False) for op in (Op.GT, Op.LT))
+            found = to_numpy(above).astype(np.int8) - to_numpy(below).astype(np.int8)
+    one_null, other_null = (to_numpy(pc.is_null(side)).astype(np.int8) for side in (left, right))
+    return np.asarray(np.where(one_null | other_null, other_null - one_null, found), np.int8)
+
+
+def _signs_of_lists(left: pa.Array, right: pa.Array, element: DataType) -> NDArray[np.int8]:
+    starts, other_starts = (np.asarray(offsets_from_zero(side)).astype(np.int64) for side in (left, right))
+    lengths, other_lengths = np.diff(starts), np.diff(other_starts)
+    shared = np.minimum(lengths, other_lengths)
+    parents = np.repeat(np.arange(len(shared)), shared)
+    places = np.arange(len(parents)) - np.repeat(np.cumsum(shared) - shared, shared)
+    sides = (
+        left.flatten().take(pa.array(starts[parents] + places)),
+        right.flatten().take(pa.array(other_starts[parents] + places)),
+    )
+    signs = _signs(*sides, element)
+    found: NDArray[np.int8] = np.sign(lengths - other_lengths).astype(np.int8)
+    differing = np.flatnonzero(signs)
+    rows, first = np.unique(parents[differing], return_index=True)
+    found[rows] = signs[differing[first]]
+    return found
 
 
 def _compare_reals(op: Op, left: Datum, right: Datum) -> Datum:

@@ -25,7 +25,7 @@ from mica.expressions.rewrite import leaves_of, rebuilt
 from mica.expressions.tree import And, Column, Compare, Expr, LeafRef, Op
 from mica.records import dataclass
 from mica.schema.ddl import type_to_ddl
-from mica.schema.types import BOOLEAN, VOID, StructField, StructType
+from mica.schema.types import BOOLEAN, VOID, Primitive, StructField, StructType
 
 Side = Literal["target", "source"]
 BOTH: tuple[Side, ...] = ("target", "source")
@@ -208,6 +208,8 @@ def _key(found: JoinedExpr, part: Expr) -> Key | None:
     """The equality of a target's with a source's value; None for anything else."""
     if not isinstance(part, Compare) or part.op not in (Op.EQ, Op.SAFE_EQ):
         return None
+    if not isinstance(type_of(part.left), Primitive):
+        return None  # equal nested values may have other bytes
     sides = {}
     for expr in (part.left, part.right):
         own = {found.sides[i] for i in leaves_of(expr)}

@@ -35,7 +35,7 @@ from mica.query.statements import (
 )
 from mica.schema.ddl import quote_if_needed, type_to_ddl
 from mica.schema.special import DEFAULT, GENERATED
-from mica.schema.types import INTEGRALS, VARIANT, ArrayType, DataType, MapType, StructField, StructType
+from mica.schema.types import INTEGRALS, VARIANT, ArrayType, DataType, MapType, StructField, StructType, renamed
 from mica.table import Table
 from mica.write.assignment import assignable
 from mica.write.commit import Commit
@@ -165,22 +165,9 @@ def _as_stored(rows: DataFrame, schema: StructType, *, by_name: bool) -> DataFra
     for given in from_spark(rows.schema).fields:
         column = schema.find(given.name)
         wanted = given.type if column is None else column.type
-        named.append(given if by_name else replace(given, type=_renamed(given.type, wanted)))
+        named.append(given if by_name else replace(given, type=renamed(given.type, wanted)))
         stored.append(replace(given, type=_cast(named[-1].type, wanted)))
     return assigned(rows, StructType(tuple(named)), StructType(tuple(stored)))
-
-
-def _renamed(given: DataType, wanted: DataType) -> DataType:
-    """A type with the names of the fields that are at the same places of another one."""
-    match given, wanted:
-        case StructType(), StructType() if len(given.fields) == len(wanted.fields):
-            pairs = zip(given.fields, wanted.fields, strict=True)
-            return StructType(tuple(replace(f, name=own.name, type=_renamed(f.type, own.type)) for f, own in pairs))
-        case ArrayType(), ArrayType():
-            return replace(given, element=_renamed(given.element, wanted.element))
-        case MapType(), MapType():
-            return replace(given, value=_renamed(given.value, wanted.value))
-    return given
 
 
 def _cast(given: DataType, wanted: DataType) -> DataType:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -245,3 +245,16 @@ def loosened(type_: DataType) -> DataType:
         case MapType(key, value):
             return MapType(loosened(key), loosened(value))
     return type_
+
+
+def renamed(given: DataType, wanted: DataType) -> DataType:
+    """A type with the names of the fields that are at the same places of another one."""
+    match given, wanted:
+        case StructType(), StructType() if len(given.fields) == len(wanted.fields):
+            pairs = zip(given.fields, wanted.fields, strict=True)
+            return StructType(tuple(replace(f, name=own.name, type=renamed(f.type, own.type)) for f, own in pairs))
+        case ArrayType(), ArrayType():
+            return replace(given, element=renamed(given.element, wanted.element))
+        case MapType(), MapType():
+            return replace(given, value=renamed(given.value, wanted.value))
+    return given

@@ -44,7 +44,7 @@ from mica.expressions.compare import Datum, compare, literal
 from mica.expressions.plain_values import to_values
 from mica.expressions.strings import Pattern
 from mica.expressions.tree import And, Call, Cast, Compare, Expr, In, IsNull, LeafRef, Literal, Not, Op, Or
-from mica.schema.types import DATE, INTEGRALS, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
+from mica.schema.types import DATE, INTEGRALS, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, Primitive
 from mica.skipping.collated import CollatedVerdicts
 from mica.skipping.filled import filled
 from mica.skipping.intervals import Interval, unknown
@@ -95,6 +95,8 @@ class _Judge:
                 return self.collated.judge(expr, self.intervals)
             case Compare(Op.EQ, Call() as call, Literal(bool(wanted))) if (like := lookup.pattern_of(call)) is not None:
                 return self.matches(self.value(call.args[0]), like, wanted)
+            case Compare(left=left) if not isinstance(type_of(left), Primitive):
+                return _MIGHT_MATCH  # nested values have no bounds
             case Compare(op, left, right):
                 return self.compare(op, self.value(left), self.value(right), type_of(left), type_of(right))
             case In():

@@ -107,7 +107,7 @@ def test_leaves_name_what_a_file_must_give() -> None:
         ("v:a = 1", "TYPE_MISMATCH"), ("id:a = 1", "TYPE_MISMATCH"), ("v.a = 1", "TYPE_MISMATCH"),
         ("id", "NOT_A_PREDICATE"), ("v:a", "NOT_A_PREDICATE"), ("s and b", "TYPE_MISMATCH"), ("id = true",
         "TYPE_MISMATCH"),
-        ("d = 5", "TYPE_MISMATCH"), ("id = 'x'", "INVALID_CAST"), ("arr = arr", "UNSUPPORTED_EXPRESSION"),
+        ("d = 5", "TYPE_MISMATCH"), ("id = 'x'", "INVALID_CAST"), ("arr = array('x')", "TYPE_MISMATCH"),
         ("c = p", "COLLATION_MISMATCH"), ("c in ('a', p)", "COLLATION_MISMATCH"), ("d = DATE'x'",
         "INVALID_EXPRESSION"),
     ],

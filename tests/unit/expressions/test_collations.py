@@ -90,3 +90,32 @@ def test_what_only_spark_can_judge_says_so() -> None:
         with pytest.raises(UserError, match="Spark") as raised:
             filter_rows(bound, [pa.array(["a"])], num_rows=1)
         assert raised.value.code == "NEEDS_SPARK"
+
+
+def test_strings_in_arrays_and_structs_keep_their_collations() -> None:
+    schema = parse_ddl(
+        "l array<string collate UTF8_LCASE>, p array<string>, s struct<x: string collate UTF8_LCASE>, "
+        "w struct<x: string collate UTF8_LCASE, y: string>, m map<string collate UTF8_LCASE, string>"
+    )
+    lists = pa.array([["A"], ["a", "B"], None], pa.list_(pa.string()))
+    for where, hits in {
+        "l = array('a')": "100",
+        "l < array('A', 'c')": "110",
+        "l[0] = 'a'": "110",
+        "l in (array('A', 'b'))": "010",
+    }.items():
+        assert "".join("01"[hit] for hit in filter_rows(bind(where, schema), [lists]).to_pylist()) == hits
+    assert collations_of(bind("p = array('a')", schema).expr) == []
+    assert collations_of(bind("s = struct('a') and element_at(l, 1) < 'b'", schema).expr) == ["spark.UTF8_LCASE"]
+    for refused in (
+        "w = w",
+        "l = p",
+        "l = array('a' collate UTF8_BINARY)",
+        "l = cast(l as array<string>)",
+        "m['a'] = 'b'",
+        "array_contains(l, 'a')",
+        "w.x = array(w)[0].x",
+    ):
+        with pytest.raises(UserError) as raised:
+            bind(refused, schema)
+        assert raised.value.code == "UNSUPPORTED_EXPRESSION"

@@ -8,6 +8,7 @@ import pytest
 from mica.errors import UserError
 from mica.expressions.bind import bind, bind_columns, bind_value
 from mica.expressions.evaluate import evaluate, filter_rows
+from mica.schema.arrow import to_arrow_type
 from mica.schema.ddl import parse_ddl
 
 SCHEMA = parse_ddl(
@@ -111,3 +112,31 @@ def test_decimals_beyond_38_digits_are_rounded_as_spark_rounds() -> None:
     assert hits("w in (1.5)", wide) == [False, True, False]
     assert hits("w = 2", wide) == [False, True, False]
     assert hits("i = 1.5", pa.array([1, 2, None], pa.int32())) == [False, False, False]
+
+
+def test_nested_values_are_ordered_by_their_first_parts_that_differ() -> None:
+    """As in Spark: inside, null equals null and is the lowest, NaN the highest, and -0.0 is 0.0."""
+    schema = parse_ddl("a array<double>, b array<double>, s struct<x: int, y: array<string>>")
+    lists = [[1.0, None], [1.0], [-0.0], [float("nan")], [], None]
+    others = [[1.0, 2.0], [1.0, None], [0.0], [float("inf")], None, None]
+    kind = pa.list_(pa.float64())
+    a, b = (pa.array([[7.0], *values], kind).slice(1) for values in (lists, others))
+
+    def judged(text: str, *columns: pa.Array) -> str:
+        found = evaluate(bind_value(text, schema), columns).to_pylist()
+        return "".join({True: "1", False: "0", None: "n"}[v] for v in found)
+
+    assert judged("a < b", a, b) == "1100nn"
+    assert judged("a = b", a, b) == "0010nn"
+    assert judged("a >= b", a, b) == "0011nn"
+    assert judged("a <=> b", a, b) == "001001"
+    assert judged("a in (b, array(1))", a, b) == "0110nn"
+    assert judged("a in (NULL, array(1))", a) == "n1nnnn"
+    structs = pa.array(
+        [{"x": 1, "y": ["a", None]}, {"x": None, "y": None}, None], to_arrow_type(schema.field("s").type)
+    )
+    assert judged("s = named_struct('x', 1L, 'y', array('a', NULL))", structs) == "10n"
+    assert judged("s < struct(1, array('a', ''))", structs) == "11n"
+    for refused in ("s = struct(1)", "map(1, 1) = map(1, 1)", "a = array('1')", "a = array(1.5BD)"):
+        with pytest.raises(UserError, match="cannot be compared"):
+            bind(refused, schema)
