@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from mica.collation.ordering import Ordering
-from mica.errors import UserError
+from mica.errors import CorruptDataError, UserError
 from mica.expressions.bind import BoundExpr
 from mica.log import time_travel
 from mica.log.feed import changed_files
@@ -59,7 +59,16 @@ class ChangesSource(Source):
 
     def plan(self, predicate: BoundExpr | None, ordering: Ordering | None = None) -> FilePlan:
         """Which files are kept, and why the others are skipped."""
-        return plan_files(predicate, Listed(self.schema, self._files), cache=self._cache, ordering=ordering)
+        try:
+            return plan_files(predicate, Listed(self.schema, self._files), cache=self._cache, ordering=ordering)
+        except CorruptDataError as e:
+            if e.code != "INVALID_PARTITION_VALUE":
+                raise
+            raise UserError(
+                "INCOMPATIBLE_TYPE",
+                f"{e.message}, the column's type in the last version that was asked for",
+                hint="The column's type was changed: ask for the versions before and after that apart.",
+            ) from None
 
     def all_files(self) -> pa.Table:
         """All files with changes, as the log names them."""

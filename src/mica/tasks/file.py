@@ -128,8 +128,7 @@ class DataFileReader:
             self.schema = self.reader.schema
             called = [found.names for found in map(self._located, spec.variants) if found is not None]
             if any(names not in spec.variants.values() for names in called):
-                # The kernel needs the file's own names.
-                self.reader = opened(variants=called)
+                self.reader = opened(variants=called)  # the kernel needs the file's own names
                 self.schema = self.reader.schema
         except StorageError as e:
             raise self._gone(name) if e.code == "NOT_FOUND" and spec.version is not None else e from None
@@ -140,7 +139,7 @@ class DataFileReader:
                 for at in spec.variants:
                     found = self._located(at)
                     if found is not None and find(self.schema, (*found.names, "metadata")) is None:
-                        raise self._other_type(".".join(at), found.field, field_of(spec.columns, at)) from None
+                        raise self._other_type(".".join(at), found.field.type, field_of(spec.columns, at)) from None
             raise
         if spec.by_id and self.reader.num_rows and not has_ids(self.schema):
             raise self._without_ids()
@@ -172,8 +171,7 @@ class DataFileReader:
 
     def _located(self, column: tuple[str, ...]) -> Located | None:
         try:
-            # Change files have ids for the table's columns only.
-            by_id = self.spec.by_id and column[0] != CHANGE_TYPE
+            by_id = self.spec.by_id and column[0] != CHANGE_TYPE  # change files have ids for the table's columns only
             return locate(self.schema, self.spec.columns, column, by_id=by_id)
         except CorruptDataError as e:
             raise CorruptDataError(
@@ -188,8 +186,8 @@ class DataFileReader:
             path=self.name,
         )
 
-    def _other_type(self, column: str, found: pa.Field, wanted: StructField) -> MicaError:
-        holds = f"holds {found.type} in the column {column}, which is {type_to_ddl(wanted.type)}"
+    def _other_type(self, column: str, found: object, wanted: StructField) -> MicaError:
+        holds = f"holds {found} in the column {column}, which is {type_to_ddl(wanted.type)}"
         version = self.part.partition.get(COMMIT_VERSION)
         if version is not None:
             return UserError(
@@ -392,10 +390,9 @@ class DataFileReader:
 
     def column(self, leaf: Leaf) -> FileColumn:
         """The leaf as a column of this file."""
-        found = self._columns.get(leaf)
-        if found is None:
-            found = self._columns[leaf] = self._column(leaf)
-        return found
+        if leaf not in self._columns:
+            self._columns[leaf] = self._column(leaf)
+        return self._columns[leaf]
 
     def _column(self, leaf: Leaf) -> FileColumn:
         if is_hidden(self.spec.columns, leaf.column):
@@ -404,7 +401,12 @@ class DataFileReader:
         constants = self.part.constants
         if top.name in constants or top.name in self.spec.partition_by:
             text = constants[top.name] if top.name in constants else self.part.partition.get(physical_name(top))
-            values = parse_values(pa.array([text], pa.string()), top.type, timezone=self.spec.timezone)
+            try:
+                values = parse_values(pa.array([text], pa.string()), top.type, timezone=self.spec.timezone)
+            except CorruptDataError:
+                if COMMIT_VERSION not in self.part.partition:
+                    raise
+                raise self._other_type(top.name, repr(text), top) from None
             return FileColumn(leaf, None, value=values[0])
         found = self._located(leaf.column)
         if found is None:
@@ -415,13 +417,13 @@ class DataFileReader:
         try:
             cast = aligned(found.field, wanted, at, by_id=self.spec.by_id)
         except UserError as e:
-            raise self._other_type(at, found.field, wanted) from e
+            raise self._other_type(at, found.field.type, wanted) from e
 
         def checked(array: pa.Array) -> pa.Array:
             try:
                 return cast(array)
             except pa.ArrowInvalid as e:
-                raise self._other_type(at, found.field, wanted) from e
+                raise self._other_type(at, found.field.type, wanted) from e
 
         return FileColumn(leaf, leaf.request(found.names), cast=checked)
 

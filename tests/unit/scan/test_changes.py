@@ -150,6 +150,22 @@ def test_a_restored_narrower_type_is_named_too(tmp_path: Path) -> None:
     assert sorted(row["id"] for row in table.changes(0, columns=["id"]).to_arrow().to_pylist()) == [1, 2, 2]
 
 
+def test_a_restored_narrower_type_of_a_partition_column_is_named_too(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "id INT, p INT", ["p"], {**FEEDS, "delta.enableTypeWidening": "true"})
+    table.append([{"id": 1, "p": 1}])
+    table.alter_column("p", type="BIGINT")
+    table.append([{"id": 2, "p": 3_000_000_000}])
+    table.restore(1)
+    for where in (None, "p = 1"):
+        with pytest.raises(
+            UserError, match=r"'3000000000' in the .*INT.* in the last version that was asked for"
+        ) as raised:
+            table.changes(0, where=where).to_arrow()
+        assert raised.value.code == "INCOMPATIBLE_TYPE"
+    assert sorted(row["id"] for row in table.changes(0, columns=["id"]).to_arrow().to_pylist()) == [1, 2, 2]
+    assert [row["p"] for row in table.changes(0, 3).to_arrow().to_pylist()] == [1, 3_000_000_000]
+
+
 def code(table: mica.Table, *versions: Any, **asked: Any) -> str:
     with pytest.raises(MicaError) as raised:
         table.changes(*versions, **asked)
