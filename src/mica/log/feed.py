@@ -370,12 +370,15 @@ def _metadata_at(end: Snapshot, commits: Sequence[_Commit]) -> list[Metadata]:
 
 def _check_recorded(end: Snapshot, commits: Sequence[_Commit], found: Sequence[Metadata]) -> None:
     """Refuses a range in which the feed is not enabled at every version."""
-    for commit, metadata in zip(commits, found, strict=True):
-        if not properties.ENABLE_CHANGE_DATA.of(metadata.configuration):
-            raise UserError(
-                "CHANGES_NOT_RECORDED",
-                f"{end.storage} had no change data feed at version {commit.version}, so the changes of versions "
-                f"{commits[0].version} to {end.version} were not recorded",
-                hint="Read a range in which delta.enableChangeDataFeed is true, or compare two versions of the table.",
-                version=commit.version,
-            )
+    pairs = zip(commits, found, strict=True)
+    missing = [c.version for c, own in pairs if not properties.ENABLE_CHANGE_DATA.of(own.configuration)]
+    if missing:
+        first, last = missing[-1] + 1, commits[-1].version
+        hint = "Read a range in which delta.enableChangeDataFeed is true, or compare two versions of the table."
+        raise UserError(
+            "CHANGES_NOT_RECORDED",
+            f"{end.storage} had no change data feed at version {missing[0]}, so the changes of versions "
+            f"{commits[0].version} to {end.version} were not recorded",
+            hint=f"Start at version {first}: changes are recorded from there on." if first <= last else hint,
+            version=missing[0],
+        )

@@ -175,11 +175,17 @@ def code(table: mica.Table, *versions: Any, **asked: Any) -> str:
 def test_ranges_that_cannot_be_told(tmp_path: Path) -> None:
     table = mica.Table.create(tmp_path, "id INT")
     table.append([{"id": 1}])
-    assert code(table, 1) == "CHANGES_NOT_RECORDED"
+    with pytest.raises(UserError, match="compare two versions") as missing:
+        table.changes(1)
+    assert missing.value.code == "CHANGES_NOT_RECORDED"
     table.set_properties(FEEDS)
     table.append([{"id": 2}])
     assert told(table, 2) == [(3, "insert", 2)]
-    assert code(table, 1) == "CHANGES_NOT_RECORDED"
+    with pytest.raises(UserError, match="at version 0") as raised:
+        table.changes(0)
+    assert (raised.value.code, raised.value.hint) == (
+        "CHANGES_NOT_RECORDED", "Start at version 2: changes are recorded from there on."
+    )  # fmt: skip
     table.set_properties({"delta.enableChangeDataFeed": "false"})
     assert (code(table, 2), told(table, 2, 3)) == ("CHANGES_NOT_RECORDED", [(3, "insert", 2)])
     assert (code(table, 3, 2), code(table), code(table, 1, from_timestamp="2020-01-01")) == ("INVALID_ARGUMENT",) * 3
