@@ -11,7 +11,7 @@ Source: operation, parameters and metrics as delta-spark's OPTIMIZE ZORDER BY ha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -24,6 +24,7 @@ from mica.expressions.bind import BoundExpr, bind_value
 from mica.expressions.parse import parse
 from mica.expressions.tree import Cast, Column, Path
 from mica.scan.scan import Scan
+from mica.scan.table import TableSource
 from mica.schema.ddl import quote_if_needed, type_to_ddl
 from mica.schema.types import LONG, VARIANT, ArrayType, MapType, StructField, StructType
 from mica.stats.named import Named
@@ -61,6 +62,7 @@ def ordered(
     found = collected(engine.run(partial(sample, looked), inputs, PACKED))
     if found is None:
         return None
+    _refuse_absent(scan, found.columns[len(partitions) : -1], texts, dimensions, outputs)
     sampled, curve = _curve(found, len(partitions), dimensions)
     ids = (StructField(name, LONG) for name in scan.source.kept_ids)
     written = StructType((*schema.fields, *ids))
@@ -78,6 +80,31 @@ def ordered(
     # A range that is a little larger than planned is not cut into a file and a rest.
     changed = replace(write, bounded=bounded, target_file_size=write.target_file_size * 3 // 2)
     return flow.FromRows(rows, order), changed
+
+
+def _refuse_absent(
+    scan: Scan,
+    keys: list[pa.ChunkedArray],
+    texts: Sequence[str],
+    dimensions: tuple[Dimension, ...],
+    outputs: Mapping[str, BoundExpr],
+) -> None:
+    """Refuses a path that no row has, by which nothing would be ordered; only what the sample lacks is looked for."""
+    for text, dimension in zip(texts, dimensions, strict=True):
+        width = len(VARIANT_PARTS) if dimension.variant else 1
+        own, keys = keys[:width], keys[width:]
+        leaf = outputs[dimension.columns[0]].leaves[0]
+        if leaf.path is None or not leaf.path.steps or any(key.null_count < len(key) for key in own):
+            continue
+        if Scan(scan.source, f"{leaf.name} IS NOT NULL", {"found": leaf.name}, 1).to_arrow().num_rows:
+            continue
+        near = scan.source.nearest_path(leaf, 0) if isinstance(scan.source, TableSource) else None
+        raise UserError(
+            "UNKNOWN_COLUMN",
+            f"zorder_by names {text!r}, a path that no row of {scan.source.name} has",
+            hint=None if near is None else f"The nearest path with bounds is {near}.",
+            column=text,
+        )
 
 
 def _curve(found: pa.Table, partitions: int, dimensions: tuple[Dimension, ...]) -> tuple[pa.Table, Curve]:

@@ -125,3 +125,16 @@ def test_orders_that_cannot_be(tmp_path: Path, asked: Any, code: str) -> None:
     with pytest.raises(MicaError) as raised:
         table.optimize(zorder_by=asked)
     assert (raised.value.code, table.version) == (code, 1)
+
+
+def test_a_path_that_no_row_has_is_refused_and_a_rare_one_is_not(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "v VARIANT", properties={"mica.variantStats.maxPaths": "1"})
+    table.append([{"v": {"usual": i, "none": None}} for i in range(9_000)] + [{"v": {"usual": 1, "rare": 1}}])
+    for asked in (["v:usuel"], ["v:usual", "v:usuel::int"]):
+        with pytest.raises(MicaError, match=r"no row of .* has") as raised:
+            table.optimize(zorder_by=asked)
+        assert (raised.value.code, raised.value.hint) == ("UNKNOWN_COLUMN", "The nearest path with bounds is v:usual.")
+    assert table.version == 1
+    for asked in (["v:rare::int"], ["v:rare"], ["v:none"]):
+        table.optimize(zorder_by=asked)
+    assert (table.version, table.count()) == (4, 9_001)
