@@ -29,6 +29,7 @@ from mica.errors.codes import CODES
 #: The arguments, the code (None: wrong usage), and what the text says. Words in capitals are paths: see `places`.
 MISTAKES: list[tuple[str, str | None, str]] = [
     ("scan NOWHERE", "TABLE_NOT_FOUND", "is not a Delta table"),
+    ("scan BARE", "TABLE_NOT_FOUND", "mica scan FOLDER/*.parquet reads the rows and mica convert-to-delta FOLDER"),
     ("scan JSON", "NOT_A_DIRECTORY", "mica ingest"),
     ("scan TABLE --where nope=1", "UNKNOWN_COLUMN", "There are: v."),
     ("scan TABLE --where v:n::bigin=1", "INVALID_EXPRESSION", "Is BIGINT meant?"),
@@ -248,7 +249,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
             made.append([{"n": 1}])
         _commit(folder / name, lost).unlink()
     file = next((folder / "table").glob("*.parquet"))
-    named = {"JSON": "events.json", "PLAIN": "plain.parquet"}
+    named = {"BARE": ".", "JSON": "events.json", "PLAIN": "plain.parquet"}
     named |= {name.upper(): f"{name}.json" for name in ("bad", "utf", "dup", "deep", "changed")}
     named |= {name.upper(): name for name in ("table", "fifo", "taken", "only", "rich", "out")}
     named |= {name: name for name in ("NOWHERE", "GARBAGE", "GAP", "EXPIRED", *LOGS)}

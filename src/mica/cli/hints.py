@@ -67,6 +67,10 @@ SAYS: Sequence[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = t
             r"Look at --master and --conf; --debug shows Spark's log.",
         ),
         (r"leave `spark=` out", r"leave --spark out"),
+        (
+            r"mica\.read_parquet reads the rows and Table\.convert_to_delta makes a table\.",
+            r"mica scan FOLDER/*.parquet reads the rows and mica convert-to-delta FOLDER makes a table.",
+        ),
         (r"give it a name with mica\.register\.", r"give it a name with --table NAME=PATH."),
     )
 )

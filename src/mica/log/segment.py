@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from pathlib import Path
 
 from mica.errors import CorruptDataError, UnsupportedTableError, UserError
+from mica.log.folders import is_local
 from mica.log.paths import LogName, parse_log_name
 from mica.records import dataclass
 from mica.storage import Entry
@@ -131,10 +133,14 @@ def _compaction(listing: Listing, start: int, target: int) -> LogFile | None:
 
 def no_table(table: str) -> UserError:
     """The error for a path without a Delta log."""
+    absent = is_local(table) and not Path(table).is_dir()
     return UserError(
         "TABLE_NOT_FOUND",
         f"{table} is not a Delta table: its _delta_log holds no commit",
-        hint="Check the path.",
+        hint="Check the path."
+        if absent
+        else "Check the path. Of Parquet files without a log, mica.read_parquet reads the rows and "
+        "Table.convert_to_delta makes a table.",
         path=table,
     )
 
