@@ -89,7 +89,7 @@ def _check_unknown(name: str, text: str) -> None:
     if lowered.startswith(FEATURE):
         feature = name[len(FEATURE) :]
         if properties.feature_of(feature) is None:
-            raise _unknown(name, [f"{FEATURE}{one}" for one in properties.FEATURES])
+            raise _unknown(name, [f"{FEATURE}{one}" for one in properties.FEATURES], FEATURE)
         if text.lower() not in ("supported", "enabled"):
             raise _bad_text(name, text, "supported")
     elif lowered.startswith(("delta.", "mica.")):
@@ -100,9 +100,13 @@ def _bad_text(name: str, text: str, expected: str) -> UserError:
     return UserError("INVALID_PROPERTY", f"the table property {name} cannot be {text!r}", hint=f"Give {expected}.")
 
 
-def _unknown(name: str, known: list[str]) -> UserError:
-    by_lower = {one.lower(): one for one in known}
-    near = late.difflib.get_close_matches(name.lower(), list(by_lower), 1)
+def _unknown(name: str, known: list[str], prefix: str = "") -> UserError:
+    def own(one: str) -> str:
+        """What is not the same in all names: names of one prefix are not alike by it."""
+        return one.lower().removeprefix(prefix.lower() or f"{one.partition('.')[0].lower()}.")
+
+    by_lower = {own(one): one for one in known}
+    near = late.difflib.get_close_matches(own(name), list(by_lower), 1, 0.7)
     refused = {one.name for one in REFUSED}
     family = sorted(
         one for one in known if one.partition(".")[0] == name.partition(".")[0].lower() and one not in refused

@@ -33,6 +33,23 @@ def test_a_mistake_is_refused_by_name(name: str, text: str) -> None:
     assert caught.value.code == ("UNKNOWN_TABLE_PROPERTY" if name == "mica.unknown" else "INVALID_PROPERTY")
 
 
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("delta.appendonyl", "Is delta.appendOnly meant?"), ("mica.appendOnly", "Is delta.appendOnly meant?"),
+        ("delta.enableChangeData", "Is delta.enableChangeDataFeed meant?"), ("mica.shred", "Is mica.shredding meant?"),
+        ("delta.feature.deletionVector", "Is delta.feature.deletionVectors meant?"),
+        # Alike by what all have in common alone.
+        ("delta.name", "There are: delta.appendOnly, "), ("mica.stats", "There are: mica.bloomFilter.paths, "),
+        ("delta.feature.nope", "There are: delta.feature.allowColumnDefaults, "),
+    ],
+)  # fmt: skip
+def test_only_a_name_that_is_alike_is_suggested(name: str, hint: str) -> None:
+    with pytest.raises(UserError) as caught:
+        checked({name: "supported"})
+    assert str(caught.value.hint).startswith(hint)
+
+
 def test_properties_of_nobody_are_taken_as_they_are() -> None:
     given = {"owner": "me", "delta.unheardOf": None, "com.example.x": ""}
     assert checked(given) == given
