@@ -105,6 +105,22 @@ def test_a_value_that_a_worker_refuses_is_named_as_in_process(table: str, how: l
     assert failed.exception.message.endswith('v:k cannot be cast to INT: the value is "a"')
 
 
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("cast(concat(id, 'x') AS INT)", "INVALID_CAST"), ("cast(id + 300 AS TINYINT)", "INVALID_CAST"),
+        ("cast(parse_json('{}') AS INT)", "INVALID_CAST"), ("to_date(concat(id, 'x'), 'yyyy')", "INVALID_CAST"),
+        ("id + 9223372036854775807", "ARITHMETIC_OVERFLOW"), ("id % 0", "DIVIDE_BY_ZERO"),
+        ("array(id)[id]", "INVALID_ARRAY_INDEX"), ("element_at(array(id), 5)", "INVALID_ARRAY_INDEX"),
+        ("abs(id) = array(1)", "TYPE_MISMATCH"), ("nope", "UNKNOWN_COLUMN"), ("nope(id)", "INVALID_EXPRESSION"),
+    ],
+)  # fmt: skip
+def test_what_spark_refuses_has_the_code_that_a_scan_gives(table: str, text: str, code: str) -> None:
+    failed = runner.invoke(app, ["sql", f"SELECT {text} AS x FROM events", "-t", table])
+    assert isinstance(failed.exception, mica.UserError)
+    assert failed.exception.code == code
+
+
 @pytest.mark.parametrize("how", [[], ["--json"]])
 def test_what_spark_itself_refuses_while_it_runs_is_one_sentence(table: str, how: list[str]) -> None:
     failed = runner.invoke(app, ["sql", "SELECT id / (id - id) AS x FROM events", "-t", table, *how])
