@@ -6,9 +6,10 @@ that delta-spark gives. A table that is not mica's leaves the statement to Spark
 
 from __future__ import annotations
 
+import contextlib
 import os
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -134,7 +135,7 @@ def _changed(spark: SparkSession, commit: Commit, **shown: str) -> DataFrame:
 
 def _insert(spark: SparkSession, table: Table, statement: Insert, query: Query) -> DataFrame:
     columns = list(statement.columns) or table.schema.names
-    rows = query(with_defaults(statement.query, [_default(table.schema.find(name)) for name in columns]))
+    rows = _given(statement.query, [_default(table.schema.find(name)) for name in columns], query)
     columns = rows.columns if statement.by_name else columns
     if len(columns) != len(rows.columns):
         raise UserError(
@@ -146,6 +147,17 @@ def _insert(spark: SparkSession, table: Table, statement: Insert, query: Query) 
     done = table.overwrite(rows) if statement.overwrite else table.append(rows)
     count = pa.array([done.rows], pa.int64())
     return spark.createDataFrame(pa.table({"num_affected_rows": count, "num_inserted_rows": count}))
+
+
+def _given(text: str, defaults: Sequence[str], query: Query) -> DataFrame:
+    """The rows of an INSERT's query, in which DEFAULT is the table's unless a column of the query is called so."""
+    from pyspark.errors import AnalysisException
+
+    filled = with_defaults(text, defaults)
+    if filled != text and text.lstrip()[:6].upper() == "SELECT":
+        with contextlib.suppress(AnalysisException):
+            return query(text)
+    return query(filled)
 
 
 def _default(column: StructField | None) -> str:

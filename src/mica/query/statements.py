@@ -18,6 +18,7 @@ Source: Spark's SqlBaseParser.g4 and delta-spark's DeltaSqlBase.g4.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
@@ -160,6 +161,8 @@ AS_OF = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _QUERY = ("SELECT", "WITH", "VALUES", "FROM", "TABLE")
+#: What ends the columns of a SELECT that may have DEFAULT among them.
+_AFTER_COLUMNS = ("FROM", "WHERE", "ORDER", "LIMIT")
 _OURS = re.compile(r"(?is)\bUSING\s+mica\b")
 
 
@@ -175,8 +178,9 @@ def parse_statement(text: str) -> Statement | None:
 
 
 def with_defaults(query: str, texts: Sequence[str]) -> str:
-    """A query of an INSERT with these texts, one of each column, in the place of DEFAULT as a value of VALUES."""
-    return _Statement(query).defaulted(texts) if re.match(r"\s*VALUES\b", query, re.IGNORECASE) else query
+    """A query of an INSERT with these texts, one of each column, for DEFAULT in VALUES or as a column of its SELECT."""
+    found = _Statement(query)
+    return found.defaulted(texts) if found.word() == "VALUES" else found.selected_defaults(texts)
 
 
 class _Statement(Cursor):
@@ -222,6 +226,21 @@ class _Statement(Cursor):
                 before, at = before + self.text[at : self.token.at] + texts[column], self.token.end
             self.at += 1
         return before + self.text[at:]
+
+    def selected_defaults(self, texts: Sequence[str]) -> str:
+        if not self.accept("SELECT"):
+            return self.text
+        depth, cuts = 0, [self.tokens[self.at - 1].end - 1]
+        while self.token.kind != "end" and (depth or self.word() not in _AFTER_COLUMNS):
+            mark = self.mark()
+            depth += (mark == "(") - (mark == ")")
+            cuts += [self.token.at] if mark == "," and not depth else []
+            self.at += 1
+        columns = [self.text[start + 1 : end] for start, end in itertools.pairwise([*cuts, self.token.at])]
+        if len(columns) == len(texts):
+            pairs = zip(columns, texts, strict=True)
+            columns = [f" {text} " if column.strip().upper() == "DEFAULT" else column for column, text in pairs]
+        return self.text[: cuts[0] + 1] + ",".join(columns) + self.text[self.token.at :]
 
     def merge(self) -> MergeInto:
         self.accept("MERGE")

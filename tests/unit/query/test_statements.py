@@ -113,6 +113,12 @@ def test_what_is_wrong_names_its_place(text: str, why: str) -> None:
         ("values DEFAULT, ('DEFAULT'), x", "values A, ('DEFAULT'), x"),
         ("VALUES (`DEFAULT`, f(DEFAULT), DEFAULT)", "VALUES (`DEFAULT`, f(DEFAULT), DEFAULT)"),
         ("SELECT DEFAULT", "SELECT DEFAULT"),
+        ("select f(1, DEFAULT), default where 1", "select f(1, DEFAULT), B where 1"),
+        ("SELECT DEFAULT , DEFAULT FROM t", "SELECT A , B FROM t"),
+        ("SELECT *, x, DEFAULT", "SELECT *, x, DEFAULT"),
+        ("SELECT `DEFAULT`, DEFAULT + 1", "SELECT `DEFAULT`, DEFAULT + 1"),
+        ("TABLE x", "TABLE x"),
+        ("SELECT 1 AS DEFAULT, x DEFAULT", "SELECT 1 AS DEFAULT, x DEFAULT"),
     ],
 )
 def test_default_stands_for_the_text_of_its_column(query: str, filled: str) -> None:
