@@ -7,9 +7,9 @@ listing in, a segment out (PROTOCOL.md "Checkpoints", "Log Compaction Files", "L
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Iterable
-from pathlib import Path
 
 from mica.errors import CorruptDataError, UnsupportedTableError, UserError
 from mica.log.folders import is_local
@@ -133,7 +133,7 @@ def _compaction(listing: Listing, start: int, target: int) -> LogFile | None:
 
 def no_table(table: str) -> UserError:
     """The error for a path without a Delta log."""
-    absent = is_local(table) and not Path(table).is_dir()
+    absent = is_local(table) and not os.path.isdir(table)  # noqa: PTH112
     return UserError(
         "TABLE_NOT_FOUND",
         f"{table} is not a Delta table: its _delta_log holds no commit",

@@ -6,7 +6,7 @@ that delta-spark gives. A table that is not mica's leaves the statement to Spark
 
 from __future__ import annotations
 
-import contextlib
+import logging
 import os
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -151,12 +151,17 @@ def _insert(spark: SparkSession, table: Table, statement: Insert, query: Query) 
 
 def _given(text: str, defaults: Sequence[str], query: Query) -> DataFrame:
     """The rows of an INSERT's query, in which DEFAULT is the table's unless a column of the query is called so."""
-    from pyspark.errors import AnalysisException
-
     filled = with_defaults(text, defaults)
     if filled != text and text.lstrip()[:6].upper() == "SELECT":
-        with contextlib.suppress(AnalysisException):
+        before = logging.root.manager.disable
+        logging.disable(logging.ERROR)  # PySpark logs the error with its stacks, though nothing is wrong
+        try:
             return query(text)
+        except Exception as e:
+            if "[UNRESOLVED_COLUMN" not in str(e):
+                raise
+        finally:
+            logging.disable(before)
     return query(filled)
 
 
