@@ -108,7 +108,9 @@ def _restats(snapshot: Snapshot, columns: Sequence[str] | None, spark: SparkSess
 def _asked(snapshot: Snapshot, columns: Sequence[str] | None) -> tuple[list[CollatedColumn], list[IndexedColumn]]:
     """The collated and Variant columns that `columns` names, or all of them."""
     configuration, partitions = snapshot.properties, snapshot.partition_columns
-    leaves = collated_leaves(snapshot.schema, configuration, partitions)
+    leaves: list[CollatedColumn] = []
+    if features.supports(snapshot.protocol, "collations"):
+        leaves = collated_leaves(snapshot.schema, configuration, partitions)
     variants: list[IndexedColumn] = []
     if features.supports(snapshot.protocol, "variantShredding"):
         variants = [x for x in indexed_leaves(snapshot.schema, configuration, partitions) if x.type == VARIANT]

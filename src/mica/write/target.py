@@ -195,7 +195,10 @@ class Target:
 
     @property
     def collated(self) -> list[CollatedColumn]:
-        """The columns that get collated bounds, if the engine can compare their strings."""
+        """The columns that get collated bounds, if the engine can compare their strings. None in a table without the
+        feature, as delta-spark makes them where its check of types is off: the domain of versions would be missing."""
+        if not features.supports(self.protocol, "collations"):
+            return []
         return collated_leaves(self.schema, self.metadata.configuration, self.metadata.partition_columns)
 
     def commit(self, facts: Facts) -> Commit:

@@ -34,6 +34,23 @@ def test_the_version_that_another_named_meanwhile_stays(tmp_path: Path) -> None:
     assert orjson.loads(found) == {"writeVersions": {"icu.de": ["78.3", "79.1"]}}
 
 
+def test_a_table_without_the_feature_gets_no_collated_bounds(tmp_path: Path) -> None:
+    """delta-spark makes such tables where its check of types is off; there is no domain to name the versions in."""
+    table = Table.create(tmp_path / "t", "s STRING COLLATE UTF8_LCASE")
+    commit = tmp_path / "t" / "_delta_log" / f"{0:020d}.json"
+    actions = [orjson.loads(line) for line in commit.read_bytes().splitlines()]
+    (protocol,) = [action["protocol"] for action in actions if "protocol" in action]
+    protocol["writerFeatures"] = [f for f in protocol["writerFeatures"] if f not in ("collations", "domainMetadata")]
+    commit.write_bytes(b"".join(orjson.dumps(action) + b"\n" for action in actions))
+    table = Table.open(tmp_path / "t")
+    table.append(pa.table({"s": ["Abc", "x"]}))
+    assert table.restats().files == 0
+    assert "statsWithCollation" not in orjson.loads(table.files()["stats"][0].as_py())
+    assert table.scan("s = 'ABC'").to_arrow()["s"].to_pylist() == ["Abc"]
+    table.add_feature("collations").restats()
+    assert "statsWithCollation" in orjson.loads(table.files()["stats"][0].as_py())
+
+
 def test_an_overwrite_does_not_join(tmp_path: Path) -> None:
     table = Table.create(tmp_path / "t", "s STRING COLLATE de")
     late = target(table, "79.1", mode="overwrite")
