@@ -89,6 +89,18 @@ def test_a_partitioned_folder_is_the_same_for_spark(spark: SparkSession, tmp_pat
     assert shown(found) == shown(theirs.where(f"{where} AND variant_get(v, '$.a', 'int') > 7"))
 
 
+@pytest.mark.parametrize("chunk", [1 << 12, 1 << 18])
+def test_pages_of_hadoops_lz4_have_any_number_of_blocks_and_chunks(
+    spark: SparkSession, tmp_path: Path, chunk: int
+) -> None:
+    """Blocks are as long as Hadoop's buffer; the library reads one of a chunk each, and no last one that is shorter."""
+    wanted = spark.range(100_000).coalesce(1).selectExpr("id * 7919 x", "sha2(cast(id AS STRING), 256) u", "id % 7 k")
+    written = wanted.write.option("compression", "lz4").option("io.compression.codec.lz4.buffersize", chunk)
+    written.parquet(str(tmp_path / "t"))
+    found = mica.read_parquet(tmp_path / "t").to_arrow()
+    assert found.equals(wanted.toArrow().cast(found.schema))
+
+
 @pytest.mark.parametrize(("codec", "native"), [("brotli", False), ("lz4_raw", True)])
 def test_what_spark_cannot_decompress_is_read_by_the_kernel(
     spark: SparkSession, tmp_path: Path, codec: str, native: bool

@@ -3,7 +3,7 @@
 //!
 //! - `source`, `parts`: where bytes come from; `file`: one open file; `file_schema`: what many share;
 //!   `identity`, `opened`: what was opened before; `guard`: the library's panics are corrupt files;
-//!   `unpacked`, `unzstd`: pages decompressed
+//!   `unpacked`, `unzstd`, `unlz4`: pages decompressed
 //! - `thrift`, `footer_check`, `page_header`, `page_check`: checked before anything trusts it
 //! - `bits`, `packed`: numbers of few bits, numbers by their differences
 //! - `footer`, `pages`: what stands behind the rows: the footer, and the parts of the page index that are needed
@@ -52,6 +52,7 @@ pub mod schema;
 pub mod search;
 pub mod source;
 pub(crate) mod thrift;
+pub(crate) mod unlz4;
 pub(crate) mod unpacked;
 pub(crate) mod unzstd;
 pub mod write;

@@ -1,7 +1,7 @@
 //! Pages decompressed on their way to the library's decoders.
 //!
-//! The library reads the pages of zstd and of Brotli as if they were not compressed: for zstd it would make a context for
-//! each column chunk (`unzstd`), and Brotli is compiled once, in a crate of its own.
+//! The library reads the pages of these codecs as if they were not compressed: for zstd it would make a context for each
+//! column chunk (`unzstd`), Brotli is compiled once, in a crate of its own, and of LZ4 it reads one framing less (`unlz4`).
 
 use std::io::{Error, ErrorKind, Result};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::parquet::bits::unsigned;
 use crate::parquet::changed::Changed;
 use crate::parquet::page_header::{PageHeader, PageKind};
 use crate::parquet::parts::Parts;
-use crate::parquet::unzstd;
+use crate::parquet::{unlz4, unzstd};
 
 /// Bytes of a page before compression at most.
 pub const MAX_PAGE_BYTES: usize = 512 << 20;
@@ -28,7 +28,7 @@ pub const COUNTED: [i32; 2] = [Encoding::DELTA_LENGTH_BYTE_ARRAY as i32, Encodin
 
 /// Whether pages of the codec are decompressed here, not by the library.
 pub fn is_here(codec: Compression) -> bool {
-    matches!(codec, Compression::ZSTD(_) | Compression::BROTLI(_))
+    matches!(codec, Compression::ZSTD(_) | Compression::BROTLI(_) | Compression::LZ4)
 }
 
 /// The pages of a column chunk, whatever its codec. `rows` is the size of its row group.
@@ -80,6 +80,7 @@ pub fn body(stored: &Bytes, levels: usize, codec: Compression) -> Result<Bytes> 
     let mut bytes = levels.to_vec();
     match codec {
         Compression::BROTLI(_) => mica_brotli::decompress(packed, &mut bytes, MAX_PAGE_BYTES)?,
+        Compression::LZ4 => unlz4::append(packed, &mut bytes, MAX_PAGE_BYTES)?,
         _ => unzstd::append(packed, &mut bytes, MAX_PAGE_BYTES)?,
     }
     Ok(bytes.into())
