@@ -68,9 +68,10 @@ class CastBinder(LeafBinder):
         strict = not tries and (ansi or is_interval(source) or is_interval(target))
         if source == target:
             return bound
-        if not casts.can_cast(source, target, ansi=not legacy, by_name=stores):
+        merges = target == VARIANT and source != VARIANT and contains(source, VARIANT)  # Variants into one
+        if merges or not casts.can_cast(source, target, ansi=not legacy, by_name=stores):
             shown = f"from {type_to_ddl(source)} to {type_to_ddl(target)}"
-            if VARIANT in (source, target):
+            if VARIANT in (source, target) and not merges:
                 raise self.error("TYPE_MISMATCH", f"there is no cast {shown}", at, _VARIANT_CASTS)
             if all(is_plain(t) for t in (source, target)):
                 loose = not legacy and casts.can_cast(source, target, ansi=False)

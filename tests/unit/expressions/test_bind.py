@@ -139,3 +139,11 @@ def test_ansi_decides_which_casts_there_are() -> None:
 def test_errors_show_the_place() -> None:
     with pytest.raises(UserError, match=r"there is no column 'zz', at offset 6 of"):
         bind("b and zz", SCHEMA)
+
+
+def test_variants_of_an_array_do_not_become_one() -> None:
+    """Spark has this cast: mica leaves it to Spark, and says so before anything is read."""
+    with pytest.raises(UserError, match=r"ARRAY<VARIANT> to VARIANT cannot be used here yet") as caught:
+        bind_value("array(v, st.vv)::variant", SCHEMA)
+    assert caught.value.code == "UNSUPPORTED_EXPRESSION"
+    assert type_of(bind_value("arr::variant", SCHEMA).expr) == parse_ddl("v variant").fields[0].type
