@@ -36,5 +36,6 @@ def run(
     for row in rows:
         sizes = [f"{row[name]:,}" for name in ("typed_bytes", "residual_rows", "residual_bytes")]
         shown = Text("  " * tree.depth(row) + tree.label(row))
-        table.add_row(shown, Text(row["type"]), tree.share(row["typed_rows"], row["typed_rows"] + row["other_rows"]), *sizes)
+        typed = tree.share(row["typed_rows"], row["typed_rows"] + row["other_rows"])
+        table.add_row(shown, Text(row["type"]), typed, *sizes)
     out().print(table)
