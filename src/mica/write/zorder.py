@@ -11,6 +11,7 @@ Source: operation, parameters and metrics as delta-spark's OPTIMIZE ZORDER BY ha
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -62,7 +63,7 @@ def ordered(
     found = collected(engine.run(partial(sample, looked), inputs, PACKED))
     if found is None:
         return None
-    _refuse_absent(scan, found.columns[len(partitions) : -1], texts, dimensions, outputs)
+    _tell_of_absent(scan, found.columns[len(partitions) : -1], texts, dimensions, outputs)
     sampled, curve = _curve(found, len(partitions), dimensions)
     ids = (StructField(name, LONG) for name in scan.source.kept_ids)
     written = StructType((*schema.fields, *ids))
@@ -82,14 +83,14 @@ def ordered(
     return flow.FromRows(rows, order), changed
 
 
-def _refuse_absent(
+def _tell_of_absent(
     scan: Scan,
     keys: list[pa.ChunkedArray],
     texts: Sequence[str],
     dimensions: tuple[Dimension, ...],
     outputs: Mapping[str, BoundExpr],
 ) -> None:
-    """Refuses a path that no row has, by which nothing would be ordered; only what the sample lacks is looked for."""
+    """Warns of a path that no row has, by which nothing is ordered; only what the sample lacks is looked for."""
     for text, dimension in zip(texts, dimensions, strict=True):
         width = len(VARIANT_PARTS) if dimension.variant else 1
         own, keys = keys[:width], keys[width:]
@@ -99,12 +100,8 @@ def _refuse_absent(
         if Scan(scan.source, f"{leaf.name} IS NOT NULL", {"found": leaf.name}, 1).to_arrow().num_rows:
             continue
         near = scan.source.nearest_path(leaf, 0) if isinstance(scan.source, TableSource) else None
-        raise UserError(
-            "UNKNOWN_COLUMN",
-            f"zorder_by names {text!r}, a path that no row of {scan.source.name} has",
-            hint=None if near is None else f"The nearest path with bounds is {near}.",
-            column=text,
-        )
+        hint = "" if near is None else f"; the nearest path with bounds is {near}"
+        warnings.warn(f"zorder_by names {text}, a path that no row of {scan.source.name} has{hint}", stacklevel=2)
 
 
 def _curve(found: pa.Table, partitions: int, dimensions: tuple[Dimension, ...]) -> tuple[pa.Table, Curve]:
