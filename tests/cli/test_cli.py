@@ -14,6 +14,7 @@ import orjson
 import pytest
 
 from mica.cli.app import main
+from mica.table import Table
 
 #: Commands that were seen to work in a new process, with what they import themselves.
 STARTED: set[str] = set()
@@ -248,3 +249,12 @@ def test_a_page_beside_json(table: Path, tmp_path: Path, command: str) -> None:
     refused = mica(command, place, "--html", "-", "--json")
     assert (refused.returncode, refused.stdout) == (2, "")
     assert mica("explain", "--sql", "SELECT 1", "--html", "-").returncode == 2
+
+
+def test_a_warning_is_one_line(tmp_path: Path) -> None:
+    table = Table.create(tmp_path / "t", "v VARIANT")
+    table.append([{"v": {"usual": 1}}])
+    done = mica("optimize", table.path, "-z", "v:usuel")
+    path = "the nearest path with bounds is v:usual"
+    assert done.stderr == f"warning: zorder_by names v:usuel, a path that no row of {table.path} has; {path}\n"
+    assert (done.returncode, "version 2" in done.stdout) == (0, True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+import warnings
 from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
@@ -16,7 +17,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from mica.cli.console import errors, progress_of
+from mica.cli.console import errors, progress_of, warned
 from mica.errors import MicaError, StorageError
 
 #: The commands in the order of a table's life, with what `mica --help` says of them: at most 60 characters.
@@ -138,6 +139,8 @@ def main() -> None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123 - until the end
     debug = "--debug" in sys.argv[1:]
     arguments = [a for a in sys.argv[1:] if a != "--debug"]
+    if not debug:
+        warnings.showwarning = warned
     try:
         asked = next((one for one in arguments if not one.startswith("-")), "")
         with progress_of(asked):

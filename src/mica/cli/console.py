@@ -78,6 +78,11 @@ def errors(error: MicaError) -> int:
     return error.exit_status
 
 
+def warned(message: Warning | str, *_: Any, **__: Any) -> None:
+    """Prints a warning in one line; it stands in the place of `warnings.showwarning`."""
+    sys.stderr.write(f"warning: {spoken(str(message))}\n")
+
+
 def pairs(texts: Sequence[str], option: str, *, secret: bool = False) -> dict[str, str]:
     """Parses the `name=value` texts of a repeated option; an error does not show secret values."""
     found = {}
