@@ -41,7 +41,7 @@ class Limits:
     max_fields: int = 300
     max_depth: int = WRITTEN_DEPTH
     min_share: float = 0.01
-    typed_share: float = 0.6
+    typed_share: float = 0.75
     sample_rows: int = 4096
     rules: tuple[PathRule, ...] = ()
 

@@ -347,7 +347,7 @@ def test_a_bad_cast_names_file_and_value(tmp_path: Path, options: dict[str, Any]
 def test_fields_of_objects_that_stand_beside_other_values_are_columns_with_bounds(tmp_path: Path) -> None:
     """A field of an object with a column stands nowhere else, so its bounds hold whatever else is at the place."""
     for file in range(2):
-        one = '{{"s": {{"uri": "{file}-{i}"}}}}\n{{"s": "text {i}"}}\n{{"s": {{}}}}\n'
+        one = '{{"s": {{"uri": "{file}-{i}"}}}}\n{{"s": "text {i}"}}\n{{"s": {{}}}}\n{{"s": {{}}}}\n'
         rows = [one.format(file=file, i=i) for i in range(500)]
         (tmp_path / "in.ndjson").write_text("".join(rows))
         mica.ingest_json(tmp_path / "in.ndjson", tmp_path / "t")

@@ -1,9 +1,9 @@
 //! A shredding tree from a sample of rows: a path is typed when most of its values, nulls and absence apart, are of one
 //! class, and a field becomes a column when enough of its parent objects have it.
 //!
-//! - Most are three in five: so many typed values beside others make files smaller and reads faster, and files whose rows
-//!   differ by chance are not typed differently. Bounds of a leaf need all of them; a field of typed objects, which
-//!   stands nowhere else (VariantShredding.md, "Shredded Objects"), has bounds whatever is beside the objects.
+//! - Most are three in four: so many typed values beside others make files smaller and reads faster. Bounds of a leaf
+//!   need all of them; a field of typed objects, which stands nowhere else (VariantShredding.md, "Shredded Objects"),
+//!   has bounds whatever is beside the objects.
 //! - Integers and decimals are one class. The type is int64 where the sample's numbers are whole, otherwise the
 //!   decimal of 18 or 38 digits that holds them with room; int64 too where only a few numbers would force 38 digits.
 //! - A field that few objects have is rare. An object whose fields are mostly rare is a map: it stays untyped, and
@@ -52,7 +52,7 @@ impl Default for Limits {
             max_fields: 300,
             max_depth: max_depth_at(1),
             min_share: 0.01,
-            typed_share: 0.6,
+            typed_share: 0.75,
             sample_rows: 4096,
             rules: Arc::default(),
         }
