@@ -10,10 +10,9 @@ from mica import engines
 from mica.cli import options
 from mica.cli.console import out, print_json, storage_options, txn_of
 from mica.cli.sessions import spark_session
-from mica.stats.collated import collated_leaves
 from mica.table import Table
 from mica.wording import counted
-from mica.write.collated import comparable
+from mica.write.collated import bounded_columns, comparable
 
 
 def run(
@@ -29,7 +28,7 @@ def run(
     """Add or refresh the bounds of collated columns and variant paths; no data is rewritten."""
     opened = Table.open(table, storage_options=storage_options(storage_option or ()))
     named = None if not column else {name.lower() for name in column}
-    leaves = collated_leaves(opened.schema, opened.properties, opened.partition_by)
+    leaves = bounded_columns(opened.schema, opened.protocol, opened.properties, opened.partition_by)
     leaves = [leaf for leaf in leaves if named is None or ".".join(leaf.column).lower() in named]
     # UTF8_LCASE is compared in process and needs no JVM.
     made, _ = comparable(leaves, engines.of())

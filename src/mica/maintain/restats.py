@@ -25,13 +25,13 @@ from mica.log.snapshot import Snapshot
 from mica.log.transaction import Transaction
 from mica.schema import collations
 from mica.schema.types import VARIANT
-from mica.stats.collated import CollatedColumn, collated_leaves, with_bounds
+from mica.stats.collated import CollatedColumn, with_bounds
 from mica.stats.columns import IndexedColumn, indexed_leaves
 from mica.stats.render import PathBounds, read_paths, with_variant_bounds
 from mica.tasks.parts import FilePart, in_tasks, parts_of
 from mica.tasks.variant_bounds import PATHS, VariantBoundsSpec, bounds_of_files
 from mica.variant.shredding import Limits
-from mica.write.collated import collated_bounds, comparable, tagged
+from mica.write.collated import bounded_columns, collated_bounds, comparable, tagged
 from mica.write.commit import Commit
 from mica.write.once import Txn, once
 
@@ -108,9 +108,7 @@ def _restats(snapshot: Snapshot, columns: Sequence[str] | None, spark: SparkSess
 def _asked(snapshot: Snapshot, columns: Sequence[str] | None) -> tuple[list[CollatedColumn], list[IndexedColumn]]:
     """The collated and Variant columns that `columns` names, or all of them."""
     configuration, partitions = snapshot.properties, snapshot.partition_columns
-    leaves: list[CollatedColumn] = []
-    if features.supports(snapshot.protocol, "collations"):
-        leaves = collated_leaves(snapshot.schema, configuration, partitions)
+    leaves = bounded_columns(snapshot.schema, snapshot.protocol, configuration, partitions)
     variants: list[IndexedColumn] = []
     if features.supports(snapshot.protocol, "variantShredding"):
         variants = [x for x in indexed_leaves(snapshot.schema, configuration, partitions) if x.type == VARIANT]

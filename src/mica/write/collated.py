@@ -7,7 +7,7 @@ engine's comparator decides: Spark's, or in process only UTF8_LCASE, which order
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -16,12 +16,25 @@ import numpy as np
 import pyarrow as pa
 
 from mica.engines.base import Ends, Engine
-from mica.stats.collated import MADE_BY, TAG, CollatedBounds, CollatedColumn, added_bounds
+from mica.log import features
+from mica.log.actions import Protocol
+from mica.schema.types import StructType
+from mica.stats.collated import MADE_BY, TAG, CollatedBounds, CollatedColumn, added_bounds, collated_leaves
 from mica.storage import Storage
 from mica.tasks.parts import FilePart, in_tasks, parts_of
 from mica.tasks.strings import StringsSpec, strings_of_files
 from mica.tasks.write import WriteSpec, facts_schema
 from mica.write.facts import Facts
+
+
+def bounded_columns(
+    schema: StructType, protocol: Protocol, configuration: Mapping[str, str], partition_columns: Iterable[str]
+) -> list[CollatedColumn]:
+    """The columns that get collated bounds, if the engine can compare their strings. None in a table without the
+    feature, as delta-spark makes them where its check of types is off: the domain of versions would be missing."""
+    if not features.supports(protocol, "collations"):
+        return []
+    return collated_leaves(schema, configuration, partition_columns)
 
 
 def comparable(leaves: Sequence[CollatedColumn], engine: Engine) -> tuple[list[CollatedColumn], str]:

@@ -41,7 +41,7 @@ from mica.schema.new_columns import with_new
 from mica.schema.types import StructType, variant_columns
 from mica.skipping import partitions
 from mica.stats.bloom_columns import bloom_columns
-from mica.stats.collated import CollatedColumn, collated_leaves
+from mica.stats.collated import CollatedColumn
 from mica.stats.columns import indexed_leaves, leaves_of
 from mica.storage import Storage
 from mica.tasks.parts import FilePart
@@ -49,6 +49,7 @@ from mica.tasks.rules import Rules
 from mica.tasks.write import WriteSpec, new_mark
 from mica.variant.steering import When
 from mica.variant.wanted import ShreddingWishes
+from mica.write.collated import bounded_columns
 from mica.write.commit import Commit
 from mica.write.facts import Facts, no_facts
 from mica.write.ingested import forgotten
@@ -195,11 +196,9 @@ class Target:
 
     @property
     def collated(self) -> list[CollatedColumn]:
-        """The columns that get collated bounds, if the engine can compare their strings. None in a table without the
-        feature, as delta-spark makes them where its check of types is off: the domain of versions would be missing."""
-        if not features.supports(self.protocol, "collations"):
-            return []
-        return collated_leaves(self.schema, self.metadata.configuration, self.metadata.partition_columns)
+        """The columns that get collated bounds, if the engine can compare their strings."""
+        metadata = self.metadata
+        return bounded_columns(self.schema, self.protocol, metadata.configuration, metadata.partition_columns)
 
     def commit(self, facts: Facts) -> Commit:
         """Adds the written files and removes the replaced ones, in one commit."""
