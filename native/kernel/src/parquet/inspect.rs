@@ -34,7 +34,8 @@ struct Report {
 
 impl FileReader {
     /// One row a node: `column`, `path` (RFC 9535 normalized), `type`, `typed_rows`, `residual_rows`,
-    /// `other_rows` (those of the residual that are not typed too), `typed_bytes` and `residual_bytes` (compressed; those of an object or array are the sum of its children).
+    /// `other_rows` (those of the residual that are not typed too), `typed_bytes` and `residual_bytes` (compressed; those
+    /// of an object or array are the sum of its children).
     pub fn inspect(&self) -> Result<RecordBatch> {
         guard(self.name(), || {
             let mut report = Report::default();
@@ -122,10 +123,9 @@ impl FileReader {
         let mut total = 0;
         for (index, group) in self.metadata().row_groups().iter().enumerate() {
             if node.is_leaf()
-                && let Some(column) = group.columns().get(node.leaves.start)
-                && let Some(nulls) = column.statistics().and_then(|s| s.null_count_opt())
+                && let Some(values) = stated(group, node.leaves.start)
             {
-                total += column.num_values() - nulls as i64;
+                total += values;
                 continue;
             }
             let Some(leaf) = cheapest(node, group) else { continue };
@@ -144,12 +144,9 @@ impl FileReader {
     fn others(&self, object: &Node, residual: &Node, at: &[Move]) -> Result<i64> {
         let mut total = 0;
         for (index, group) in self.metadata().row_groups().iter().enumerate() {
-            let column = group.columns().get(residual.leaves.start);
-            let nulls = column.and_then(|c| Some((c.num_values(), c.statistics()?.null_count_opt()? as i64)));
-            let Some(leaf) = cheapest(object, group).filter(|_| nulls.is_none_or(|(rows, nulls)| nulls < rows)) else {
-                continue;
-            };
-            self.each_batch(index, &[residual.leaves.start, leaf], |batch| {
+            let value = residual.leaves.start;
+            let Some(leaf) = cheapest(object, group).filter(|_| stated(group, value) != Some(0)) else { continue };
+            self.each_batch(index, &[value, leaf], |batch| {
                 let rows: ArrayRef = Arc::new(StructArray::from(batch));
                 let place = follow(rows, at);
                 let child = |node: &Node| place.as_ref()?.as_struct_opt()?.column_by_name(node.field.name());
@@ -161,6 +158,12 @@ impl FileReader {
         }
         Ok(total)
     }
+}
+
+/// The values of a leaf that are not null, where the footer states how many are.
+fn stated(group: &RowGroupMetaData, leaf: usize) -> Option<i64> {
+    let column = group.columns().get(leaf)?;
+    Some(column.num_values() - column.statistics()?.null_count_opt()? as i64)
 }
 
 /// The leaf below a node that takes the fewest bytes.
