@@ -32,6 +32,21 @@ fn a_path_of_three_values_in_four_of_one_type_is_typed() {
 }
 
 #[test]
+fn a_path_in_few_rows_is_typed_if_nearly_all_of_its_values_are_of_one_type() {
+    let one_odd_in = |of: usize, every: usize| -> Vec<String> {
+        let row = |i: usize| match i % every {
+            0 if (i / every).is_multiple_of(of) => "{\"a\": 1, \"b\": 1}".into(),
+            0 => "{\"a\": \"x\", \"b\": 1}".into(),
+            _ => "{\"b\": 1}".into(),
+        };
+        (0..4000).map(row).collect()
+    };
+    assert_eq!(leaf(&of(&one_odd_in(10, 9)), "a"), Some(LeafType::String));
+    assert!(field(&of(&one_odd_in(10, 11)), "a").is_some_and(Tree::is_untyped));
+    assert_eq!(leaf(&of(&one_odd_in(1000, 11)), "a"), Some(LeafType::String));
+}
+
+#[test]
 fn objects_and_arrays_that_are_most_of_a_paths_values_are_typed() {
     let rows = |others: usize| -> Vec<String> {
         let row = |i: usize| match i % 10 < others {

@@ -1,9 +1,10 @@
 //! A shredding tree from a sample of rows: a path is typed when most of its values, nulls and absence apart, are of one
 //! class, and a field becomes a column when enough of its parent objects have it.
 //!
-//! - Most are three in four: so many typed values beside others make files smaller and reads faster. Bounds of a leaf
-//!   need all of them; a field of typed objects, which stands nowhere else (VariantShredding.md, "Shredded Objects"),
-//!   has bounds whatever is beside the objects.
+//! - Most are three in four: so many typed values beside others make files smaller and reads faster. In few rows they
+//!   are nearly all, for there the levels of a second column weigh more than typing saves. Bounds of a leaf need all of
+//!   them; a field of typed objects, which stands nowhere else (VariantShredding.md, "Shredded Objects"), has bounds
+//!   whatever is beside the objects.
 //! - Integers and decimals are one class. The type is int64 where the sample's numbers are whole, otherwise the
 //!   decimal of 18 or 38 digits that holds them with room; int64 too where only a few numbers would force 38 digits.
 //! - A field that few objects have is rare. An object whose fields are mostly rare is a map: it stays untyped, and
@@ -38,7 +39,7 @@ pub struct Limits {
     pub max_depth: usize,
     /// Of the rows, and of the objects that could have a field, the share that must have it.
     pub min_share: f64,
-    /// Of a path's values, the share that must be of one class.
+    /// Of the values of a path in many rows, the share that must be of one class.
     pub typed_share: f64,
     /// Rows looked at.
     pub sample_rows: usize,
@@ -88,10 +89,12 @@ pub const COMMON_ROWS: usize = 256;
 
 /// Bytes of rows that are looked at, however few rows they make.
 const SAMPLE_BYTES: usize = 8 << 20;
+/// A path in fewer of the rows than this is typed if nearly all of its values are of one class.
+const MANY_ROWS: f64 = 0.1;
+/// What nearly all are.
+const NEARLY_ALL: f64 = 0.99;
 /// An object with more than this share of rare fields among all its fields is a map.
 const MAP_SHARE: f64 = 0.5;
-/// Of a path's numbers, the share that fit an int64 which makes a column of these, whatever the others need.
-const LONG_SHARE: f64 = 0.99;
 /// What the levels of a column below an array cost, in those of one that is not.
 const ARRAY_COST: f64 = 3.0;
 /// Digits of a decimal that are kept free for values larger than the sample's.
@@ -315,7 +318,7 @@ impl Sample {
         let values: u32 = shape.counts.iter().sum();
         let dominant = CLASSES.into_iter().find(|&class| {
             let count = shape.counts[class as usize];
-            count > 0 && f64::from(count) >= self.limits.typed_share * f64::from(values)
+            count > 0 && f64::from(count) >= self.typed_share(shape) * f64::from(values)
         });
         let leaf = match dominant {
             Some(Class::Object) if depth < self.typed_depth => return self.object(shape, names, depth),
@@ -338,6 +341,12 @@ impl Sample {
             Some(Class::Binary) => Some(LeafType::Binary),
         };
         leaf.map_or(Candidate::Value(shape.seen, Why::Types), |leaf| Candidate::Leaf(leaf, shape.seen))
+    }
+
+    /// The share of a path's values that must be of one class.
+    fn typed_share(&self, shape: &Shape) -> f64 {
+        let few = f64::from(shape.seen) < MANY_ROWS * f64::from(self.rows);
+        if few { self.limits.typed_share.max(NEARLY_ALL) } else { self.limits.typed_share }
     }
 
     fn array(&self, shape: &Shape, names: &Names, depth: usize) -> Candidate {
@@ -405,7 +414,7 @@ impl Numbers {
 
     /// The smallest of int64, decimal(18, s) and decimal(38, s) that holds all.
     fn leaf(&self, numbers: u32) -> Option<LeafType> {
-        let mostly_long = f64::from(self.long) >= LONG_SHARE * f64::from(numbers);
+        let mostly_long = f64::from(self.long) >= NEARLY_ALL * f64::from(numbers);
         let scale = if self.fractions { self.scale } else { 0 };
         let needed = self.digits + scale;
         if self.long == numbers && !self.fractions {
