@@ -11,6 +11,9 @@ FUZZ_SECONDS ?= 3600
 BATCHES ?= 20
 ROWS ?= 200
 SEED ?=
+# Images set it to stay small. Here each of many processes would compile all its modules anew, since set-up installs
+# without bytecode, and the first row of a new process would take three times as long.
+unexport PYTHONDONTWRITEBYTECODE
 # Code with coverage counters is a build of its own; only with a target do build scripts go without them.
 HOST = $(shell PATH="$$(cat .venv/share/mica-cargo-bin):$$PATH" rustc -vV | sed -n 's/^host: //p')
 GUIDED := $(or $(CARGO_TARGET_DIR),native/target)/guided

@@ -241,7 +241,45 @@ def test_rows_that_the_driver_has_are_written_without_a_job_of_workers(
     assert files[0] == files[1]
 
 
-def test_what_the_driver_has_not_is_written_by_workers(spark: SparkSession, tmp_path: Path) -> None:
+def test_rows_of_which_a_plan_says_that_they_are_few_are_written_without_workers(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spark.udf.register("one_more", lambda n: n + 1, "BIGINT")
+    many = spark.range(0, 1_000_000, 1, 4)
+    text = "parse_json(if(n % 3 = 0, NULL, concat('{\"a\":', n, '}')))"
+    frames = [
+        frame.selectExpr("n", f"{text} AS v", f"{text} AS w")
+        for frame in (
+            spark.range(0, 9, 1, 3).selectExpr("one_more(id) AS n"),
+            many.filter("id > 999990").sort("id").limit(5).selectExpr("id AS n"),
+            many.selectExpr("sum(id) AS n").union(spark.range(4).selectExpr("-id AS n")),
+            spark.range(0).selectExpr("id AS n"),
+        )
+    ]
+    columns = "n BIGINT, v VARIANT, w VARIANT"
+    jobs, few = (mica.Table.create(tmp_path / name, columns) for name in ("jobs", "few"))
+    for frame in frames:
+        jobs.append(frame.repartition(1))
+    with monkeypatch.context() as patched:
+        patched.delattr("mica.engines.spark.jobs.over_rows")
+        for frame in frames:
+            few.append(frame)
+    every = [
+        table.to_df(spark).selectExpr("n", "to_json(v)", "to_json(w)").orderBy("n").toArrow() for table in (jobs, few)
+    ]
+    assert every[0].num_rows == 19
+    assert every[0] == every[1]
+    with pytest.raises(mica.MicaError, match="its reason"):
+        few.append(spark.range(1).selectExpr("raise_error('its reason') AS n"))
+
+
+def test_few_rows_come_in_as_many_files_as_their_plan_wants(spark: SparkSession, tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "n BIGINT")
+    table.append(spark.range(90).selectExpr("id AS n").repartition(3))
+    assert table.files().num_rows == 3
+
+
+def test_rows_that_are_not_few_or_have_collations_are_written_by_workers(spark: SparkSession, tmp_path: Path) -> None:
     table = mica.Table.create(tmp_path / "t", "n BIGINT, s STRING COLLATE UTF8_LCASE, v VARIANT")
     rows = spark.createDataFrame(pa.table({"n": [1, 2], "s": ["b", "A"]}))
     given = [
@@ -252,3 +290,5 @@ def test_what_the_driver_has_not_is_written_by_workers(spark: SparkSession, tmp_
     for frame in given:
         table.append(frame)
     assert sorted(table.to_df(spark).toPandas()["n"]) == [1, 1, 1, 1, 2, 2, 2, 2]
+    table.append(spark.range(0, 1001, 1, 2).selectExpr("id AS n"))
+    assert table.files().num_rows >= 5, "of two tasks"

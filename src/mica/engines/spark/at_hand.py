@@ -1,7 +1,7 @@
-"""The rows of a DataFrame that the driver has already: `VALUES`, a DataFrame of a pyarrow table, one row of constants.
+"""The rows of a DataFrame that are few by its plan: of VALUES, of a pyarrow table, of a range, of a LIMIT, a total.
 
-The rule: rows are at hand if the optimised plan holds them or makes one row of nothing; then they are collected, which
-takes no Python worker. A Connect client has no plans.
+The rule: rows are at hand if the plan says that there are a few at most, or if the driver has them already; then they
+are collected, which takes no Python worker. A Connect client has no plans.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from mica.schema.types import VARIANT, contains
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-#: Spark's plans for rows that the driver has, and for one row without columns.
-_ROWS, _ONE_ROW = "LocalRelation", "OneRowRelation"
+#: Spark's plan for rows that the driver has.
+_ROWS = "LocalRelation"
+
+#: So many rows may have to be computed first: how large they are nobody knows before.
+_FEW = 1000
+
+#: What the plan of a DataFrame has whose rows shall come in so many files.
+_DIVIDED = ("Repartition", "Rebalance")
 
 
 def at_hand(frame: DataFrame, most: int) -> pa.Table | None:
-    """Returns the rows if the driver has them and they are `most` or fewer; else None."""
+    """Returns the rows if there are few, or if the driver has them and they are `most` or fewer; else None."""
     java = getattr(frame, "_jdf", None)
-    if java is None:
-        return None
-    query = java.queryExecution()
-    leaves = query.analyzed().collectLeaves()
-    if leaves.size() != 1 or leaves.head().nodeName() not in (_ROWS, _ONE_ROW):
-        return None
-    if not _is_at_hand(query.optimizedPlan(), most):
+    if java is None or not (_are_few(java.queryExecution()) or _are_held(java.queryExecution(), most)):
         return None
     schema = types.from_spark(frame.schema)
     if not contains(schema, VARIANT):
@@ -39,11 +39,20 @@ def at_hand(frame: DataFrame, most: int) -> pa.Table | None:
     return _with_variants(frame, held) if all(schema.fields[number].type == VARIANT for number in held) else None
 
 
-def _is_at_hand(plan: Any, most: int) -> bool:
-    if plan.nodeName() == _ROWS:
-        count = plan.stats().rowCount()
-        return count.isDefined() and bool(count.get() <= most)
-    return bool(plan.nodeName() == "Project" and plan.children().head().nodeName() == _ONE_ROW)
+def _are_few(query: Any) -> bool:
+    """Whether the plan has a bound of its rows, such as that of a LIMIT. It is not optimised: that may ask sources."""
+    plan = query.analyzed()
+    most = plan.maxRows()
+    return bool(most.isDefined() and most.get() <= _FEW and not any(mark in plan.treeString() for mark in _DIVIDED))
+
+
+def _are_held(query: Any, most: int) -> bool:
+    leaves = query.analyzed().collectLeaves()
+    if leaves.size() != 1 or leaves.head().nodeName() != _ROWS:
+        return False
+    plan = query.optimizedPlan()
+    count = plan.stats().rowCount()
+    return bool(plan.nodeName() == _ROWS and count.isDefined() and count.get() <= most)
 
 
 def _with_variants(frame: DataFrame, held: list[int]) -> pa.Table:
