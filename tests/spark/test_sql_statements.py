@@ -64,6 +64,27 @@ def test_statements_in_a_row(delta_session: SparkSession, pair: list[mica.Table]
     assert mica.sql(f"VACUUM {ours} DRY RUN", spark).columns == ["path"]
 
 
+def test_replace_where_takes_partitions(delta_session: SparkSession, tmp_path: Path) -> None:
+    spark, tables = delta_session, [tmp_path / "ours", tmp_path / "theirs"]
+    for path, sql in zip(tables, (mica.sql, lambda text, spark: spark.sql(text)), strict=True):
+        mica.Table.create(path, "id BIGINT, p INT", ["p"]).append([{"id": i, "p": i % 3} for i in range(6)])
+        sql(f"INSERT INTO delta.`{path}` REPLACE WHERE p >= 1 SELECT id + 10, 2 FROM range(2)", spark)
+        with pytest.raises(Exception, match=r"ROWS_OUTSIDE_OVERWRITE|DELTA_REPLACE_WHERE_MISMATCH"):
+            sql(f"INSERT INTO delta.`{path}` REPLACE WHERE p = 1 VALUES (20, 2)", spark)
+    ours, theirs = (sorted(mica.Table.open(path).to_arrow().to_pylist(), key=str) for path in tables)
+    assert ours == theirs
+    with pytest.raises(mica.UserError, match="NOT_A_PARTITION_PREDICATE"):
+        mica.sql(f"INSERT INTO delta.`{tables[0]}` REPLACE WHERE id = 1 VALUES (1, 2)", spark)
+
+
+def test_an_empty_map_or_array_has_the_type_of_its_column(spark: SparkSession, tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "m MAP<INT, STRING>, a ARRAY<INT>, l ARRAY<MAP<STRING, INT>>")
+    mica.sql(f"INSERT INTO delta.`{table.path}` VALUES (map(), array(), array(map()))", spark)
+    assert table.refresh().to_arrow().to_pylist() == [{"m": [], "a": [], "l": [[]]}]
+    with pytest.raises(mica.UserError, match=r"UNSUPPORTED_TYPE.*keys have no type"):
+        table.append(spark.sql("SELECT map() AS m"))
+
+
 def test_a_table_is_made_named_and_filled(spark: SparkSession, tmp_path: Path) -> None:
     try:
         mica.sql(

@@ -36,7 +36,7 @@ from mica.query.statements import (
 )
 from mica.schema.ddl import quote_if_needed, type_to_ddl
 from mica.schema.special import DEFAULT, GENERATED
-from mica.schema.types import INTEGRALS, VARIANT, ArrayType, DataType, MapType, StructField, StructType, renamed
+from mica.schema.types import INTEGRALS, VARIANT, VOID, ArrayType, DataType, MapType, StructField, StructType, renamed
 from mica.table import Table
 from mica.write.assignment import assignable
 from mica.write.commit import Commit
@@ -144,7 +144,7 @@ def _insert(spark: SparkSession, table: Table, statement: Insert, query: Query) 
             hint="Name the columns that the values are for, in parentheses after the table.",
         )
     rows = _as_stored(rows.toDF(*columns), table.schema, by_name=statement.by_name)
-    done = table.overwrite(rows) if statement.overwrite else table.append(rows)
+    done = table.overwrite(rows, statement.where) if statement.overwrite else table.append(rows)
     count = pa.array([done.rows], pa.int64())
     return spark.createDataFrame(pa.table({"num_affected_rows": count, "num_inserted_rows": count}))
 
@@ -197,7 +197,9 @@ def _cast(given: DataType, wanted: DataType) -> DataType:
         case ArrayType(), ArrayType():
             return replace(given, element=_cast(given.element, wanted.element))
         case MapType(), MapType():
-            return replace(given, value=_cast(given.value, wanted.value))
+            # Keys without a type are those of map(), which Arrow cannot name.
+            key = wanted.key if given.key == VOID else given.key
+            return replace(given, key=key, value=_cast(given.value, wanted.value))
     integers = given in INTEGRALS and wanted in INTEGRALS
     return wanted if wanted != VARIANT and not integers and assignable(given, wanted) else given
 

@@ -5,7 +5,7 @@ calls of `Table`. A text that does not begin like one of these statements is Non
 an error that names the place.
 
     DELETE FROM t [a] [WHERE …]                UPDATE t [a] SET c = …, … [WHERE …]
-    INSERT {INTO | OVERWRITE} [TABLE] t [(c, …) | BY NAME] query
+    INSERT {INTO | OVERWRITE} [TABLE] t [(c, …) | BY NAME] [REPLACE WHERE …] query
     MERGE INTO t [a] USING {t [{VERSION | TIMESTAMP} AS OF …] | (query)} [a] ON …
         {WHEN [NOT] MATCHED [BY {TARGET | SOURCE}] [AND …] THEN …}
     OPTIMIZE t [WHERE …] [ZORDER BY (c, …)]    VACUUM t [RETAIN n HOURS] [DRY RUN]
@@ -47,13 +47,14 @@ class Update:
 
 @dataclass(frozen=True)
 class Insert:
-    """INSERT; `columns` as they are named, or none. `by_name`: those of the query."""
+    """INSERT; `columns` as they are named, or none. `by_name`: those of the query. `where`: of REPLACE WHERE."""
 
     table: tuple[str, ...]
     columns: tuple[str, ...]
     query: str
     overwrite: bool
     by_name: bool = False
+    where: str | None = None
 
 
 @dataclass(frozen=True)
@@ -161,6 +162,8 @@ AS_OF = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _QUERY = ("SELECT", "WITH", "VALUES", "FROM", "TABLE")
+#: What begins the query after the condition of REPLACE WHERE, which may have FROM in it.
+_AFTER_REPLACED = ("SELECT", "WITH", "VALUES", "TABLE")
 #: What ends the columns of a SELECT that may have DEFAULT among them.
 _AFTER_COLUMNS = ("FROM", "WHERE", "ORDER", "LIMIT")
 _OURS = re.compile(r"(?is)\bUSING\s+mica\b")
@@ -211,9 +214,11 @@ class _Statement(Cursor):
         table = self.table()
         by_name = self.accept("BY", "NAME")
         columns = self.listed() if self.mark() == "(" and self.word(1) not in ("SELECT", "WITH", "VALUES") else ()
+        replaced = not overwrite and self.accept("REPLACE")
+        where = self.condition("WHERE", {table[-1].lower()}, *_AFTER_REPLACED) if replaced else None
         if self.word() not in _QUERY and self.mark() != "(":
             self.fail("a query or VALUES is expected")
-        return Insert(table, columns, self.text[self.token.at :], overwrite, by_name)
+        return Insert(table, columns, self.text[self.token.at :], overwrite or where is not None, by_name, where)
 
     def defaulted(self, texts: Sequence[str]) -> str:
         depth, column, before, at = 0, 0, "", 0
@@ -430,18 +435,16 @@ class _Statement(Cursor):
                 return found
 
     def expressions(self) -> tuple[str, ...]:
-        self.expect("(")
-        found = [self.unqualified(set(), (), ",")]
-        while self.accept(","):
-            found.append(self.unqualified(set(), (), ","))
-        self.expect(")")
-        return tuple(found)
+        return self.each(lambda: self.unqualified(set(), (), ","))
 
     def listed(self) -> tuple[str, ...]:
+        return self.each(lambda: self.table()[-1])
+
+    def each(self, one: Callable[[], str]) -> tuple[str, ...]:
         self.expect("(")
-        found = [self.table()[-1]]
+        found = [one()]
         while self.accept(","):
-            found.append(self.table()[-1])
+            found.append(one())
         self.expect(")")
         return tuple(found)
 

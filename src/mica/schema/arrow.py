@@ -18,6 +18,7 @@ from mica.schema.interval_types import arrow_type, is_interval
 from mica.schema.types import (
     TYPES,
     VARIANT,
+    VOID,
     ArrayType,
     DataType,
     MapType,
@@ -83,6 +84,12 @@ def to_arrow_type(type_: DataType, *, marked: bool = False) -> pa.DataType:
         case ArrayType(element, contains_null):
             return pa.list_(to_arrow_field(StructField("element", element, contains_null), marked=marked))
         case MapType(key, value, value_contains_null):
+            if key == VOID:
+                raise UserError(
+                    "UNSUPPORTED_TYPE",
+                    "a map whose keys have no type cannot be read or written",
+                    hint="Give an empty map its type: cast(map() AS MAP<STRING, INT>).",
+                )
             k = to_arrow_field(StructField("key", key, nullable=False))
             return pa.map_(k, to_arrow_field(StructField("value", value, value_contains_null), marked=marked))
         case StructType(fields):

@@ -32,6 +32,10 @@ STATEMENTS: dict[str, Statement] = {
     "-- why\nUPDATE t SET a = CASE WHEN b THEN 1 END": Update(("t",), {"a": "CASE WHEN b THEN 1 END"}, None),
     "INSERT INTO t (a, `b c`) VALUES (1, 'x')": Insert(("t",), ("a", "b c"), "VALUES (1, 'x')", overwrite=False),
     "INSERT INTO t BY NAME TABLE u": Insert(("t",), (), "TABLE u", overwrite=False, by_name=True),
+    "INSERT INTO s.t BY NAME REPLACE WHERE t.p IS NOT DISTINCT FROM (1 + 1) OR p = 'select' SELECT * FROM u": Insert(
+        ("s", "t"), (), "SELECT * FROM u", overwrite=True, by_name=True,
+        where="p IS NOT DISTINCT FROM (1 + 1) OR p = 'select'",
+    ),
     "INSERT INTO TABLE t (SELECT 1)": Insert(("t",), (), "(SELECT 1)", overwrite=False),
     "CREATE OR REPLACE TEMP VIEW w (a, b) AS WITH x AS (SELECT 1) SELECT *, 2 FROM x": View(
         "w", ("a", "b"), replace=True, shared=False, query="WITH x AS (SELECT 1) SELECT *, 2 FROM x"
@@ -95,6 +99,9 @@ def test_other_texts_are_not_ours(text: str) -> None:
         ("DELETE FROM t x y", "the end is expected"),
         ("UPDATE t WHERE a = 1", "SET is expected"),
         ("INSERT INTO t", "a query or VALUES is expected"),
+        ("INSERT INTO t REPLACE WHERE SELECT 1", "an expression is expected"),
+        ("INSERT INTO t REPLACE WHERE a = 1", "a query or VALUES is expected"),
+        ("INSERT INTO t REPLACE ON a = 1 SELECT 1", "a query or VALUES is expected"),
         ("MERGE INTO t USING s ON a = b WHEN MATCHED THEN DROP", "INSERT is expected"),
         ("MERGE INTO t USING s ON a = b WHEN NOT MATCHED THEN INSERT (a) VALUES (1, 2)", "1 values are expected"),
         ("VACUUM t RETAIN many HOURS", "a number is expected"),
