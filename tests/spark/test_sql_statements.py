@@ -77,6 +77,29 @@ def test_replace_where_takes_partitions(delta_session: SparkSession, tmp_path: P
         mica.sql(f"INSERT INTO delta.`{tables[0]}` REPLACE WHERE id = 1 VALUES (1, 2)", spark)
 
 
+@pytest.mark.parametrize("mapping", ["none", "name"])
+def test_a_dynamic_overwrite_leaves_other_partitions(delta_session: SparkSession, tmp_path: Path, mapping: str) -> None:
+    spark, tables = delta_session, [tmp_path / "ours", tmp_path / "theirs"]
+    mode = "spark.sql.sources.partitionOverwriteMode"
+    try:
+        for path, sql in zip(tables, (mica.sql, lambda text, spark: spark.sql(text)), strict=True):
+            spark.conf.set(mode, "static")
+            ddl, properties = "id BIGINT, p TIMESTAMP, q STRING", {"delta.columnMapping.mode": mapping}
+            mica.Table.create(path, ddl, ["p", "q"], properties)
+            t = f"delta.`{path}`"
+            first = [f"({i}, TIMESTAMP'2024-01-0{i} 00:00:00', {q})" for i in (1, 2) for q in ("'a'", "'b'", "NULL")]
+            spark.sql(f"INSERT INTO {t} VALUES {', '.join(first)}")  # spelled by delta-spark
+            spark.conf.set(mode, "DYNAMIC")
+            sql(f"INSERT OVERWRITE {t} SELECT 0, TIMESTAMP'2024-01-01 00:00:00', 'a' WHERE false", spark)
+            sql(f"INSERT OVERWRITE {t} VALUES (10, TIMESTAMP'2024-01-01 00:00:00', 'a'), (11, NULL, 'b')", spark)
+            sql(f"INSERT OVERWRITE {t} (q, p, id) VALUES (NULL, TIMESTAMP'2024-01-02 00:00:00', 12)", spark)
+    finally:
+        spark.conf.unset(mode)
+    ours, theirs = (sorted(mica.Table.open(path).to_arrow().to_pylist(), key=str) for path in tables)
+    assert ours == theirs
+    assert len(ours) == 7
+
+
 def test_an_empty_map_or_array_has_the_type_of_its_column(spark: SparkSession, tmp_path: Path) -> None:
     table = mica.Table.create(tmp_path / "t", "m MAP<INT, STRING>, a ARRAY<INT>, l ARRAY<MAP<STRING, INT>>")
     mica.sql(f"INSERT INTO delta.`{table.path}` VALUES (map(), array(), array(map()))", spark)

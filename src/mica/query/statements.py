@@ -162,8 +162,7 @@ AS_OF = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _QUERY = ("SELECT", "WITH", "VALUES", "FROM", "TABLE")
-#: What begins the query after the condition of REPLACE WHERE, which may have FROM in it.
-_AFTER_REPLACED = ("SELECT", "WITH", "VALUES", "TABLE")
+_AFTER_REPLACED = ("SELECT", "WITH", "VALUES", "TABLE")  # the condition of REPLACE WHERE may have FROM in it
 #: What ends the columns of a SELECT that may have DEFAULT among them.
 _AFTER_COLUMNS = ("FROM", "WHERE", "ORDER", "LIMIT")
 _OURS = re.compile(r"(?is)\bUSING\s+mica\b")
@@ -190,8 +189,7 @@ class _Statement(Cursor):
     def delete(self) -> Delete:
         self.accept("DELETE", "FROM")
         table = self.table()
-        names = self.names_of(table, "WHERE")
-        found = Delete(table, self.condition("WHERE", names))
+        found = Delete(table, self.condition("WHERE", self.names_of(table, "WHERE")))
         self.end()
         return found
 

@@ -6,6 +6,7 @@ for none, and no file is opened.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -17,7 +18,7 @@ from mica.expressions.tree import And
 from mica.schema.arrow import to_arrow_type
 from mica.schema.types import StructType
 from mica.stats.columns import physical_names
-from mica.stats.partition import column_texts, parse_values
+from mica.stats.partition import column_texts, format_values, parse_values
 
 
 def is_decided(bound: BoundExpr | None) -> bool:
@@ -45,3 +46,21 @@ def holds(bound: BoundExpr, schema: StructType, partition_values: pa.Array | pa.
         texts = column_texts(partition_values, physical_names(schema, leaf.column)[0])
         columns.append(parse_values(texts, leaf.type, timezone=bound.timezone))
     return filter_rows(bound, columns, num_rows=len(partition_values))
+
+
+def those_of(
+    schema: StructType, partition_by: Sequence[str], files: pa.Table, *, timezone: str
+) -> Callable[[pa.Table], pa.Array]:
+    """A function that returns for each file whether it is in a partition of `files`."""
+    names = [physical_names(schema, (name,))[0] for name in partition_by]
+    types = [f.type for name in partition_by if (f := schema.find(name)) is not None]
+
+    def keys(files: pa.Table) -> Iterator[tuple[str | None, ...]]:
+        columns = []
+        for name, type_ in zip(names, types, strict=True):
+            values = parse_values(column_texts(files.column("partition_values"), name), type_, timezone=timezone)
+            columns.append(format_values(values, type_).to_pylist())  # writers spell a value in several ways
+        return zip(*columns, strict=True)
+
+    wanted = set(keys(files))
+    return lambda files: pa.array([key in wanted for key in keys(files)], pa.bool_())

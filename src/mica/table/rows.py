@@ -137,7 +137,7 @@ class Table(ShapedTable):
         Errors: UNKNOWN_COLUMN, INCOMPATIBLE_TYPE, INVALID_VALUE, INVALID_JSON, NULL_IN_NOT_NULL_COLUMN,
         CONSTRAINT_VIOLATED, IDENTITY_GIVEN; the table is then unchanged.
         """
-        return self._write(data, shredding, schema_evolution, overwrite=False, where=None, txn=txn)
+        return self._write(data, shredding, schema_evolution, overwrite=False, txn=txn)
 
     @takes(where=TEXT, shredding=SHREDDING, schema_evolution=FLAG, txn=TXN)
     def overwrite(
@@ -258,7 +258,15 @@ class Table(ShapedTable):
         return self._changed(compact.afterwards(commit, engines.of(on)))
 
     def _write(
-        self, data: Any, shredding: Any, evolves: bool, *, overwrite: bool, where: str | None, txn: Txn | None
+        self,
+        data: Any,
+        shredding: Any,
+        evolves: bool,
+        *,
+        overwrite: bool,
+        where: str | None = None,
+        dynamic: str | None = None,
+        txn: Txn | None = None,
     ) -> Commit:
         from mica.write.once import checked, once
         from mica.write.rows import write_rows
@@ -267,7 +275,7 @@ class Table(ShapedTable):
         asked = checked(txn)
 
         def write() -> Commit:
-            target = target_of(self._snapshot, asked, overwrite=overwrite, where=where)
+            target = target_of(self._snapshot, asked, overwrite=overwrite, where=where, dynamic=dynamic)
             return write_rows(target, data, shredding, schema_evolution=evolves)
 
         return self._written(once(self._snapshot.storage, self._snapshot, asked, write), data)

@@ -71,6 +71,8 @@ class Replaced:
     reads: FilePredicate
     #: The replaced partitions, if not all are replaced; added files must be in these.
     where: str | None = None
+    #: The partitions of the added files are replaced, which are known when these are written: the session's time zone.
+    dynamic: str | None = None
 
 
 @dataclass
@@ -203,6 +205,12 @@ class Target:
     def commit(self, facts: Facts) -> Commit:
         """Adds the written files and removes the replaced ones, in one commit."""
         self._check_rows(facts)
+        if self.snapshot is not None and self.replaced is not None and self.replaced.dynamic is not None:
+            reads = partitions.those_of(
+                self.schema, self.metadata.partition_columns, facts.files, timezone=self.replaced.dynamic
+            )
+            files = np.flatnonzero(np.asarray(reads(self.snapshot.files)))
+            self.replaced = replace(self.replaced, files=files, reads=reads)
         try:
             self._last = self.transaction(facts)
             done = self._last.commit(clock=time.time)
@@ -241,7 +249,7 @@ class Target:
         if self.snapshot is not None and self.replaced is not None:
             transaction.read(self.replaced.reads)
             transaction.remove_files(self.replaced.files)
-            if self.replaced.where is None:
+            if self.replaced.where is None and self.replaced.dynamic is None:
                 transaction.set_application_transactions(forgotten(self.snapshot.app_transactions))
         if self.reads is not None:
             transaction.read(self.reads)
@@ -318,6 +326,7 @@ def open_target(
     properties: Mapping[str, str],
     snapshot: Snapshot | None = None,
     where: str | None = None,
+    dynamic: str | None = None,
     kept: Mapping[str, str] | None = None,
 ) -> Target:
     """The existing table, or a new one of `schema`; `kept` are properties that only a new table gets.
@@ -355,19 +364,25 @@ def open_target(
     target = Target(storage, snapshot, snapshot.protocol, found)
     if mode == "overwrite":
         reads = every_file if where is None else partition_predicate(where, target.schema, found.partition_columns)
-        target.replaced = Replaced(np.flatnonzero(np.asarray(reads(snapshot.files))), reads, where)
+        files = np.flatnonzero(np.asarray(reads(snapshot.files)))
+        target.replaced = Replaced(files, reads, where, dynamic if found.partition_columns else None)
     return target
 
 
 def target_of(
-    snapshot: Snapshot, txn: tuple[str, int] | None = None, *, overwrite: bool = False, where: str | None = None
+    snapshot: Snapshot,
+    txn: tuple[str, int] | None = None,
+    *,
+    overwrite: bool = False,
+    where: str | None = None,
+    dynamic: str | None = None,
 ) -> Target:
     """The table at this version as the target of a write, which commits the version of an application (`txn`) with it.
     Errors: those of `open_target`.
     """
     mode: Mode = "overwrite" if overwrite else "append"
     target = open_target(
-        snapshot.storage, snapshot.schema, (), mode=mode, properties={}, snapshot=snapshot, where=where
+        snapshot.storage, snapshot.schema, (), mode=mode, properties={}, snapshot=snapshot, where=where, dynamic=dynamic
     )
     target.applications = dict([txn] if txn is not None else ())
     return target
