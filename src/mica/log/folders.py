@@ -1,4 +1,4 @@
-"""Finds Delta tables around a path: in its folder, above it, below it."""
+"""Finds Delta tables around a path: in its folder, above it, below it; the error for a path where there is none."""
 
 from __future__ import annotations
 
@@ -40,6 +40,17 @@ def table_above(path: str, options: Mapping[str, str] | None) -> str | None:
 def is_local(path: str) -> bool:
     """Whether a path is on this machine's file system."""
     return split_scheme(path)[0] in (None, "file")
+
+
+def no_table(table: str) -> UserError:
+    """The error for a path without a Delta log."""
+    hint = "Check the path."
+    if not is_local(table) or os.path.isdir(table):  # noqa: PTH112
+        hint += " Of Parquet files without a log, mica.read_parquet reads the rows and "
+        hint += "Table.convert_to_delta makes a table."
+    return UserError(
+        "TABLE_NOT_FOUND", f"{table} is not a Delta table: its _delta_log holds no commit", hint=hint, path=table
+    )
 
 
 def table_below(folder: str, files: Sequence[str], options: Mapping[str, str] | None) -> str | None:

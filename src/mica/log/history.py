@@ -16,8 +16,9 @@ import pyarrow as pa
 
 from mica.log.actions import whole
 from mica.log.commit_info import commit_info, in_commit_timestamp
+from mica.log.folders import no_table
 from mica.log.paths import LOG
-from mica.log.segment import no_table, read_listing
+from mica.log.segment import read_listing
 from mica.log.time_travel import increasing
 from mica.storage import Storage
 

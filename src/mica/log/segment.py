@@ -7,12 +7,10 @@ listing in, a segment out (PROTOCOL.md "Checkpoints", "Log Compaction Files", "L
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Iterable
 
 from mica.errors import CorruptDataError, UnsupportedTableError, UserError
-from mica.log.folders import is_local
 from mica.log.paths import LogName, parse_log_name
 from mica.records import dataclass
 from mica.storage import Entry
@@ -93,10 +91,9 @@ def read_listing(entries: Iterable[Entry]) -> Listing:
 
 
 def choose_segment(listing: Listing, version: int | None, table: str, skip: frozenset[str] = frozenset()) -> Segment:
-    """Returns the segment of `version` (None: the latest). `skip` names checkpoint files that proved unreadable."""
+    """Returns the segment of `version` (None: the latest) of a log that has commits. `skip` names checkpoint files that
+    proved unreadable."""
     latest = listing.latest
-    if latest < 0:
-        raise no_table(table)
     target = latest if version is None else version
     if target > latest or target < 0:
         raise UserError(
@@ -129,20 +126,6 @@ def _compaction(listing: Listing, start: int, target: int) -> LogFile | None:
     # The last commit is always read itself: it holds the commitInfo with the in-commit timestamp.
     fitting = [c for c in listing.compactions.get(start, ()) if start < c.name.end < target]
     return max(fitting, key=lambda c: c.name.end, default=None)
-
-
-def no_table(table: str) -> UserError:
-    """The error for a path without a Delta log."""
-    absent = is_local(table) and not os.path.isdir(table)  # noqa: PTH112
-    return UserError(
-        "TABLE_NOT_FOUND",
-        f"{table} is not a Delta table: its _delta_log holds no commit",
-        hint="Check the path."
-        if absent
-        else "Check the path. Of Parquet files without a log, mica.read_parquet reads the rows and "
-        "Table.convert_to_delta makes a table.",
-        path=table,
-    )
 
 
 def _gap(

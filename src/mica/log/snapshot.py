@@ -29,6 +29,7 @@ from mica.log.column_mapping import mode_of, read_schema
 from mica.log.commit_info import commit_info, in_commit_timestamp
 from mica.log.file_columns import gathered, providers_of, stats_in_shares, stats_of, tags_of
 from mica.log.fingerprint import Fingerprint, fingerprint_in, fingerprint_of, stands
+from mica.log.folders import no_table
 from mica.log.paths import LAST_CHECKPOINT, LOG, LogName, commit_name, decode_path
 from mica.log.realigned import realigned
 from mica.log.replay import FILES, State, apply, parse_commits, partition_keys
@@ -303,6 +304,8 @@ def load(storage: Storage, version: int | None = None, timestamp: Timestamp | No
     skip: set[str] = set()
     replaced = 0
     while True:
+        if listing.latest < 0:
+            raise no_table(str(storage))
         segment = choose_segment(listing, version, str(storage), frozenset(skip))
         try:
             state = State() if segment.checkpoint is None else _read_checkpoint(storage, segment.checkpoint)

@@ -104,9 +104,3 @@ def test_a_version_that_is_not_there_is_named_with_the_latest(version: int) -> N
     with pytest.raises(UserError, match="latest version is 1") as caught:
         choose_segment(listing("0.json", "1.json"), version, "t")
     assert caught.value.code == "VERSION_NOT_FOUND"
-
-
-def test_no_commit_no_table() -> None:
-    with pytest.raises(UserError) as caught:
-        choose_segment(read_listing([Entry("_delta_log/_last_checkpoint", 1, 1)]), None, "t")
-    assert caught.value.code == "TABLE_NOT_FOUND"

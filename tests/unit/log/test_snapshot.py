@@ -266,7 +266,10 @@ def test_files_are_located_wherever_their_uri_says(tmp_path: Path) -> None:
 
 
 def test_what_is_no_table_is_named(tmp_path: Path) -> None:
-    for place in (tmp_path, tmp_path / "nothing"):
+    log = tmp_path / "hint" / LOG
+    log.mkdir(parents=True)
+    (log / "_last_checkpoint").write_text('{"version": 1, "size": 1}')
+    for place in (tmp_path, tmp_path / "nothing", tmp_path / "hint"):
         with pytest.raises(UserError) as caught:
             load(Storage.open(place))
         assert caught.value.code == "TABLE_NOT_FOUND"
