@@ -76,7 +76,7 @@ def spark_session(**settings: str) -> SparkSession:
 
     Errors: those of `mica.session`; of one that could not be started, with the reason that its log gives.
     """
-    from mica.engines.spark.session import is_connect, session
+    from mica.engines.spark.session import SQL_LOGGER, is_connect, session
 
     asked = _ASKED.get()
     master, conf = asked.master or "local[*]", settings | pairs(asked.conf, "--conf")
@@ -84,7 +84,7 @@ def spark_session(**settings: str) -> SparkSession:
         return session(master, **conf)
     # PySpark prints each error of a text as JSON, beside raising it, and warns of every pandas that is newer than it.
     warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
-    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
+    logging.getLogger(SQL_LOGGER).setLevel(logging.CRITICAL + 1)
     with kept_back() as lines:
         try:
             spark = session(master, **conf)

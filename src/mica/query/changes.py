@@ -6,7 +6,6 @@ that delta-spark gives. A table that is not mica's leaves the statement to Spark
 
 from __future__ import annotations
 
-import logging
 import os
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from mica.engines.spark import catalog
-from mica.engines.spark.session import is_connect
+from mica.engines.spark.session import is_connect, without_sql_log
 from mica.errors import UserError
 from mica.query import names
 from mica.query.statements import (
@@ -164,15 +163,12 @@ def _given(text: str, defaults: Sequence[str], query: Query) -> DataFrame:
     """The rows of an INSERT's query, in which DEFAULT is the table's unless a column of the query is called so."""
     filled = with_defaults(text, defaults)
     if filled != text and text.lstrip()[:6].upper() == "SELECT":
-        before = logging.root.manager.disable
-        logging.disable(logging.ERROR)  # PySpark logs the error with its stacks, though nothing is wrong
         try:
-            return query(text)
+            with without_sql_log():
+                return query(text)
         except Exception as e:
             if "[UNRESOLVED_COLUMN" not in str(e):
                 raise
-        finally:
-            logging.disable(before)
     return query(filled)
 
 

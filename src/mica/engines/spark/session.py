@@ -9,6 +9,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 _LONGEST_DIRECTORY = 41
 #: Spark 4 runs on Java 17 and newer.
 JAVA = 17
+#: The logger to which PySpark writes the errors of SQL texts, with their stacks, beside raising them.
+SQL_LOGGER = "SQLQueryContextLogger"
 
 
 def session(master: str = "local[*]", **conf: Any) -> SparkSession:
@@ -59,6 +63,19 @@ def session(master: str = "local[*]", **conf: Any) -> SparkSession:
     if "spark.log.level" not in conf and not is_connect(spark):
         spark.sparkContext.setLogLevel("ERROR")
     return spark
+
+
+@contextmanager
+def without_sql_log() -> Iterator[None]:
+    """Silences `SQL_LOGGER`, for a text whose error is expected."""
+    from pyspark.logger import PySparkLogger
+
+    logger = PySparkLogger.getLogger(SQL_LOGGER)
+    before, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = before
 
 
 def _reason(text: str) -> str:
