@@ -17,7 +17,7 @@ from mica.errors import CorruptDataError, UserError
 from mica.expressions.bind import BoundExpr
 from mica.log import time_travel
 from mica.log.feed import changed_files
-from mica.log.feed_columns import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION
+from mica.log.feed_columns import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION, other_type
 from mica.log.paths import LOG, with_names
 from mica.log.segment import read_listing
 from mica.log.snapshot import Snapshot, load
@@ -64,11 +64,7 @@ class ChangesSource(Source):
         except CorruptDataError as e:
             if e.code != "INVALID_PARTITION_VALUE":
                 raise
-            raise UserError(
-                "INCOMPATIBLE_TYPE",
-                f"{e.message}, the column's type in the last version that was asked for",
-                hint="The column's type was changed: ask for the versions before and after that apart.",
-            ) from None
+            raise other_type(f"{e.message}, the column's type") from None
 
     def all_files(self) -> pa.Table:
         """All files with changes, as the log names them."""

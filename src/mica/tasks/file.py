@@ -19,7 +19,7 @@ from mica.cached import cached_property
 from mica.errors import CorruptDataError, MicaError, StorageError, UserError
 from mica.expressions.bind import BoundExpr, Leaf
 from mica.expressions.compare import literal
-from mica.log.feed_columns import CHANGE_TYPE, COMMIT_VERSION
+from mica.log.feed_columns import CHANGE_TYPE, COMMIT_VERSION, other_type
 from mica.log.paths import as_uri
 from mica.records import dataclass
 from mica.schema.arrow import to_arrow_type
@@ -186,17 +186,12 @@ class DataFileReader:
             path=self.name,
         )
 
-    def _other_type(self, column: str, found: object, wanted: StructField) -> MicaError:
-        holds = f"holds {found} in the column {column}, which is {type_to_ddl(wanted.type)}"
+    def _other_type(self, column: str, held: object, wanted: StructField) -> MicaError:
+        holds = f"holds {held} in the column {column}, which is {type_to_ddl(wanted.type)}"
         version = self.part.partition.get(COMMIT_VERSION)
         if version is not None:
-            return UserError(
-                "INCOMPATIBLE_TYPE",
-                f"{self.name}, whose rows version {version} changed, {holds} in the last version that was asked for",
-                hint="The column's type was changed: ask for the versions before and after that apart.",
-                path=self.name,
-                column=column,
-            )
+            found = f"{self.name}, whose rows version {version} changed, {holds}"
+            return other_type(found, path=self.name, column=column)
         return CorruptDataError(
             "INCOMPATIBLE_TYPE",
             f"{self.name} {holds}",
