@@ -61,8 +61,8 @@ def plan_files(
     The owner of the snapshot keeps `cache`: statistics read once for a leaf are reused. `ordering` compares strings by
     collations; without it such comparisons keep every file.
     """
-    cache = {} if cache is None else cache
-    total = snapshot.files.num_rows
+    statistics = _Statistics(snapshot, {} if cache is None else cache)
+    total = statistics.total
     if bound is None:
         return FilePlan.of_all(total)
     every = np.arange(total, dtype=np.int64)
@@ -76,9 +76,9 @@ def plan_files(
         if not numbers or not len(open_files):
             continue
         needed = sorted(frozenset().union(*(leaves_of(parts[i]) for i in numbers)))
-        intervals = _intervals(bound, needed, snapshot, open_files, total, cache)
+        intervals = statistics.intervals(bound, needed, open_files)
         stages.append((open_files, intervals))
-        found = _compared(bound, [parts[i] for i in numbers], intervals, snapshot, open_files, cache, ordering)
+        found = _compared(bound, [parts[i] for i in numbers], intervals, statistics, open_files, ordering)
         if found is not None:
             collated.append((open_files, found))
         proved = np.full(len(open_files), -1, np.int32)
@@ -90,13 +90,16 @@ def plan_files(
     return FilePlan(total, kept, dropped, reasons[dropped], parts, bound, tuple(stages), tuple(collated))
 
 
+def _only_partitions(part: Expr, leaves: Sequence[Leaf]) -> bool:
+    return all(leaves[i].partition for i in leaves_of(part))
+
+
 def _compared(
     bound: BoundExpr,
     parts: Sequence[Expr],
     intervals: Mapping[int, Interval],
-    snapshot: Files,
+    statistics: _Statistics,
     rows: Rows,
-    cache: MutableMapping[Any, Any],
     ordering: Ordering | None,
 ) -> CollatedVerdicts | None:
     """Evaluates the collated comparisons in these parts; None if there are none."""
@@ -109,78 +112,66 @@ def _compared(
         leaf = bound.leaves[index]
         found = None
         if ordering is not None and knows and not leaf.partition:
-            names = physical_names(snapshot.schema, leaf.column)
-            found = _collated(names, collation, ordering.version, snapshot, rows, cache)
+            found = statistics.collated(leaf, collation, ordering.version, rows)
         evidence[index, collation] = weighed(leaf, collation, intervals[index], found, ordering, len(rows))
     return judged(evidence, places, bound.leaves, ordering, searched, len(rows))
 
 
-def _collated(
-    names: tuple[str, ...],
-    collation: str,
-    version: str,
-    snapshot: Files,
-    rows: Rows,
-    cache: MutableMapping[Any, Any],
-) -> Evidence:
-    key = (names, collation.lower(), version)
-    if key not in cache:
-        cache[key] = read_bounds(snapshot.stats(), snapshot.tags(), names, collation, version)
-    found: Evidence = cache[key]
-    return found if len(rows) == len(found.low) else found.of(rows)
+class _Statistics:
+    """What the log says of the values in its files. `cache` keeps what was read, always of all files; the methods give
+    it for `rows`, the numbers of some files."""
 
+    def __init__(self, snapshot: Files, cache: MutableMapping[Any, Any]) -> None:
+        self.snapshot = snapshot
+        self.total = snapshot.files.num_rows
+        self._cache = cache
 
-def _only_partitions(part: Expr, leaves: Sequence[Leaf]) -> bool:
-    return all(leaves[i].partition for i in leaves_of(part))
+    def intervals(self, bound: BoundExpr, needed: Sequence[int], rows: Rows) -> dict[int, Interval]:
+        """The bounds of the leaves of these numbers."""
+        schema = self.snapshot.schema
+        found: dict[int, Interval] = {}
+        wanted: dict[int, Wanted] = {}
+        for i in needed:
+            leaf = bound.leaves[i]
+            if schema.find(leaf.column[0]) is None:
+                found[i] = unknown(len(rows), leaf.type)  # a hidden column has no statistics
+            elif leaf.partition:
+                found[i] = from_constants(self._partition_values(leaf, bound.timezone, rows), leaf.type)
+            elif not isinstance(leaf.type, StructType) and (leaf.path is None or not leaf.path.has_index):
+                # Structs have no statistics, and a path through an array has no bounds.
+                floats = leaf.path is None and was_float(field_of(schema, leaf.column))
+                wanted[i] = Wanted(physical_names(schema, leaf.column), leaf.type, leaf.path, floats)
+            else:
+                found[i] = unknown(len(rows), leaf.type)
+        for i, stats in zip(wanted, self._read(list(wanted.values()), rows), strict=True):
+            found[i] = from_stats(bound.leaves[i], stats)
+        return found
 
+    def _partition_values(self, leaf: Leaf, timezone: str, rows: Rows) -> pa.Array:
+        column = self.snapshot.schema.field(leaf.column[0])
+        name = str(column.metadata.get(PHYSICAL_NAME, column.name))
+        texts = column_texts(self.snapshot.files["partition_values"], name)
+        if len(rows) != self.total:
+            texts = texts.take(from_numpy(rows))
+        return parse_values(texts, leaf.type, timezone=timezone)
 
-def _intervals(
-    bound: BoundExpr,
-    needed: Sequence[int],
-    snapshot: Files,
-    rows: Rows,
-    total: int,
-    cache: MutableMapping[Any, Any],
-) -> dict[int, Interval]:
-    found: dict[int, Interval] = {}
-    wanted: dict[int, Wanted] = {}
-    for i in needed:
-        leaf = bound.leaves[i]
-        if snapshot.schema.find(leaf.column[0]) is None:
-            found[i] = unknown(len(rows), leaf.type)  # a hidden column has no statistics
-        elif leaf.partition:
-            f = snapshot.schema.field(leaf.column[0])
-            name = str(f.metadata.get(PHYSICAL_NAME, f.name))
-            texts = column_texts(snapshot.files["partition_values"], name)
-            if len(rows) != total:
-                texts = texts.take(from_numpy(rows))
-            found[i] = from_constants(parse_values(texts, leaf.type, timezone=bound.timezone), leaf.type)
-        elif not isinstance(leaf.type, StructType) and (leaf.path is None or not leaf.path.has_index):
-            # Structs have no statistics, and a path through an array has no bounds.
-            floats = leaf.path is None and was_float(field_of(snapshot.schema, leaf.column))
-            wanted[i] = Wanted(physical_names(snapshot.schema, leaf.column), leaf.type, leaf.path, floats)
-        else:
-            found[i] = unknown(len(rows), leaf.type)
-    for i, stats in zip(wanted, _read(list(wanted.values()), snapshot, rows, total, cache), strict=True):
-        found[i] = from_stats(bound.leaves[i], stats)
-    return found
+    def _read(self, wanted: Sequence[Wanted], rows: Rows) -> list[ColumnStats]:
+        # The type of a path belongs to the predicate: the same statistics serve every type.
+        keys = [(w.names, w.path, None if w.path is not None else w.type) for w in wanted]
+        missing = [(k, w) for k, w in zip(keys, wanted, strict=True) if k not in self._cache]
+        if missing:
+            found = read_shares(self.snapshot.stats_shares(), [w for _, w in missing])
+            self._cache.update(zip((key for key, _ in missing), found, strict=True))
+        if len(rows) == self.total:
+            return [self._cache[k] for k in keys]
+        return [self._cache[k].take(rows) for k in keys]
 
-
-def _read(
-    wanted: Sequence[Wanted],
-    snapshot: Files,
-    rows: Rows,
-    total: int,
-    cache: MutableMapping[Any, Any],
-) -> list[ColumnStats]:
-    if not wanted:
-        return []
-    # The type of a path belongs to the predicate: the same statistics serve every type.
-    keys = [(w.names, w.path, None if w.path is not None else w.type) for w in wanted]
-    missing = [(k, w) for k, w in zip(keys, wanted, strict=True) if k not in cache]
-    if missing:
-        found = read_shares(snapshot.stats_shares(), [w for _, w in missing])
-        cache.update(zip((key for key, _ in missing), found, strict=True))
-    if len(rows) == total:
-        return [cache[k] for k in keys]
-    return [cache[k].take(rows) for k in keys]
+    def collated(self, leaf: Leaf, collation: str, version: str, rows: Rows) -> Evidence:
+        """The bounds of a column by a collation of this version."""
+        names = physical_names(self.snapshot.schema, leaf.column)
+        key = (names, collation.lower(), version)
+        if key not in self._cache:
+            stats, tags = self.snapshot.stats(), self.snapshot.tags()
+            self._cache[key] = read_bounds(stats, tags, names, collation, version)
+        found: Evidence = self._cache[key]
+        return found if len(rows) == self.total else found.of(rows)
