@@ -12,6 +12,7 @@ no block has marked is matched by no row of the source.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +21,7 @@ from mica.expressions.evaluate import RowError
 from mica.skipping.row_ranges import numbers_at
 from mica.tasks.file import DataFileReader
 from mica.tasks.leaf_values import Leaves
-from mica.tasks.matching import NOT_BY_SOURCE, Changes, Rows, SourceRows, choose, single
+from mica.tasks.matching import NOT_BY_SOURCE, Changes, Rows, SourceRows, single, without_source
 from mica.tasks.merge import target_rows
 from mica.tasks.row_errors import located
 from mica.tasks.shuffled_merge import Batches, ShuffleSpec, all_of, in_schema, inserts, moving, together
@@ -78,10 +79,9 @@ def settled(spec: ShuffleSpec, file: DataFileReader, found: Changes) -> Changes:
     """What happens to the rows of a file, from what the blocks found, which is sorted by row."""
     match = spec.match
     acting = found.clauses != _MARK
-    changes = [single(match, Changes(found.rows[acting], found.clauses[acting], found.sources[acting]))]
+    changes = [single(match, found.where(acting))]
     for chunk, places in _numbered(spec, file) if match.numbers(NOT_BY_SOURCE) else ():
         free = np.flatnonzero(~np.isin(places, found.rows)).astype(np.int64)
-        chosen = choose(match, NOT_BY_SOURCE, len(free), chunk, free, None, None)
-        taken = chosen >= 0
-        changes.append(Changes(places[free[taken]], chosen[taken], np.full(int(taken.sum()), -1, np.int64)))
+        some = without_source(match, chunk, free)
+        changes.append(replace(some, rows=places[some.rows]))
     return Changes.of(changes).by_row()

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -53,6 +53,10 @@ When = Literal["matched", "not matched", "not matched by source"]
 Action = Literal["update", "delete", "insert"]
 
 NOT_BY_SOURCE: When = "not matched by source"
+
+
+#: Rows of one side by their numbers in its leaves, or pairs of rows of both.
+Sides = Mapping[Side, tuple[Leaves, Rows]]
 
 
 @dataclass(frozen=True)
@@ -132,10 +136,13 @@ class Changes:
             return cls(*(np.zeros(0, np.int64) for _ in range(3)))
         return cls(*(np.concatenate([getattr(p, name) for p in parts]) for name in ("rows", "clauses", "sources")))
 
+    def where(self, chosen: NDArray[Any]) -> Changes:
+        """Those that a mask or numbers choose."""
+        return Changes(self.rows[chosen], self.clauses[chosen], self.sources[chosen])
+
     def by_row(self) -> Changes:
         """The same, sorted by row."""
-        order = np.argsort(self.rows, kind="stable")
-        return Changes(self.rows[order], self.clauses[order], self.sources[order])
+        return self.where(np.argsort(self.rows, kind="stable"))
 
 
 class SourceRows:
@@ -180,9 +187,12 @@ class SourceRows:
         rest = self.spec.on.rest
         if rest is None or not len(rows):
             return rows, sources
-        mask = filter_rows(rest.bound, columns(rest, target, rows, self.leaves, sources), num_rows=len(rows))
+        mask = filter_rows(rest.bound, columns(rest, self._sides(target, rows, sources)), num_rows=len(rows))
         passing = mask.to_numpy(zero_copy_only=False)
         return rows[passing], sources[passing]
+
+    def _sides(self, target: Leaves, rows: Rows, sources: Rows) -> Sides:
+        return {"target": (target, rows), "source": (self.leaves, sources)}
 
     def changes(
         self, target: Leaves, matched: NDArray[np.bool_] | None = None, seen: NDArray[np.bool_] | None = None
@@ -197,18 +207,13 @@ class SourceRows:
             free[rows] = False
             if matched is not None:
                 matched[sources] = True
-            chosen = choose(spec, "matched", len(rows), target, rows, self.leaves, sources)
-            acting = chosen >= 0
-            acted = Changes(rows[acting], chosen[acting], sources[acting])
+            acting, clauses = choose(spec, "matched", self._sides(target, rows, sources))
+            acted = Changes(rows[acting], clauses, sources[acting])
             every.append(single(spec, acted, partial(self._keys_of, target)))
         if seen is not None:
             seen |= ~free
         elif spec.numbers(NOT_BY_SOURCE):
-            rows = np.flatnonzero(free).astype(np.int64)
-            chosen = choose(spec, NOT_BY_SOURCE, len(rows), target, rows, None, None)
-            acting = chosen >= 0
-            none = np.full(int(acting.sum()), -1, np.int64)
-            every.append(Changes(rows[acting], chosen[acting], none))
+            every.append(without_source(spec, target, np.flatnonzero(free).astype(np.int64)))
         return Changes.of(every).by_row()
 
     def _keys_of(self, target: Leaves, rows: Rows) -> str:
@@ -233,8 +238,7 @@ def single(spec: MatchSpec, found: Changes, keys_of: Callable[[Rows], str] = lam
     matched = spec.numbers("matched")
     only = spec.clauses[matched[0]]
     if len(matched) == 1 and only.action == "delete" and only.condition is None:
-        once = np.setdiff1d(np.arange(len(found.rows)), again)
-        return Changes(found.rows[once], found.clauses[once], found.sources[once])
+        return found.where(np.setdiff1d(np.arange(len(found.rows)), again))
     rows = np.unique(found.rows[again])
     shown = keys_of(rows[:_SHOWN]) or "rows that no equality joins"
     more = "" if len(rows) <= _SHOWN else f", and {len(rows) - _SHOWN:,} more"
@@ -245,20 +249,17 @@ def single(spec: MatchSpec, found: Changes, keys_of: Callable[[Rows], str] = lam
     )
 
 
-def choose(
-    spec: MatchSpec,
-    when: When,
-    count: int,
-    target: Leaves | None,
-    rows: Rows | None,
-    source: Leaves | None,
-    sources: Rows | None,
-) -> Rows:
-    """The number of the first clause whose condition is true for each of `count` pairs, -1 where none is. `rows` and
-    `sources` number the rows of the pairs.
-    """
-    found = np.full(count, -1, np.int64)
-    left = np.arange(count)
+def without_source(spec: MatchSpec, target: Leaves, rows: Rows) -> Changes:
+    """What the clauses do to these target rows, which match no row of the source."""
+    acting, clauses = choose(spec, NOT_BY_SOURCE, {"target": (target, rows)})
+    return Changes(rows[acting], clauses, np.full(len(acting), -1, np.int64))
+
+
+def choose(spec: MatchSpec, when: When, sides: Sides) -> tuple[Rows, Rows]:
+    """Which of these rows or pairs a clause of this kind applies to, by their places in `sides`, and the number of the
+    clause: the first one whose condition is true."""
+    _, rows = next(iter(sides.values()))
+    found, left = np.full(len(rows), -1, np.int64), np.arange(len(rows))
     for number in spec.numbers(when):
         condition = spec.clauses[number].condition
         if not len(left):
@@ -266,25 +267,22 @@ def choose(
         if condition is None:
             found[left] = number
             break
-        some = [None if one is None else one[left] for one in (rows, sources)]
-        mask = filter_rows(condition.bound, columns(condition, target, some[0], source, some[1]), num_rows=len(left))
+        some = {side: (leaves, own[left]) for side, (leaves, own) in sides.items()}
+        mask = filter_rows(condition.bound, columns(condition, some), num_rows=len(left))
         true = mask.to_numpy(zero_copy_only=False)
         found[left[true]] = number
         left = left[~true]
-    return found
+    acting = np.flatnonzero(found >= 0)
+    return acting, found[acting]
 
 
-def columns(
-    expr: JoinedExpr, target: Leaves | None, rows: Rows | None, source: Leaves | None, sources: Rows | None
-) -> list[pa.Array]:
-    """The columns that an expression is evaluated on for pairs of rows, given by their numbers."""
+def columns(expr: JoinedExpr, sides: Sides) -> list[pa.Array]:
+    """The columns that an expression is evaluated on for these rows or pairs."""
     values: dict[Side, dict[Leaf, list[pa.Array]]] = {"target": {}, "source": {}}
-    sides: list[tuple[Side, Leaves | None, Rows | None]] = [("target", target, rows), ("source", source, sources)]
-    for side, leaves, numbers in sides:
-        if leaves is not None and numbers is not None:
-            places = pa.array(numbers)
-            for leaf in expr.leaves(side):
-                values[side].setdefault(leaf, [column.take(places) for column in leaves.columns[leaf]])
+    for side, (leaves, rows) in sides.items():
+        places = pa.array(rows)
+        for leaf in expr.leaves(side):
+            values[side].setdefault(leaf, [column.take(places) for column in leaves.columns[leaf]])
     return expr.columns(values)
 
 

@@ -12,7 +12,7 @@ when all files are done. `shuffled_merge` does the same where the source is too 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +22,7 @@ import pyarrow as pa
 from mica import compute as pc
 from mica.cached import cached_property
 from mica.expressions.evaluate import RowError, evaluate
+from mica.expressions.joined import Side
 from mica.records import dataclass
 from mica.schema.arrow import to_arrow, to_arrow_field
 from mica.schema.evolution import cast_to
@@ -154,7 +155,7 @@ def change_file(spec: MergeSpec, file: DataFileReader, changes: Changes, source:
     deleting = [i for i, clause in enumerate(clauses) if clause.action == "delete"]
     deletes = np.isin(changes.clauses, deleting)
     gone, updated = ranges_of(changes.rows[deletes]), ranges_of(changes.rows[~deletes])
-    updates = Changes(changes.rows[~deletes], changes.clauses[~deletes], changes.sources[~deletes])
+    updates = changes.where(~deletes)
     counts = np.bincount(changes.clauses, minlength=len(clauses)).tolist()
     told: list[dict[str, Any]] = [
         {"kind": f"{clause.when} {clause.action}", "rows": count}
@@ -202,7 +203,12 @@ def _after(
         first, last = np.searchsorted(places, [done, done + found.rows])
         if last > first:
             some = Changes(places[first:last] - done, updates.clauses[first:last], updates.sources[first:last])
-            arrays = _assigned(spec, schema.names, arrays, some, found, source, file.name)
+            sides: Mapping[Side, Leaves] = {"target": found, "source": source}
+            named = zip(schema.names, arrays, strict=True)
+            try:
+                arrays = [_assigned(spec, column, array, some, sides) for column, array in named]
+            except RowError as e:
+                raise located(e, file.name) from None
         done += found.rows
         yield from cut(pa.RecordBatch.from_arrays(arrays, schema=schema))
 
@@ -244,7 +250,10 @@ def inserted_columns(spec: MergeSpec, source: Leaves, changes: Changes, names: I
     schema, found = to_arrow(spec.write.schema), {}
     for name in names:
         nothing = pa.nulls(len(changes.rows), schema.field(name).type)
-        found[name] = _column(spec, name, nothing, changes, None, source, SOURCE)
+        try:
+            found[name] = _assigned(spec, name, nothing, changes, {"source": source})
+        except RowError as e:
+            raise located(e, SOURCE) from None
     return found
 
 
@@ -253,53 +262,29 @@ def _chosen(spec: MergeSpec, batch: pa.RecordBatch) -> Iterator[Chosen]:
     for start in range(0, batch.num_rows, _INSERTED_ROWS):
         piece = batch.slice(start, _INSERTED_ROWS)
         leaves = extract(needed, piece, spec.match.timezone)
-        every = np.arange(piece.num_rows)
         try:
-            chosen = choose(spec.match, "not matched", piece.num_rows, None, None, leaves, every)
+            rows, clauses = choose(spec.match, "not matched", {"source": (leaves, np.arange(piece.num_rows))})
         except RowError as e:
             raise located(e, SOURCE) from None
-        if (chosen >= 0).any():
-            yield leaves, every[chosen >= 0], chosen[chosen >= 0]
+        if len(rows):
+            yield leaves, rows, clauses
 
 
 def _assigned(
-    spec: MergeSpec,
-    columns: Sequence[str],
-    arrays: list[pa.Array],
-    changes: Changes,
-    target: Leaves | None,
-    source: Leaves,
-    name: str,
-) -> list[pa.Array]:
-    """The columns with the values that the clauses assign to some rows; `name` is what errors call the rows."""
-    named = zip(columns, arrays, strict=True)
-    return [_column(spec, column, array, changes, target, source, name) for column, array in named]
-
-
-def _column(
-    spec: MergeSpec,
-    column: str,
-    array: pa.Array,
-    changes: Changes,
-    target: Leaves | None,
-    source: Leaves,
-    name: str,
+    spec: MergeSpec, column: str, array: pa.Array, changes: Changes, sides: Mapping[Side, Leaves]
 ) -> pa.Array:
+    """A column with the values that the clauses assign to some of its rows."""
     pieces, index, size = [array], np.arange(len(array)), len(array)
     for number in np.unique(changes.clauses).tolist():
         value = spec.match.clauses[number].values.get(column)
         if value is None:
             continue
-        mine = changes.clauses == number
-        rows, sources = changes.rows[mine], changes.sources[mine]
-        asked = columns(value.value, target, rows, source, sources)
-        try:
-            found = _value(value, asked, len(rows))
-        except RowError as e:
-            raise located(e, name) from None
-        pieces.append(pc.as_type(found, array.type))
-        index[rows] = size + np.arange(len(rows))
-        size += len(rows)
+        mine = changes.where(changes.clauses == number)
+        numbers: Mapping[Side, Rows] = {"target": mine.rows, "source": mine.sources}
+        asked = columns(value.value, {side: (leaves, numbers[side]) for side, leaves in sides.items()})
+        pieces.append(pc.as_type(_value(value, asked, len(mine.rows)), array.type))
+        index[mine.rows] = size + np.arange(len(mine.rows))
+        size += len(mine.rows)
     return array if len(pieces) == 1 else pa.concat_arrays(pieces).take(pa.array(index))
 
 

@@ -275,8 +275,8 @@ def _changes(
 
 def inserts(spec: ShuffleSpec, source: SourceRows, free: Rows) -> Iterator[pa.RecordBatch]:
     """The rows to insert among those of the source that match nothing."""
-    chosen = choose(spec.match, "not matched", len(free), None, None, source.leaves, free)
-    rows, clauses = free[chosen >= 0], chosen[chosen >= 0]
+    acting, clauses = choose(spec.match, "not matched", {"source": (source.leaves, free)})
+    rows = free[acting]
     count = len(rows)
     tasks = pa.array(_insert_tasks(spec, source, rows, clauses) + len(spec.files), pa.int32())
     yield from moving(
