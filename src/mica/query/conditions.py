@@ -6,13 +6,15 @@ comparison by a collation) it skips files. Everything else is Spark's.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from mica.engines.base import Engine
+from mica import engines
+from mica.cached import cached_property
 from mica.engines.spark.folds import Folded
 from mica.errors import MicaError
-from mica.expressions.bind import bind
+from mica.expressions.bind import BoundExpr, bind, bind_value
 from mica.expressions.collations import collations_of
 from mica.query.narrowed import Narrowed
 from mica.query.pushed import Pushed
@@ -20,12 +22,18 @@ from mica.scan.scan import Scan
 from mica.schema.hidden import Readable
 from mica.table import Table
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 
 class Conditions:
-    """The conjuncts above one table, by their numbers in Spark's order; `options` are those of `bind`."""
+    """The conjuncts above one table, by their numbers in Spark's order, as the session evaluates them."""
 
-    def __init__(self, table: Table, engine: Engine, options: dict[str, Any]) -> None:
-        self.table, self.engine, self.options = table, engine, options
+    def __init__(self, table: Table, spark: SparkSession) -> None:
+        self.table, self.spark = table, spark
+        self._engine = engines.of(spark)
+        ansi, timezone = self._engine.settings(True, "UTC")  # the session decides
+        self._options: dict[str, Any] = {"ansi": ansi, "timezone": timezone}
         self.evaluated: dict[int, Pushed] = {}
         self.skipping: dict[int, Pushed] = {}
         self.left: list[tuple[str, str]] = []
@@ -39,22 +47,32 @@ class Conditions:
             self.left.append((shown, "not an expression of mica's"))
             return
         try:
-            bound = bind(
-                found.text,
-                Readable(self.table.schema.fields),
-                partition_columns=self.table.partition_by,
-                **self.options,
-            )
+            bound = self._bound(bind, found.text)
         except MicaError as e:
             self.left.append((found.text, e.message.splitlines()[0]))
             return
-        if self.engine.read_alike(bound) is not bound:
+        if not self._read_alike(bound):
             self.left.append((found.text, "it depends on a time zone's rules, which Spark has in another version"))
         elif found.collated or collations_of(bound.expr) or (found.strict and len(self.evaluated) < number):
             # A cast that fails must not fail for a row that an earlier conjunct, Spark's, excludes.
             self.skipping[number] = found
         else:
             self.evaluated[number] = found
+
+    def value(self, text: str) -> BoundExpr | None:
+        """An expression over the table, if mica reads it exactly as Spark does."""
+        try:
+            bound = self._bound(bind_value, text)
+        except MicaError:
+            return None
+        return bound if self._read_alike(bound) else None
+
+    def _bound(self, by: Callable[..., BoundExpr], text: str) -> BoundExpr:
+        readable = Readable(self.table.schema.fields)
+        return by(text, readable, partition_columns=self.table.partition_by, **self._options)
+
+    def _read_alike(self, bound: BoundExpr) -> bool:
+        return self._engine.read_alike(bound) is bound
 
     def give_back(self) -> None:
         """Spark evaluates them all; files are skipped by them."""
@@ -70,6 +88,14 @@ class Conditions:
     def every(self) -> str | None:
         """By what the scan skips files."""
         return " AND ".join(p.text for _, p in sorted({**self.evaluated, **self.skipping}.items())) or None
+
+    @cached_property
+    def _source(self) -> Scan:
+        return self.table.scan(self.every, spark=self.spark, **self._options)
+
+    def scan(self, columns: Mapping[str, str] | Sequence[str] | None, where: str | None = None) -> Scan:
+        """A scan of the files that the conditions leave, all of which were taken before."""
+        return replace(self._source, where=where, columns=columns, planned=self._source.plan)
 
     def narrowed(
         self,

@@ -7,10 +7,8 @@ sqlglot cannot read it, or Spark not what became of it, it runs over whole table
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from mica import engines
 from mica.engines.spark import reader
 from mica.engines.spark.catalyst import Extraction
 from mica.query.conditions import Conditions
@@ -114,10 +112,7 @@ def _place(
     spark: SparkSession, place: TextPlace, table: Table, prefix: str
 ) -> tuple[Narrowed, list[tuple[int, int, str]]]:
     """How the rows and columns that the text may need are read, and the columns that stand for parts of it."""
-    engine = engines.of(spark)
-    ansi, timezone = engine.settings(True, "UTC")  # the session decides
-    options: dict[str, Any] = {"ansi": ansi, "timezone": timezone}
-    conditions = Conditions(table, engine, options)
+    conditions = Conditions(table, spark)
     for pushed, shown in place.conditions:
         conditions.take(pushed, shown)
     names = [name for name in table.schema.names if place.columns is None or name in place.columns]
@@ -140,8 +135,7 @@ def _place(
         asked = names or table.schema.names[:1]
     elif not replaced and conditions.where is None:
         asked = None  # Spark's own reader takes only the paths that the text needs
-    source = table.scan(conditions.every, spark=spark, **options)
-    scan = replace(source, where=conditions.where, columns=asked, planned=source.plan)
+    scan = conditions.scan(asked, conditions.where)
     read_as = asked.values() if isinstance(asked, Mapping) else table.schema.names if asked is None else asked
     return conditions.narrowed(place.view, scan, read_as, _reader(scan)), replaced
 

@@ -10,8 +10,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mica import compute as pc
-from mica import engines
-from mica.cached import cached_property
 from mica.engines.spark import reader
 from mica.engines.spark.batches import REFUSED
 from mica.engines.spark.catalyst import Query, Relation
@@ -19,16 +17,14 @@ from mica.engines.spark.engine import Spark
 from mica.engines.spark.folds import Folded, find
 from mica.engines.spark.nodes import Node
 from mica.engines.spark.replaced import Rows, with_scans
-from mica.errors import MicaError, UserError
-from mica.expressions.bind import bind_value
+from mica.errors import UserError
 from mica.query import here
 from mica.query.conditions import Conditions
 from mica.query.names import without_star, words
 from mica.query.narrowed import Narrowed
 from mica.query.pushed import implied, translate, value_text
-from mica.scan.scan import Scan
 from mica.schema.ddl import quote_if_needed, type_to_ddl
-from mica.schema.hidden import FIELDS, METADATA, Readable, shown
+from mica.schema.hidden import FIELDS, METADATA, shown
 from mica.schema.types import VARIANT, StructType, contains
 from mica.table import Table
 from mica.tasks.fold import ReadFolded, foldable
@@ -60,8 +56,7 @@ def narrowed(spark: SparkSession, text: str, views: Mapping[str, Table], args: A
 
 def _planned(spark: SparkSession, text: str, views: Mapping[str, Table], args: Any) -> tuple[Query, list[Narrowed]]:
     query = _query(spark, text, views, args)
-    ansi, timezone = engines.of(spark).settings(True, "UTC")  # the session decides
-    chosen = [_Place(relation, views[relation.view], spark, ansi, timezone) for relation in query.relations]
+    chosen = [_Place(relation, views[relation.view], spark) for relation in query.relations]
     if words(text) & _FILES:
         for place in chosen:
             place.leave_files()
@@ -126,10 +121,9 @@ def _folded(query: Query, places: list[_Place]) -> dict[int, Folded]:
 class _Place:
     """How one relation is read; sets `relation.dropped`."""
 
-    def __init__(self, relation: Relation, table: Table, spark: SparkSession, ansi: bool, timezone: str) -> None:
-        self.relation, self.table, self.spark = relation, table, spark
-        self.options: dict[str, Any] = {"ansi": ansi, "timezone": timezone}
-        self.conditions = Conditions(table, engines.of(spark), self.options)
+    def __init__(self, relation: Relation, table: Table, spark: SparkSession) -> None:
+        self.relation, self.table = relation, table
+        self.conditions = Conditions(table, spark)
         for tree, node in zip(relation.expressions, relation.conjuncts, strict=True):
             found = translate(node)
             self.conditions.take(found, "" if found else str(tree.java.toString()))
@@ -157,8 +151,7 @@ class _Place:
         """Leaves the files to Spark's own reader, which knows their names. Errors: UNSUPPORTED_EXPRESSION if it cannot
         read them."""
         self.conditions.give_back()
-        scan = replace(self.source, where=None, columns=None, planned=self.source.plan)
-        reason = reader.reason_for_kernel(scan.reading())
+        reason = reader.reason_for_kernel(self.conditions.scan(None).reading())
         if reason is not None:
             raise UserError(
                 "UNSUPPORTED_EXPRESSION",
@@ -181,27 +174,13 @@ class _Place:
     def _may_be_sparks(self) -> bool:
         structs = (e.column for e in self.relation.extractions)
         names = list(dict.fromkeys((*self.relation.needed, *structs))) or [_cheapest(self.table)]
-        scan = replace(self.source, where=None, columns=names, planned=self.source.plan)
-        return reader.reason_for_kernel(scan.reading()) is None
-
-    @cached_property
-    def source(self) -> Scan:
-        """The rows that any condition leaves."""
-        return self.table.scan(self.conditions.every, spark=self.spark, **self.options)
+        return reader.reason_for_kernel(self.conditions.scan(names).reading()) is None
 
     def text(self, node: Node, type_: str) -> str | None:
         """The text of an expression by whose values rows may be told from each other; None if there is none."""
         found = value_text(node) if self.needs_kernel else None
-        if found is None:
-            return None
-        try:
-            bound = bind_value(
-                found, Readable(self.table.schema.fields), partition_columns=self.table.partition_by, **self.options
-            )
-        except MicaError:
-            return None
-        alike = engines.of(self.spark).read_alike(bound) is bound
-        return found if alike and foldable(bound.type) and type_to_ddl(bound.type) == type_ else None
+        bound = None if found is None else self.conditions.value(found)
+        return None if bound is None or not foldable(bound.type) or type_to_ddl(bound.type) != type_ else found
 
     def read(self, folded: Folded | None, limit: int | None) -> Narrowed:
         """How its rows are read for Spark."""
@@ -215,7 +194,7 @@ class _Place:
             columns = {name: quote_if_needed(name) for name in relation.needed}
             columns |= {_unlike(columns, i): e.sql for i, e in enumerate(relation.extractions)}
             columns = columns or {"one": "true"}
-        scan = replace(self.source, where=where, columns=columns, planned=self.source.plan)
+        scan = self.conditions.scan(columns, where)
         failing = {e.failing for e in relation.extractions}
         whole = [*relation.needed, *(e.sql for e in relation.extractions if e not in failing)]
         read = whole if folded is None else folded.columns.values()
