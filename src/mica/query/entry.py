@@ -85,7 +85,7 @@ def _is_sparks(text: str, spark: SparkSession) -> bool:
         parsed = catalog.relations(spark, text).names
     except Exception:  # noqa: BLE001 - not Spark's either: the error is mica's
         return False
-    known = (names.registered_name(name) or catalog.delta_location(spark, name) is not None for name in parsed)
+    known = (names.is_registered(name) or catalog.delta_location(spark, name) is not None for name in parsed)
     return bool(parsed) and not names.by_path(text, _moment(spark)).views and not any(known)
 
 
@@ -115,9 +115,8 @@ def tables_of(text: str, spark: SparkSession) -> names.Named | None:
             continue
         table = names.opened(place)
         if "." in name:
-            found = names.renamed(text, name.split("."), {view.lower() for view in views})
-            text = found.text
-            views[found.view] = table
+            text, view = names.renamed(text, name.split("."), {view.lower() for view in views})
+            views[view] = table
         else:
             views[name] = table
     return names.Named(text, views, named.pinned)

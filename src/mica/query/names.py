@@ -90,7 +90,6 @@ def by_path(text: str, moment: Callable[[str], int]) -> Named:
     the tables there. `moment` gives the ms since the epoch of an expression.
     """
     named = [match for match in _LEXED.finditer(text) if match["other"] is None]
-    taken = words(text)
     views: dict[str, Table] = {}
     pinned: set[str] = set()
     chosen: dict[tuple[str, str], str] = {}
@@ -102,15 +101,9 @@ def by_path(text: str, moment: Callable[[str], int]) -> Named:
             continue
         key = (path, "" if as_of is None else as_of[0])
         if key not in chosen:
-            stem = match[0].strip("`")
-            # A registered name that the text reads only at versions stays: it may qualify columns.
-            stays = match["path"] is None and stem.lower() not in {view.lower() for view in views}
-            if not (stays and all(AS_OF.match(text, m.end()) for m in named if _is_name(text, m, stem))):
-                stem = stem if match["path"] is None else re.sub(r"\W", "_", os.path.basename(path.rstrip("/")))  # noqa: PTH119
-                stem = _free(stem or "table", taken | {view.lower() for view in views})
-            views[stem], old = _as_of(path, as_of, moment)
-            chosen[key] = stem
-            pinned |= {stem} if old else set()
+            view = chosen[key] = _view_of(text, match, named, path, views)
+            views[view], old = _as_of(path, as_of, moment)
+            pinned |= {view} if old else set()
         found, at = f"{found}{text[at : match.start()]}`{chosen[key]}`", match.end() if as_of is None else as_of.end()
     return Named(found + text[at:], views, frozenset(pinned))
 
@@ -123,10 +116,21 @@ def _path_of(match: re.Match[str], as_of: re.Match[str] | None) -> str | None:
     return None if known is None else known.path
 
 
+def _view_of(text: str, match: re.Match[str], named: Sequence[re.Match[str]], path: str, views: Collection[str]) -> str:
+    """The name of a new view, for a table that one of the names `named` of the text stands for."""
+    used = {view.lower() for view in views}
+    stem = match[0].strip("`")
+    if match["path"] is not None:
+        stem = re.sub(r"\W", "_", os.path.basename(path.rstrip("/"))) or "table"  # noqa: PTH119
+    elif stem.lower() not in used and all(AS_OF.match(text, m.end()) for m in named if _is_name(text, m, stem)):
+        return stem  # the text reads this name only at versions, and it may qualify columns
+    return _free(stem, words(text) | used)
+
+
 def _free(stem: str, taken: Collection[str]) -> str:
     """A name that begins so and is none of these, nor a registered one."""
     name, number = stem, 2
-    while name.lower() in taken or registered_name(name):
+    while name.lower() in taken or is_registered(name):
         name, number = f"{stem}_{number}", number + 1
     return name
 
@@ -148,22 +152,14 @@ def _as_of(path: str, as_of: re.Match[str] | None, moment: Callable[[str], int])
     return opened(path), False
 
 
-@dataclass(frozen=True)
-class Renamed:
-    """A text in which a name became a view's."""
-
-    text: str
-    view: str
-
-
-def renamed(text: str, parts: Sequence[str], taken: Collection[str]) -> Renamed:
-    """The text with the name of a view in place of a name of several parts: `shop.events`."""
+def renamed(text: str, parts: Sequence[str], taken: Collection[str]) -> tuple[str, str]:
+    """The text with the name of a view in place of a name of several parts (`shop.events`), and that name."""
     view = parts[-1]
-    if view.lower() in taken or registered_name(view):
+    if view.lower() in taken or is_registered(view):
         view = _free(view, words(text) | {view.lower()})
     name = r"\s*\.\s*".join(f"(?:`{re.escape(part)}`|{re.escape(part)})" for part in parts)
     pattern = re.compile(rf"(?P<name>(?<![\w.`]){name}(?!\w))|{_LEXED.pattern}", _LEXED.flags)
-    return Renamed(pattern.sub(lambda m: m[0] if m["name"] is None else f"`{view}`", text), view)
+    return pattern.sub(lambda m: m[0] if m["name"] is None else f"`{view}`", text), view
 
 
 #: What a star of a SELECT follows, and what follows it.
@@ -173,7 +169,7 @@ _STAR = re.compile(
 
 
 def without_star(text: str, column: str) -> str:
-    """The text with stars that leave a column out."""
+    """The text with each `*` as `* EXCEPT (column)`."""
     pattern = re.compile(rf"(?P<star>{_STAR.pattern})|{_LEXED.pattern}", _LEXED.flags)
 
     def replaced(match: re.Match[str]) -> str:
@@ -184,13 +180,9 @@ def without_star(text: str, column: str) -> str:
     return pattern.sub(replaced, text)
 
 
-def _words(text: str) -> set[str]:
-    return {match["word"].strip("`") for match in _LEXED.finditer(text) if match["word"]}
-
-
 def words(text: str) -> set[str]:
     """The identifiers of a text in lower case, with its keywords."""
-    return {word.lower() for word in _words(text)}
+    return {match["word"].strip("`").lower() for match in _LEXED.finditer(text) if match["word"]}
 
 
 def all_registered() -> list[str]:
@@ -203,6 +195,6 @@ def is_table(name: str) -> bool:
     return isinstance(_REGISTERED.get(name.lower()), Table)
 
 
-def registered_name(name: str) -> bool:
+def is_registered(name: str) -> bool:
     """Whether the name is registered."""
     return name.lower() in _REGISTERED

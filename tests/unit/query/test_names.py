@@ -52,8 +52,8 @@ def test_a_path_without_a_table_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_name_of_several_parts_becomes_a_view() -> None:
-    found = names.renamed("SELECT shop.events.id, 'shop.events' FROM `shop` . events", ["shop", "events"], set())
-    assert found.text == "SELECT `events`.id, 'shop.events' FROM `events`"
+    text, view = names.renamed("SELECT shop.events.id, 'shop.events' FROM `shop` . events", ["shop", "events"], set())
+    assert (text, view) == ("SELECT `events`.id, 'shop.events' FROM `events`", "events")
 
 
 def test_a_path_is_read_at_its_newest_version_and_a_table_at_its_own(path: str) -> None:
