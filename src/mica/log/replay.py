@@ -235,22 +235,14 @@ def apply(state: State, commits: Commits) -> State:
             file_keys(one_array(commits.removes["path"]), dv_removes),
         ]
     )
-    positions = np.concatenate((add_rows, remove_rows))
-    codes = to_numpy(pc.dictionary_encode(keys).indices)
-    order = np.argsort(positions, kind="stable")
-    last = np.empty(int(codes.max()) + 1, np.int64)
-    last[codes[order]] = positions[order]  # for a repeated index the last assignment wins
-    alive = last[codes] == positions
-    adds_alive, removes_alive = alive[: len(add_rows)], alive[len(add_rows) :]
-
-    kept = np.flatnonzero(adds_alive)
+    is_last = _is_last(keys, np.concatenate((add_rows, remove_rows)))
+    kept, fresh = np.flatnonzero(is_last[: len(add_rows)]), np.flatnonzero(is_last[len(add_rows) :])
     files, sources, number, first = _without(state.files, keys), state.sources, 0, 0
     if len(add_rows):
         files, sources, number, first = with_source(files, sources, LineSource(commits.lines, add_rows, commits.stats))
     new = pc.take(commits.adds, from_numpy(kept))
     new = new.append_column("source", from_numpy(np.full(len(kept), number, np.int32)))
     new = new.append_column("row", from_numpy((kept + first).astype(np.int32)))
-    fresh = np.flatnonzero(removes_alive)
     removed = pc.take(commits.removes, from_numpy(fresh)).append_column(
         "line", pc.take(commits.lines, from_numpy(remove_rows[fresh]))
     )
@@ -260,6 +252,16 @@ def apply(state: State, commits: Commits) -> State:
         removes=grown(_without(state.removes, keys), pc.cast_rows(removed, REMOVES)),
         sources=sources,
     )
+
+
+def _is_last(keys: pa.Array, lines: np.ndarray) -> np.ndarray:
+    """Which of these actions is the last one of its logical file; `lines` are their places in the commits."""
+    files = to_numpy(pc.dictionary_encode(keys).indices)
+    order = np.argsort(lines, kind="stable")
+    last = np.empty(int(files.max()) + 1, np.int64)
+    last[files[order]] = lines[order]  # for a repeated index the last assignment wins
+    found: np.ndarray = last[files] == lines
+    return found
 
 
 def _without(files: pa.Table, keys: pa.Array) -> pa.Table:

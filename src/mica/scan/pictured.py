@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.expressions.bind import Leaf
 from mica.expressions.plain_values import to_values
 from mica.expressions.tree import And, Compare, Expr, In, LeafRef, Literal, Op, to_sql
 from mica.log.history import commits
@@ -116,33 +117,26 @@ def _pictures(plan: FilePlan, paths: pa.ChunkedArray) -> Iterator[tuple[str, Htm
     """A picture for each value of the predicate that has bounds in some file."""
     if plan.bound is None:
         return
-    kept = np.zeros(plan.total, np.bool_)
-    kept[plan.kept] = True
     for files, intervals in plan.stages:
         for index, interval in intervals.items():
             leaf = plan.bound.leaves[index]
-            drawn = _drawn(interval, leaf.type, index, leaf.name, plan, files, kept, paths)
+            asked = _met([_asked(part, index) for part in plan.parts]) or []
+            drawn = _drawn(leaf, asked, interval, files, plan.kept, paths)
             if drawn is not None:
                 yield f"The files by {leaf.name}", drawn
 
 
 def _drawn(
-    interval: Interval,
-    type_: DataType,
-    index: int,
-    name: str,
-    plan: FilePlan,
-    files: Rows,
-    kept: np.ndarray,
-    paths: pa.ChunkedArray,
+    leaf: Leaf, ranges: Sequence[_Range], interval: Interval, files: Rows, kept: Rows, paths: pa.ChunkedArray
 ) -> Html | None:
+    """The bounds of `files` along a value, beside the ranges that are asked for; None if no file has bounds, or
+    a value has no place on an axis."""
     known = np.flatnonzero(np.asarray(pc.and_(pc.is_valid(interval.low), pc.is_valid(interval.high))))
     if not len(known):
         return None
     some = _some(known, np.setdiff1d(np.arange(len(files)), known))
-    places = pa.array(some)
-    lows, highs = (to_values(side.take(places), type_) for side in (interval.low, interval.high))
-    ranges = _met([_asked(part, index) for part in plan.parts]) or []
+    is_kept, places = np.isin(files[some], kept), pa.array(some)
+    lows, highs = (to_values(side.take(places), leaf.type) for side in (interval.low, interval.high))
     if not all(_is_placed(value) for value in (*lows, *highs, *(end for pair in ranges for end in pair))):
         return None
     ends = sorted({value for value in (*lows, *highs) if value is not None})
@@ -151,15 +145,16 @@ def _drawn(
         Span(
             None if low is None or high is None else scale(low),
             None if low is None or high is None else scale(high),
-            bool(kept[files[row]]),
-            f"{paths[int(files[row])].as_py()}: {_text(low, type_)} to {_text(high, type_)}",
+            bool(read),
+            f"{paths[int(file)].as_py()}: {_text(low, leaf.type)} to {_text(high, leaf.type)}",
         )
-        for row, low, high in zip(some.tolist(), lows, highs, strict=True)
+        for file, read, low, high in zip(files[some], is_kept, lows, highs, strict=True)
     ]
     asked = [
         (scale.low if low is None else scale(low), scale.high if high is None else scale(high)) for low, high in ranges
     ]
-    axis = Axis(name, scale.low, scale.high, _text(scale.first, type_), _text(scale.last, type_), asked)
+    first, last = (_text(end, leaf.type) for end in (scale.first, scale.last))
+    axis = Axis(leaf.name, scale.low, scale.high, first, last, asked)
     return picture(axis, spans, len(files))
 
 
@@ -223,16 +218,15 @@ def _met(sides: Sequence[list[_Range] | None]) -> list[_Range] | None:
         return None
     met = known[0]
     for side in known[1:]:
-        pairs = [
-            (
-                one if other is None or (one is not None and one >= other) else other,
-                end if last is None or (end is not None and end <= last) else last,
-            )
-            for one, end in met
-            for other, last in side
-        ]
-        met = [(low, high) for low, high in pairs if low is None or high is None or low <= high]
+        both = [_both(one, other) for one in met for other in side]
+        met = [(low, high) for low, high in both if low is None or high is None or low <= high]
     return met
+
+
+def _both(one: _Range, other: _Range) -> _Range:
+    """What is in both ranges: the higher of the lower ends, the lower of the upper ends."""
+    lows, highs = ([end for end in ends if end is not None] for ends in zip(one, other, strict=True))
+    return max(lows, default=None), min(highs, default=None)
 
 
 def _text(value: Any, type_: DataType) -> str:
