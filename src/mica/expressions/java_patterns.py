@@ -51,6 +51,7 @@ _POSIX = {
     "Blank": ((0x09, 0x09), (0x20, 0x20)), "Cntrl": ((0, 0x1F), (0x7F, 0x7F)), "Space": _SPACES, "ASCII": ((0, 0x7F),),
     "XDigit": (*_DIGITS, (0x41, 0x46), (0x61, 0x66)),
 }  # fmt: skip
+_QUANTIFIERS = ("*", "+", "?", "{")
 _CONTROLS = {"t": 0x09, "n": 0x0A, "r": 0x0D, "f": 0x0C, "a": 0x07, "e": 0x1B}
 
 #: Matches a text whose end `$` may precede.
@@ -282,7 +283,7 @@ class _Reader:
     def quantified(self, part: list[Part], inside: Iterable[int]) -> list[Part]:
         """The parts, the last of which may be repeated."""
         at = self.at
-        if self.next() not in ("*", "+", "?", "{") or not self.next():
+        if self.next() not in _QUANTIFIERS:
             return part
         if not part:
             raise self.refuse("a quantifier without a part")
@@ -299,7 +300,7 @@ class _Reader:
             if max(low, high or 0) > _MOST or (high is not None and high < low):
                 raise self.refuse(f"this number of repetitions (at most {_MOST})", at)
         reluctant = self.accept("?")
-        if self.next() in ("+", "*", "?", "{") and self.next():
+        if self.next() in _QUANTIFIERS:
             raise self.refuse("a possessive or a second quantifier", at)
         if part[-1].nullable:
             raise self.refuse("a repetition of what may be empty", at)
