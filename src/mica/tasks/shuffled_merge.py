@@ -24,6 +24,7 @@ import pyarrow as pa
 
 from mica import compute as pc
 from mica.cached import cached_property
+from mica.expressions.bind import Leaf
 from mica.expressions.evaluate import RowError
 from mica.records import dataclass
 from mica.schema.arrow import from_arrow_type, to_arrow, to_arrow_type
@@ -89,6 +90,12 @@ class ShuffleSpec:
         """The columns of `rows` by which rows of both sides are brought together."""
         return (*(f"key{i}" for i in range(len(self.match.on.keys))), "salt")
 
+    @property
+    def leaf_columns(self) -> Mapping[Leaf, tuple[str, ...]]:
+        """The columns of `rows` with the values of a leaf and, if it is a path, the mask of failed casts."""
+        numbered = enumerate(self.match.key_leaves)
+        return {leaf: (f"leaf{i}",) if leaf.path is None else (f"leaf{i}", f"failed{i}") for i, leaf in numbered}
+
     @cached_property
     def rows(self) -> StructType:
         """The columns of rows of both sides on their way to a bucket."""
@@ -98,9 +105,8 @@ class ShuffleSpec:
         fields = [StructField(name, from_arrow_type(array.type)) for name, array in made]
         fields += [StructField(name, INTEGER) for name in ("salt", "side", "file")]
         fields += [StructField("row", LONG), StructField("source", self.source)]
-        for i, leaf in enumerate(self.match.key_leaves):
-            fields.append(StructField(f"leaf{i}", leaf.type))
-            fields += [StructField(f"failed{i}", BOOLEAN)] if leaf.path is not None else []
+        for leaf, names in self.leaf_columns.items():
+            fields += [StructField(name, type_) for name, type_ in zip(names, (leaf.type, BOOLEAN), strict=False)]
         return StructType(tuple(fields))
 
     @property
@@ -153,7 +159,9 @@ def source_rows(spec: ShuffleSpec, batches: Batches) -> Iterator[pa.RecordBatch]
     """The rows of the source with their keys."""
     for batch in in_schema(batches, spec.source):
         keys = comparable(spec.match.on, "source", _source_keys(spec.match, batch)[1])
-        yield from _shuffled(spec, keys, batch.num_rows, side=0, source=_struct(batch, spec.source))
+        count = batch.num_rows
+        own = {"side": all_of(0, count), "file": all_of(0, count), "source": _struct(batch, spec.source)}
+        yield from _shuffled(spec, keys, count, own)
 
 
 def _source_keys(spec: MatchSpec, batch: pa.RecordBatch) -> tuple[np.ndarray[Any, Any], list[pa.Array]]:
@@ -174,38 +182,26 @@ def target_key_rows(spec: ShuffleSpec, parts: Sequence[FilePart]) -> Iterator[pa
                 raise located(e, file.name) from None
             places = numbers_at(file.passed, np.arange(before, before + chunk.rows))
             before += chunk.rows
-            leaves = [column for leaf in spec.match.key_leaves for column in chunk.columns[leaf]]
-            yield from _shuffled(
-                spec, keys, chunk.rows, side=1, file=part.number, row=pa.array(places, pa.int64()), leaves=leaves
-            )
+            own = {"side": all_of(1, chunk.rows), "file": all_of(part.number, chunk.rows)}
+            own["row"] = pa.array(places, pa.int64())
+            for leaf, names in spec.leaf_columns.items():
+                own |= zip(names, chunk.columns[leaf], strict=True)
+            yield from _shuffled(spec, keys, chunk.rows, own)
 
 
 def _shuffled(
-    spec: ShuffleSpec,
-    keys: Sequence[pa.Array],
-    rows: int,
-    *,
-    side: int,
-    file: int = 0,
-    row: pa.Array | None = None,
-    source: pa.Array | None = None,
-    leaves: Sequence[pa.Array] = (),
+    spec: ShuffleSpec, keys: Sequence[pa.Array], rows: int, own: Mapping[str, pa.Array]
 ) -> Iterator[pa.RecordBatch]:
-    schema = to_arrow(spec.rows)
+    """Rows of one side as `spec.rows`: their keys and their own columns; the others are null."""
     # Rows that match nothing, because a key is null, need not meet; together they would be one large bucket.
     salt = np.zeros(rows, np.int32)
     for key, values in zip(spec.match.on.keys, keys, strict=True):
         if not key.null_safe and values.null_count:
             salt = np.where(np.asarray(values.is_null()), np.arange(rows, dtype=np.int32) % 4096 + 1, salt)
-    own = [*_hashable(keys), pa.array(salt, pa.int32()), all_of(side, rows), all_of(file, rows)]
-    own += [pa.nulls(rows, pa.int64()) if row is None else row]
-    fields = list(schema)[len(own) :]
-    given = [source, *leaves]
-    arrays = [
-        pa.nulls(rows, f.type) if i >= len(given) or given[i] is None else pc.as_type(given[i], f.type)
-        for i, f in enumerate(fields)
-    ]
-    yield from cut(pa.RecordBatch.from_arrays([*own, *arrays], schema=schema))
+    known = {**dict(zip(spec.keys, [*_hashable(keys), pa.array(salt, pa.int32())], strict=True)), **own}
+    schema = to_arrow(spec.rows)
+    arrays = [pc.as_type(known[f.name], f.type) if f.name in known else pa.nulls(rows, f.type) for f in schema]
+    yield from cut(pa.RecordBatch.from_arrays(arrays, schema=schema))
 
 
 def all_of(value: int, rows: int) -> pa.Array:
@@ -257,11 +253,8 @@ def together(spec: ShuffleSpec, batches: Sequence[pa.RecordBatch]) -> SourceRows
 
 
 def _leaves(spec: ShuffleSpec, rows: pa.RecordBatch) -> Leaves:
-    found = {}
-    for i, leaf in enumerate(spec.match.key_leaves):
-        names = [f"leaf{i}"] if leaf.path is None else [f"leaf{i}", f"failed{i}"]
-        found[leaf] = [rows.column(name) for name in names]
-    return Leaves(rows.num_rows, found)
+    columns = spec.leaf_columns.items()
+    return Leaves(rows.num_rows, {leaf: [rows.column(name) for name in names] for leaf, names in columns})
 
 
 def _changes(
