@@ -7,7 +7,7 @@ many they are (`count`, `min`, `max`, anything DISTINCT). All else takes rows on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from typing import Any
 
@@ -23,6 +23,9 @@ Texts = Callable[[Relation, Node, str], "str | None"]
 
 #: Types by whose order groups may be cut before Spark sorts them.
 _ORDERED = frozenset("TINYINT SMALLINT INT BIGINT DATE TIMESTAMP TIMESTAMP_NTZ STRING".split())
+
+#: Functions whose values of several groups are added.
+_COUNTS = ("rows", "count")
 
 
 @dataclass
@@ -143,33 +146,38 @@ class Folded:
     def replaced(self, make: Maker, scan: Any, *, gathered: bool) -> tuple[Any, Any]:
         """The aggregate, and the one over the folded or gathered scan."""
         final = gathered and self._final
-        gather = self.gather
-        counted = dict.fromkeys(gather.distinct) if final else {}
-        listed_keys = gather.keys if final else tuple(self.keys)
-        counts = {
-            name for (function, _), name in self.measures.items() if function in ("rows", "count")
-        } | counted.keys()
-        names = [*listed_keys, *self.measures.values(), *counted]
-        made: dict[str, Any] = {}
-        listed = []
-        for name, column in zip(names, items(scan.output()), strict=True):
-            own = self.keys.get(name)
-            made[name] = (
-                own if own is not None else make.attribute(name, column.dataType().sql(), nullable=name not in counts)
-            )
-            listed.append(make.alias(column, name, made[name].exprId()))
-        pairs = [(java, made[name]) for java, name in self._as_keys if name in made]
-        if final:
-            pairs += [(java, make.summed(made[self._counting(columns)])) for java, _, columns in self._distinct]
-        for java, argument, function, name in self._as_measures:
-            if function in ("rows", "count"):
-                pairs.append((java, make.summed(made[name])))
-            else:
-                pairs.append((java, java.transform(make.rule([(argument, made[name])]))))
-        project = make.project(make.seq(listed), scan)
+        columns = self._named_columns(make, scan, final)
+        project = make.project(make.seq([alias for _, alias in columns.values()]), scan)
+        changes = self._changes(make, {name: column for name, (column, _) in columns.items()}, final)
         java = self.aggregate.java
-        changed = java.transformExpressions(make.rule(pairs)) if pairs else java
+        changed = java.transformExpressions(make.rule(changes)) if changes else java
         return java, changed.withNewChildren(make.seq([project]))
+
+    def _named_columns(self, make: Maker, scan: Any, final: bool) -> dict[str, tuple[Any, Any]]:
+        """Name → the column above the scan, and the scan's own column under its name and id."""
+        gather = self.gather
+        distinct = tuple(gather.distinct) if final else ()
+        counts = {name for (function, _), name in self.measures.items() if function in _COUNTS} | set(distinct)
+        names = [*(gather.keys if final else self.keys), *self.measures.values(), *distinct]
+        found = {}
+        for name, own in zip(names, items(scan.output()), strict=True):
+            column = self.keys.get(name)
+            if column is None:
+                column = make.attribute(name, own.dataType().sql(), nullable=name not in counts)
+            found[name] = column, make.alias(own, name, column.exprId())
+        return found
+
+    def _changes(self, make: Maker, columns: Mapping[str, Any], final: bool) -> list[tuple[Any, Any]]:
+        """The expressions of the aggregate that are others over groups, with these."""
+        found = [(java, columns[name]) for java, name in self._as_keys if name in columns]
+        if final:
+            found += [(java, make.summed(columns[self._counting(names)])) for java, _, names in self._distinct]
+        for java, argument, function, name in self._as_measures:
+            if function in _COUNTS:
+                found.append((java, make.summed(columns[name])))
+            else:
+                found.append((java, java.transform(make.rule([(argument, columns[name])]))))
+        return found
 
 
 def find(query: Query, texts: Texts) -> Iterator[Folded]:
