@@ -1,4 +1,4 @@
-"""`cached_property` as in the standard library of Python 3.12: nobody waits for the value of another object.
+"""`cached_property` as in the standard library of Python 3.12: no object waits for the value of another one.
 
 Before 3.12 a lock is held while a value is made, one for all objects of a class: a scan that waits for a slow store
 would stop every other scan of the process, of whatever table. Two threads that ask one object at once may both make the

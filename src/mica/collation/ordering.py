@@ -1,4 +1,4 @@
-"""What compares strings by their collations, for those who skip files by it."""
+"""The comparator of strings that skipping needs, as an interface: `engines` have the implementations."""
 
 from __future__ import annotations
 

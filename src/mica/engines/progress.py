@@ -1,7 +1,7 @@
-"""How far work is, for whoever looks on.
+"""The progress of a job, for a caller that gives `progress=`.
 
-The rule: nobody hands a function down. Who looks on says so (`watched`); an engine says how many of its tasks have
-ended, a write which rows and files there are. Where nobody looks on, nothing is counted.
+The rule: the function is not handed down through the calls. `watched` sets it for a block of code; an engine reports
+in it how many of its tasks have ended, a write its rows and files. Without one nothing is counted.
 """
 
 from __future__ import annotations

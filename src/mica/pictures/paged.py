@@ -1,6 +1,6 @@
-"""What people see as a page: on its own, or by itself in a notebook.
+"""Reports that are also HTML pages: in a file of their own, or in a notebook.
 
-The rule: a report says its title and the inside of its page; the rest is here. HTML is made when it is looked at.
+The rule: a report gives its title and the inside of its page; the rest is here. HTML is made only when it is shown.
 """
 
 from __future__ import annotations

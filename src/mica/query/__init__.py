@@ -1,1 +1,1 @@
-"""SQL that people already have, over tables by path or name: `sql`, `register`, `enable`, `explain`."""
+"""Spark SQL over tables by path or name: `sql`, `register`, `enable`, `explain`."""

@@ -1,4 +1,4 @@
-"""The rows and files of a write that is still running, for whoever looks on.
+"""The rows and files of a write that is still running, for its progress.
 
 The rule: facts count as they arrive, and a file counts from the moment that its footer can be read, since a job's facts
 arrive at its end. A look takes at most a tenth of the time: the next one waits ten times as long as the last one took,

@@ -1,5 +1,5 @@
-//! The unshredded variants of a batch inside lists and maps against the rules of the encoding: those through structs
-//! alone are decoded when they are shredded or encoded anew, these are passed on as they are.
+//! Validates the unshredded variants of a batch that are inside lists and maps, since they are written as they are. All
+//! others are decoded, and so validated, when they are shredded or encoded.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};

@@ -1,7 +1,7 @@
-//! Where the leaves of one text of statistics stand.
+//! Finds the leaves in one text of statistics.
 //!
-//! A text is walked once, from brace to brace; values that nobody asked for are passed over, not built. Of a key that
-//! stands twice the last one counts.
+//! A text is walked once, from brace to brace; values that are not asked for are passed over, not built. If a key
+//! occurs twice, the last one counts.
 
 use crate::json::scan::{string_stop, unescape};
 

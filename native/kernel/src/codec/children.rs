@@ -1,5 +1,5 @@
 //! The children of an object or array, checked as a walk passes them (rules 10, 12, 15 and 20): every walk over the bytes
-//! of a value that nobody vouches for goes through here.
+//! of a value that was not validated before goes through here.
 //!
 //! The lengths of the children may not sum to more than the body, so bytes that point twice at the same child cannot
 //! multiply the work.

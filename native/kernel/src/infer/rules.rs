@@ -1,7 +1,7 @@
-//! What a person wants of inference: rules for paths. Of those that match a path the one that matches deepest holds; of
-//! these the one whose last step says most exactly what it means (a name, then a part of one, then any), then the one
-//! before it, and so on; of these the last. Rules that say how many columns may be hold beside the others, each for what
-//! is at and below the paths that it matches.
+//! Rules for paths, which steer inference. If several match a path, the one that matches deepest wins; among these the
+//! one whose last step is the most exact (a name, then a part of one, then any), then the one whose step before it is,
+//! and so on; then the last one. Limits on the number of columns apply besides: each to all that is at and below the
+//! paths that it matches.
 
 use crate::tree::Tree;
 

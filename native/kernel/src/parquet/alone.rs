@@ -1,8 +1,8 @@
 //! Leaf columns that are decoded as if they were columns of the file, and put back into their structs.
 //!
-//! The library finds out for each struct around a leaf where it is null. Who asks for typed leaves alone
-//! (`projection::alone`) need not know: a leaf is null wherever one of its structs is. These structs have no nulls here,
-//! but for those of a required child, which is null nowhere else.
+//! The library finds out for each struct around a leaf where it is null. A reader of typed leaves alone
+//! (`projection::alone`) does not need that: a leaf is null wherever one of its structs is. These structs have no nulls
+//! here, but for those of a required child, which is null nowhere else.
 
 use std::sync::Arc;
 

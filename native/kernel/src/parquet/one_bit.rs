@@ -1,7 +1,7 @@
 //! Definition levels that become one bit each on their way to the library's decoders: whether the value is there.
 //!
-//! Of a column that nothing repeats the level says how many of the groups around a value are there. Who asks for the
-//! values alone needs none of that, and of one bit a level the library makes nulls without a list of numbers.
+//! In a column without repetition, a level says how many of the groups around a value are there. A reader of the values
+//! alone needs one bit of that, from which the library makes nulls without a list of numbers.
 //! (Parquet, "Run Length Encoding / Bit-Packing Hybrid".)
 
 use bytes::{BufMut, Bytes, BytesMut};

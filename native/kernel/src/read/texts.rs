@@ -1,5 +1,5 @@
-//! Which rows hold one of some texts, told of the filter's columns without who judges them: most predicates begin with
-//! it, and a judge in Python takes ten times as long for a batch.
+//! Evaluates the equality tests on texts that a filter begins with. Most predicates begin with one, and Python takes
+//! ten times as long for a batch.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, BooleanArray, RecordBatch};
