@@ -6,11 +6,12 @@ for none, and no file is opened.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
 
+from mica import compute as pc
 from mica.expressions.bind import BoundExpr
 from mica.expressions.evaluate import filter_rows
 from mica.expressions.rewrite import leaves_of
@@ -55,12 +56,18 @@ def those_of(
     names = [physical_names(schema, (name,))[0] for name in partition_by]
     types = [f.type for name in partition_by if (f := schema.find(name)) is not None]
 
-    def keys(files: pa.Table) -> Iterator[tuple[str | None, ...]]:
+    def keys(files: pa.Table) -> pa.Array:
+        """One text a file: its values with their lengths, spelled in one way."""
         columns = []
         for name, type_ in zip(names, types, strict=True):
             values = parse_values(column_texts(files.column("partition_values"), name), type_, timezone=timezone)
-            columns.append(format_values(values, type_).to_pylist())  # writers spell a value in several ways
-        return zip(*columns, strict=True)
+            texts = format_values(values, type_)
+            columns.append(pc.fill_null(_joined(pc.cast(pc.utf8_length(texts), pa.string()), texts), "null"))
+        return _joined(*columns)
 
-    wanted = set(keys(files))
-    return lambda files: pa.array([key in wanted for key in keys(files)], pa.bool_())
+    wanted = keys(files)
+    return lambda files: pc.is_in(keys(files), value_set=wanted)
+
+
+def _joined(*texts: pa.Array) -> pa.Array:
+    return pc.binary_join_element_wise(*texts, ":")
