@@ -153,6 +153,12 @@ def test_writes_are_commits_of_mica(own: SparkSession, tmp_path: Path) -> None:
     one = frame.where("p = 'p1'")
     one.write.format("mica").mode("overwrite").option("replaceWhere", "p = 'p1'").save(place)
     assert mica.Table.open(place).count() == 30
+    others = one.selectExpr("-id AS id", "p", "v")
+    others.write.format("mica").mode("overwrite").option("partitionOverwriteMode", "dynamic").save(place)
+    assert (mica.Table.open(place).count(), mica.Table.open(place).scan("p = 'p1' AND id > 0").count()) == (30, 0)
+    options = {"partitionOverwriteMode": "dynamic", "replaceWhere": "p = 1"}
+    with pytest.raises(Exception, match="replaceWhere"):
+        one.write.format("mica").mode("overwrite").options(**options).save(place)
     more = frame.selectExpr("*", "id * 2 AS twice")
     with pytest.raises(Exception, match="no column 'twice'"):
         more.write.format("mica").mode("append").save(place)

@@ -35,6 +35,8 @@ OPTIONS: Mapping[str, str] = {
     "skipChangeCommits": "streams: leave out commits that delete or change rows, instead of an error (`true`)",
     "mergeSchema": "write: add the columns that the table lacks (`true`)",
     "replaceWhere": "overwrite: only the partitions for which this predicate is true",
+    "partitionOverwriteMode": "overwrite: `dynamic` replaces only the partitions that get rows; `static` by default: a "
+    "source does not see the session's setting of this name",
     "partitionBy": "write: the partition columns of a new table, separated by commas",
     "txnAppId": "write: the application of an idempotent write; with txnVersion",
     "txnVersion": "write: its version",
@@ -84,6 +86,14 @@ class Options:
         if value not in ("true", "false"):
             raise UserError.bad_value(name, value, "true or false")
         return value == "true"
+
+    @property
+    def dynamic(self) -> bool:
+        """Whether an overwrite replaces only the partitions that get rows. Errors: INVALID_ARGUMENT."""
+        value = (self.text("partitionOverwriteMode") or "static").lower()
+        if value not in ("static", "dynamic"):
+            raise UserError.bad_value("partitionOverwriteMode", value, "static or dynamic")
+        return value == "dynamic"
 
     def number(self, name: str, default: int | None = None) -> int | None:
         """A whole number of 1 or more; bytes may have a unit (`10m`). Errors: INVALID_ARGUMENT."""

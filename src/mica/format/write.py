@@ -68,6 +68,8 @@ class Planned:
     storage: Storage
     overwrite: bool
     where: str | None
+    #: As in `target.Replaced`.
+    dynamic: str | None
     #: The version that the write was planned at, None if it makes the table; and what it will be.
     version: int | None
     protocol: Protocol
@@ -88,15 +90,19 @@ class Planned:
         where, partition_by = options.text("replaceWhere"), options.names("partitionBy") or []
         if where is not None and not overwrite:
             raise UserError.bad_value("replaceWhere", where, 'an option of mode("overwrite")')
+        # Spark's session settings are not known here: defaults and generated columns are evaluated as ANSI, in UTC.
+        timezone = options.text("timeZone") or "UTC"
+        dynamic = timezone if options.dynamic else None
+        if where is not None and dynamic is not None:
+            raise UserError.bad_value("replaceWhere", where, "no such option beside partitionOverwriteMode=dynamic")
         target = open_target(
             storage, schema, partition_by, mode="overwrite" if overwrite else "append",
-            properties=properties if snapshot is None else {}, snapshot=snapshot, where=where,
+            properties=properties if snapshot is None else {}, snapshot=snapshot, where=where, dynamic=dynamic,
         )  # fmt: skip
         given = to_arrow(schema)
         if options.flag("mergeSchema"):
             target = target.evolved(given)
-        # Spark's session settings are not known here: defaults and generated columns are evaluated as ANSI, in UTC.
-        rules = target.rules(True, options.text("timeZone") or "UTC")
+        rules = target.rules(True, timezone)
         leaves, version = collated.comparable(target.collated, IN_PROCESS)
         spec = replace(target.write_spec(), tags=zone_tags(), rules=rules, collated=tuple(leaves), version=version)
         refuse_given(spec.schema, given.names, str(storage))
@@ -109,7 +115,7 @@ class Planned:
                 error.hint = 'Add it with .option("mergeSchema", "true"), or leave it out.'
             raise
         found = None if snapshot is None else snapshot.version
-        return cls(storage, overwrite, where, found, target.protocol, target.metadata, spec)
+        return cls(storage, overwrite, where, dynamic, found, target.protocol, target.metadata, spec)
 
     def target(self, latest: Snapshot | None) -> Target:
         """The table as the target of the commit: changes since the plan are conflicts, as for any writer."""
@@ -119,7 +125,7 @@ class Planned:
         if latest is None or latest.metadata.id != self.metadata.id or latest.version < self.version:
             raise replaced(self.storage, self.version)
         snapshot = latest if latest.version == self.version else load(self.storage, self.version)
-        target = target_of(snapshot, overwrite=self.overwrite, where=self.where)
+        target = target_of(snapshot, overwrite=self.overwrite, where=self.where, dynamic=self.dynamic)
         return replace(target, protocol=self.protocol, metadata=self.metadata)
 
     def write(self, batches: Iterator[pa.RecordBatch]) -> TaskFacts:

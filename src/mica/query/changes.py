@@ -143,20 +143,18 @@ def _insert(spark: SparkSession, table: Table, statement: Insert, query: Query) 
             hint="Name the columns that the values are for, in parentheses after the table.",
         )
     rows = _as_stored(rows.toDF(*columns), table.schema, by_name=statement.by_name)
-    # As Spark: INSERT OVERWRITE leaves partitions without a new row alone if the session says so.
-    mode = str(spark.conf.get("spark.sql.sources.partitionOverwriteMode")).lower()
-    zone = str(spark.conf.get("spark.sql.session.timeZone"))
-    dynamic = zone if statement.overwrite and statement.where is None and mode == "dynamic" else None
-    done = table._write(  # noqa: SLF001 - no call of `Table` depends on a session's setting
-        rows,
-        None,
-        False,
-        overwrite=statement.overwrite,
-        where=statement.where,
-        dynamic=dynamic,
-    )
+    if not statement.overwrite:
+        done = table.append(rows)
+    elif statement.where is None and _mode(spark) == "dynamic":
+        done = table.dynamic_partition_overwrite(rows)
+    else:
+        done = table.overwrite(rows, statement.where)
     count = pa.array([done.rows], pa.int64())
     return spark.createDataFrame(pa.table({"num_affected_rows": count, "num_inserted_rows": count}))
+
+
+def _mode(spark: SparkSession) -> str:
+    return str(spark.conf.get("spark.sql.sources.partitionOverwriteMode")).lower()
 
 
 def _given(text: str, defaults: Sequence[str], query: Query) -> DataFrame:

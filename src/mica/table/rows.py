@@ -154,6 +154,18 @@ class Table(ShapedTable):
         """
         return self._write(data, shredding, schema_evolution, overwrite=True, where=where, txn=txn)
 
+    @takes(shredding=SHREDDING, txn=TXN)
+    def dynamic_partition_overwrite(self, data: Any, *, shredding: Any = None, txn: Txn | None = None) -> Commit:
+        """Replaces the partitions of which `data` has rows, and leaves the others alone, as Spark does where
+        `partitionOverwriteMode` is `dynamic`; all rows of a table without partitions. `data` is as in `append`.
+
+        Errors: those of `append`; ConflictError if another writer changed these partitions.
+        """
+        from mica import engines
+
+        _, timezone = engines.of(data).settings(True, "UTC")
+        return self._write(data, shredding, False, overwrite=True, dynamic=timezone, txn=txn)
+
     @takes(where=TEXT, spark=SESSION, txn=TXN)
     def delete(self, where: str | None = None, *, spark: SparkSession | None = None, txn: Txn | None = None) -> Commit:
         """Deletes the rows for which `where` is true (None: all rows). Files that cannot hold such a row are not read,

@@ -19,6 +19,13 @@ def test_names_have_no_case_and_others_are_left_alone() -> None:
     assert options.properties({"delta.enableX": "true", "path": "t"}) == {"delta.enableX": "true"}
 
 
+def test_an_overwrite_is_of_all_partitions_or_of_those_that_get_rows() -> None:
+    assert [Options.of(given).dynamic for given in ({}, {"partitionOverwriteMode": "STATIC"})] == [False, False]
+    assert Options.of({"partitionoverwritemode": "Dynamic"}).dynamic
+    with pytest.raises(UserError, match="partitionOverwriteMode"):
+        _ = Options.of({"partitionOverwriteMode": "some"}).dynamic
+
+
 @pytest.mark.parametrize("name", ["wher", "maxFilePerTrigger", "mergeschema2", "readChangesFeed"])
 def test_a_misspelt_name_is_an_error_with_the_nearest(name: str) -> None:
     with pytest.raises(UserError, match="has no option") as raised:

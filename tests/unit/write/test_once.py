@@ -18,6 +18,7 @@ ROWS = [{"id": i} for i in range(4)]
 WRITES: dict[str, Callable[[mica.Table, Any], Any]] = {
     "append": lambda table, txn: table.append(ROWS, txn=txn),
     "overwrite": lambda table, txn: table.overwrite(ROWS, txn=txn),
+    "dynamic_partition_overwrite": lambda table, txn: table.dynamic_partition_overwrite(ROWS, txn=txn),
     "delete": lambda table, txn: table.delete("id = 1", txn=txn),
     "delete all": lambda table, txn: table.delete(txn=txn),
     "update": lambda table, txn: table.update({"id": "id + 10"}, txn=txn),

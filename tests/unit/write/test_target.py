@@ -2,6 +2,7 @@
 
 import contextlib
 from concurrent.futures import ThreadPoolExecutor
+from datetime import date
 from pathlib import Path
 
 import orjson
@@ -138,3 +139,24 @@ def test_ten_writers_leave_no_file_that_no_log_names(tmp_path: Path) -> None:
             named |= {action["path"] for kind, action in orjson.loads(line).items() if kind == "add"}
     assert {f.name for f in tmp_path.glob("t/*.parquet")} == named
     assert not list(tmp_path.glob("t/_delta_log/.*"))
+
+
+def test_a_dynamic_overwrite_replaces_the_partitions_that_get_rows(tmp_path: Path) -> None:
+    table = Table.create(tmp_path / "t", "n INT, p STRING, d DATE", ["p", "d"])
+    days = [date(2024, 7, 1), None]
+    table.append(pa.table({"n": [1, 2, 3, 4], "p": ["a", "a", None, "b"], "d": [days[0], days[1], days[0], days[0]]}))
+    done = table.dynamic_partition_overwrite(pa.table({"n": [5, 6], "p": ["a", None], "d": [days[0], days[0]]}))
+    assert (done.rows, table.version) == (2, 2)
+    assert sorted(table.scan(columns=["n"]).to_arrow()["n"].to_pylist()) == [2, 4, 5, 6]
+    table.dynamic_partition_overwrite(pa.table({"n": pa.array([], pa.int32())}))
+    assert table.count() == 4
+    stale, writer = Table.open(tmp_path / "t"), Table.open(tmp_path / "t")
+    writer.dynamic_partition_overwrite(pa.table({"n": [7], "p": ["b"], "d": [days[0]]}))
+    stale.dynamic_partition_overwrite(pa.table({"n": [8], "p": ["a"], "d": [days[0]]}))  # another partition
+    with pytest.raises(ConflictError):
+        table.dynamic_partition_overwrite(pa.table({"n": [9], "p": ["b"], "d": [days[0]]}))
+    assert sorted(Table.open(tmp_path / "t").scan(columns=["n"]).to_arrow()["n"].to_pylist()) == [2, 6, 7, 8]
+    whole = Table.create(tmp_path / "whole", "n INT")
+    whole.append(pa.table({"n": [1]}))
+    whole.dynamic_partition_overwrite(pa.table({"n": [2]}))
+    assert whole.scan().to_arrow()["n"].to_pylist() == [2]
