@@ -43,6 +43,16 @@ OPTIONS: Mapping[str, str] = {
     "checkpointLocation": "stream writes: the folder of the stream's state",
 }
 
+#: Options of delta-spark's writes that we do not have and must not ignore: the value that changes nothing, and what to
+#: do instead.
+ELSEWHERE: Mapping[str, tuple[str, str]] = {
+    "overwriteSchema": (
+        "false",
+        'Table.create(path, schema, mode="overwrite") sets another schema; append to it then.',
+    ),
+    "dataChange": ("true", "Table.optimize joins and orders files without a change of rows."),
+}
+
 #: Options that are a number of files or bytes.
 COUNTS = ("maxFilesPerTrigger", "maxBytesPerTrigger")
 
@@ -58,11 +68,15 @@ class Options:
 
     @classmethod
     def of(cls, given: Mapping[str, str]) -> Options:
-        """Errors: INVALID_ARGUMENT for a name that is nearly one of ours, or no number where one is wanted: Spark shows
-        what is refused here better than what a stream refuses when it starts."""
+        """Errors: INVALID_ARGUMENT for a name that is nearly one of ours, for one of `ELSEWHERE`, or for a bad number:
+        Spark shows what is refused here better than what a stream refuses when it starts."""
         known = {name.lower(): name for name in OPTIONS}
-        for name in given:
-            if name.lower() in known or name.lower().startswith((*PROPERTIES, STORAGE)):
+        elsewhere = {name.lower(): found for name, found in ELSEWHERE.items()}
+        for name, value in given.items():
+            harmless, hint = elsewhere.get(name.lower(), (value, ""))
+            if value.lower() != harmless.lower():
+                raise UserError("INVALID_ARGUMENT", f"format mica has no option {name}={value}", hint=hint)
+            if name.lower() in known | elsewhere or name.lower().startswith((*PROPERTIES, STORAGE)):
                 continue
             near = late.difflib.get_close_matches(name.lower(), known, 1, 0.75)
             if near:

@@ -19,6 +19,14 @@ def test_names_have_no_case_and_others_are_left_alone() -> None:
     assert options.properties({"delta.enableX": "true", "path": "t"}) == {"delta.enableX": "true"}
 
 
+@pytest.mark.parametrize(("name", "value"), [("overwriteSchema", "TRUE"), ("datachange", "false")])
+def test_what_delta_spark_would_do_otherwise_is_refused(name: str, value: str) -> None:
+    with pytest.raises(UserError, match=f"no option {name}={value}") as raised:
+        Options.of({name: value})
+    assert "Table." in str(raised.value.hint)
+    Options.of({"overwriteSchema": "False", "dataChange": "true"})
+
+
 def test_an_overwrite_is_of_all_partitions_or_of_those_that_get_rows() -> None:
     assert [Options.of(given).dynamic for given in ({}, {"partitionOverwriteMode": "STATIC"})] == [False, False]
     assert Options.of({"partitionoverwritemode": "Dynamic"}).dynamic
