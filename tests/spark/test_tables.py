@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from decimal import Decimal
 from pathlib import Path
+from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -271,6 +274,17 @@ def test_rows_of_which_a_plan_says_that_they_are_few_are_written_without_workers
     assert every[0] == every[1]
     with pytest.raises(mica.MicaError, match="its reason"):
         few.append(spark.range(1).selectExpr("raise_error('its reason') AS n"))
+
+
+def test_few_rows_that_the_driver_may_not_have_are_written_by_workers(tmp_path: Path) -> None:
+    program = f"""
+        import mica
+        table = mica.Table.create({str(tmp_path / "t")!r}, "n BIGINT, s STRING")
+        with mica.session("local[2]", **{{"spark.driver.maxResultSize": "1m"}}) as spark:
+            large = "concat_ws('', transform(sequence(1, 1000), x -> uuid()))"
+            print(table.append(spark.range(100).selectExpr("id AS n", large + " AS s")).rows)"""
+    done = subprocess.run([sys.executable, "-c", dedent(program)], stdout=subprocess.PIPE, text=True, check=True)
+    assert done.stdout.split() == ["100"]
 
 
 def test_few_rows_come_in_as_many_files_as_their_plan_wants(spark: SparkSession, tmp_path: Path) -> None:

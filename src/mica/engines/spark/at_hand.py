@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from mica.engines.spark import jobs, types
+from mica.errors import MicaError
 from mica.schema.types import VARIANT, contains
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 #: Spark's plan for rows that the driver has.
 _ROWS = "LocalRelation"
 
-#: So many rows may have to be computed first: how large they are nobody knows before.
+#: So many rows may have to be computed first.
 _FEW = 1000
 
 #: What the plan of a DataFrame has whose rows shall come in so many files.
@@ -32,11 +33,13 @@ def at_hand(frame: DataFrame, most: int) -> pa.Table | None:
     if java is None or not (_are_few(java.queryExecution()) or _are_held(java.queryExecution(), most)):
         return None
     schema = types.from_spark(frame.schema)
-    if not contains(schema, VARIANT):
-        return jobs.collect_given(frame)
     held = [number for number, field in enumerate(schema.fields) if contains(field.type, VARIANT)]
-    # Where a Variant within another column is null cannot be told apart below.
-    return _with_variants(frame, held) if all(schema.fields[number].type == VARIANT for number in held) else None
+    if any(schema.fields[number].type != VARIANT for number in held):
+        return None  # where a Variant within another column is null cannot be told apart below
+    try:
+        return _with_variants(frame, held) if held else jobs.collect_given(frame)
+    except MicaError:
+        return None  # rows larger than Spark lets the driver have; whatever else fails, the workers' job says
 
 
 def _are_few(query: Any) -> bool:
