@@ -17,10 +17,9 @@ import numpy as np
 from mica.arguments import COUNT, OPTIONS, takes
 from mica.checking.survey import Look, evenly, look_at
 from mica.errors import UserError
+from mica.log.listing import list_log
 from mica.log.opened import Opened, snapshot_of
-from mica.log.paths import LOG
 from mica.log.replay import parse_commits
-from mica.log.segment import read_listing
 from mica.log.snapshot import Snapshot
 from mica.pictures.paged import Paged
 from mica.records import dataclass
@@ -251,7 +250,7 @@ def _parting(versions: np.ndarray, times: np.ndarray) -> int:
 
 def _versions(snapshot: Snapshot) -> np.ndarray:
     """The version that added each file; -1 where its commit is gone, or too far back."""
-    listing = read_listing(snapshot.storage.list(LOG, recursive=False))
+    listing = list_log(snapshot.storage)
     found: dict[str, int] = {}
     for version in sorted(v for v in listing.commits if v <= snapshot.version)[-COMMITS:]:
         commit = parse_commits([snapshot.storage.read(listing.commits[version].path)], [], f"version {version}")

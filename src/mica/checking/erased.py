@@ -32,10 +32,10 @@ from mica.log.actions import Metadata, parse_line
 from mica.log.checkpoint import PartSource, read_checkpoint, read_part, sidecars_of
 from mica.log.column_mapping import read_schema
 from mica.log.feed_columns import DIRECTORY
+from mica.log.listing import list_log, log_entries
 from mica.log.opened import Opened, snapshot_of
-from mica.log.paths import SIDECARS, decode_path
+from mica.log.paths import LOG, SIDECARS, decode_path
 from mica.log.replay import State, parse_commits, partition_keys
-from mica.log.segment import read_listing
 from mica.log.snapshot import Snapshot
 from mica.records import dataclass
 from mica.scan.scan import Scan
@@ -53,7 +53,6 @@ from mica.variant.path import VariantPath
 from mica.wording import counted
 from mica.write.erase import erased_path
 
-_LOG = "_delta_log"
 #: One row per file: `kind` is values, names, bounds or predicates; `count` rows of a data file, files with bounds in a
 #: log file, or 1. `first` and `last` are the versions that name a file, `last` null for the newest; `goes_with` is what
 #: removes it.
@@ -131,7 +130,7 @@ def check_erased(
 
 
 def _is_data(name: str) -> bool:
-    return name.endswith(".parquet") and not name.startswith(f"{_LOG}/")
+    return name.endswith(".parquet") and not name.startswith(f"{LOG}/")
 
 
 def _traces_in(spec: ReadSpec, path: VariantPath, part: FilePart) -> Iterator[pa.RecordBatch]:
@@ -159,7 +158,7 @@ class _Log:
         self.infos: list[tuple[str, int | None, Mapping[str, Any]]] = []
         self.columns = {column}
         storage = snapshot.storage
-        listing = read_listing(storage.list(_LOG, recursive=False))
+        listing = list_log(storage)
         keys = partition_keys(snapshot.metadata, snapshot.protocol)
         for version, entry in sorted(listing.commits.items()):
             self._commit(entry, keys, version)
@@ -173,7 +172,7 @@ class _Log:
         for entry in storage.list(SIDECARS, recursive=False):
             if entry.path not in named:
                 self._state(read_part(storage, entry.path, entry.size, State(), []), entry.path, "vacuum")
-        for entry in storage.list(_LOG, recursive=False):
+        for entry in log_entries(storage):
             if entry.path.endswith(".crc"):
                 self._checksum(entry)
         words = words_of(self.columns, path.steps)

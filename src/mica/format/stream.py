@@ -22,8 +22,7 @@ from mica.errors import UserError
 from mica.format.options import Options
 from mica.format.read import Partition, columns_of, rows_of
 from mica.log import feed, time_travel
-from mica.log.paths import LOG
-from mica.log.segment import Listing, read_listing
+from mica.log.listing import Listing, list_log
 from mica.log.snapshot import load
 from mica.records import dataclass
 from mica.scan.changes import ChangesSource
@@ -242,4 +241,4 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._seen = load(self._end.storage)
             if self._seen.metadata.id != self._end.metadata.id:
                 raise self._changed()
-        return read_listing(self._end.storage.list(LOG, recursive=False))
+        return list_log(self._end.storage)

@@ -21,6 +21,7 @@ from mica.arrays import from_numpy, to_numpy
 from mica.errors import CorruptDataError, MicaError, StorageError
 from mica.log.actions import Metadata, parse_line
 from mica.log.json_lines import split_lines
+from mica.log.listing import Checkpoint, ReplacedCheckpointError
 from mica.log.paths import SIDECARS, decode_path
 from mica.log.replay import (
     DELETION_VECTOR,
@@ -32,7 +33,6 @@ from mica.log.replay import (
     parse_commits,
     partition_keys,
 )
-from mica.log.segment import Checkpoint, ReplacedCheckpointError
 from mica.records import dataclass
 from mica.stats.read import Texts
 from mica.storage import Storage

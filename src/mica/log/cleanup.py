@@ -17,8 +17,8 @@ from mica import properties
 from mica.errors import MicaError
 from mica.log import features
 from mica.log.checkpoint import sidecars_of
-from mica.log.paths import LOG, SIDECARS
-from mica.log.segment import Checkpoint, Listing, read_listing
+from mica.log.listing import Checkpoint, Listing, log_entries, read_listing
+from mica.log.paths import SIDECARS
 from mica.log.snapshot import Snapshot
 from mica.log.time_travel import increasing
 from mica.storage import Entry, Storage
@@ -35,7 +35,7 @@ def clean_log(snapshot: Snapshot, *, now: int) -> int:
     if not properties.EXPIRED_LOG_CLEANUP.of(configuration):
         return 0
     storage = snapshot.storage
-    entries = list(storage.list(LOG, recursive=False))
+    entries = list(log_entries(storage))
     listing = read_listing(entries)
     kept = oldest_kept(listing, cutoff(now, properties.LOG_RETENTION.of(configuration)))
     protected = 0

@@ -25,9 +25,9 @@ from mica.log.arrays import one_array
 from mica.log.commit_info import in_commit_timestamp
 from mica.log.feed_columns import COLUMNS, COMMIT_TIMESTAMP, COMMIT_VERSION
 from mica.log.json_lines import BrokenLinesError, read_lines, split_lines
-from mica.log.paths import LOG, canonical_keys, file_keys
+from mica.log.listing import Listing, list_log
+from mica.log.paths import canonical_keys, file_keys
 from mica.log.replay import DELETION_VECTOR, PARTITION_VALUES, partition_keys, partition_map
-from mica.log.segment import Listing, read_listing
 from mica.log.snapshot import Snapshot, load
 from mica.log.time_travel import increasing
 from mica.records import dataclass
@@ -95,7 +95,7 @@ def changed_files(end: Snapshot, first: int) -> tuple[pa.Table, tuple[str, ...]]
 
 def change_files_since(snapshot: Snapshot, oldest: int) -> pa.Array:
     """Returns the change files that commits since `oldest` (ms) name, by `canonical_keys`."""
-    listing, found = read_listing(snapshot.storage.list(LOG, recursive=False)), [pa.array([], pa.string())]
+    listing, found = list_log(snapshot.storage), [pa.array([], pa.string())]
     for version, entry in sorted(listing.commits.items()):
         if entry.modified >= oldest:
             commit = _Commit.read(snapshot, listing, version)
@@ -166,7 +166,7 @@ def standing_files(snapshot: Snapshot, timestamp: int) -> pa.Table:
 
 
 def _kept(end: Snapshot, versions: range) -> Listing:
-    listing = read_listing(end.storage.list(LOG, recursive=False))
+    listing = list_log(end.storage)
     missing = [version for version in versions if version not in listing.commits]
     if missing:
         oldest = min((version for version in listing.commits if version > missing[-1]), default=None)

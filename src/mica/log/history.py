@@ -17,8 +17,7 @@ import pyarrow as pa
 from mica.log.actions import whole
 from mica.log.commit_info import commit_info, in_commit_timestamp
 from mica.log.folders import no_table
-from mica.log.paths import LOG
-from mica.log.segment import read_listing
+from mica.log.listing import list_log
 from mica.log.time_travel import increasing
 from mica.storage import Storage
 
@@ -48,7 +47,7 @@ def history(storage: Storage, *, limit: int | None = None) -> pa.Table:
 
 def commits(storage: Storage, *, limit: int | None = None) -> list[dict[str, Any]]:
     """The same as values of Python, for which pyarrow imports no pandas."""
-    listing = read_listing(storage.list(LOG, recursive=False))
+    listing = list_log(storage)
     if listing.latest < 0:
         raise no_table(str(storage))
     versions = sorted(listing.commits)

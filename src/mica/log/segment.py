@@ -7,48 +7,11 @@ listing in, a segment out (PROTOCOL.md "Checkpoints", "Log Compaction Files", "L
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable
-
 from mica.errors import CorruptDataError, UnsupportedTableError, UserError
-from mica.log.paths import LogName, parse_log_name
+from mica.log.listing import Checkpoint, Listing, LogFile
+from mica.log.paths import LogName
 from mica.records import dataclass
 from mica.storage import Entry
-
-
-@dataclass(frozen=True)
-class LogFile:
-    """One file of the log with its parsed name."""
-
-    name: LogName
-    entry: Entry
-
-
-class ReplacedCheckpointError(CorruptDataError):
-    """A file of a checkpoint is missing, or another one than was read before: its rows may have another order."""
-
-
-@dataclass(frozen=True)
-class Checkpoint:
-    """All files of one complete checkpoint of a version; `kind` as in `LogName`."""
-
-    version: int
-    kind: str
-    entries: tuple[Entry, ...]
-
-
-@dataclass(frozen=True)
-class Listing:
-    """The files found in `_delta_log`, by version."""
-
-    commits: dict[int, Entry]
-    checkpoints: dict[int, list[Checkpoint]]
-    compactions: dict[int, list[LogFile]]
-
-    @property
-    def latest(self) -> int:
-        """The newest version with any file; -1 for an empty log."""
-        return max([-1, *self.commits, *self.checkpoints])
 
 
 @dataclass(frozen=True)
@@ -63,31 +26,6 @@ class Segment:
     def last_entry(self) -> Entry:
         """The file whose modification time is the version's time."""
         return self.deltas[-1].entry if self.deltas else self.checkpoint.entries[0]  # type: ignore[union-attr]
-
-
-def read_listing(entries: Iterable[Entry]) -> Listing:
-    """Sorts the files of `_delta_log` by their names; other files are ignored."""
-    commits: dict[int, Entry] = {}
-    compactions: dict[int, list[LogFile]] = defaultdict(list)
-    checkpoints: dict[int, list[Checkpoint]] = defaultdict(list)
-    parts: dict[tuple[int, int], dict[int, Entry]] = defaultdict(dict)
-    for entry in entries:
-        name = parse_log_name(entry.path.rpartition("/")[2])
-        if name is None:
-            continue
-        if name.kind == "commit":
-            commits[name.version] = entry
-        elif name.kind == "compaction":
-            compactions[name.version].append(LogFile(name, entry))
-        elif name.kind == "part":
-            parts[name.version, name.parts][name.part] = entry
-        elif entry.size > 0:
-            checkpoints[name.version].append(Checkpoint(name.version, name.kind, (entry,)))
-    for (version, count), found in parts.items():
-        # "readers must ignore multi-part checkpoints with missing parts"
-        if sorted(found) == list(range(1, count + 1)):
-            checkpoints[version].append(Checkpoint(version, "part", tuple(found[i] for i in sorted(found))))
-    return Listing(commits, dict(checkpoints), dict(compactions))
 
 
 def choose_segment(listing: Listing, version: int | None, table: str, skip: frozenset[str] = frozenset()) -> Segment:

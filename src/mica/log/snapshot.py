@@ -30,10 +30,11 @@ from mica.log.commit_info import commit_info, in_commit_timestamp
 from mica.log.file_columns import gathered, providers_of, stats_in_shares, stats_of, tags_of
 from mica.log.fingerprint import Fingerprint, fingerprint_in, fingerprint_of, stands
 from mica.log.folders import no_table
-from mica.log.paths import LAST_CHECKPOINT, LOG, LogName, commit_name, decode_path
+from mica.log.listing import Checkpoint, LogFile, ReplacedCheckpointError, list_log
+from mica.log.paths import LAST_CHECKPOINT, LogName, commit_name, decode_path
 from mica.log.realigned import realigned
 from mica.log.replay import FILES, State, apply, parse_commits, partition_keys
-from mica.log.segment import Checkpoint, LogFile, ReplacedCheckpointError, Segment, choose_segment, read_listing
+from mica.log.segment import Segment, choose_segment
 from mica.properties import Mode
 from mica.records import dataclass
 from mica.schema.types import StructType
@@ -261,8 +262,7 @@ class Snapshot:
         """
         if (version is not None and version < self.version) or not (known_to_stand or self.stands()):
             return load(self.storage, version)
-        entries = self.storage.list(LOG, start_after=f"{LOG}/{self.version:020d}.json~", recursive=False)
-        listing = read_listing(entries)
+        listing = list_log(self.storage, self.version + 1)
         target = max(self.version, listing.latest) if version is None else version
         if target == self.version:
             return self
@@ -284,7 +284,7 @@ def _again(storage: Storage, version: int, error: ReplacedCheckpointError) -> St
 
 def exists(storage: Storage) -> bool:
     """Whether `load` would find a table: decided by the names in its log; nothing is read."""
-    listing = read_listing(_list(storage, None))
+    listing = list_log(storage)
     return bool(listing.commits or listing.checkpoints)
 
 
@@ -295,12 +295,12 @@ def load(storage: Storage, version: int | None = None, timestamp: Timestamp | No
 
         if version is not None:
             raise time_travel.both_given()
-        version = time_travel.version_at(storage, read_listing(_list(storage, None)), timestamp)
+        version = time_travel.version_at(storage, list_log(storage), timestamp)
     hint = _last_checkpoint(storage)
     start = hint if hint is not None and (version is None or hint <= version) else None
-    listing = read_listing(_list(storage, start))
+    listing = list_log(storage, start)
     if start is not None and start not in listing.checkpoints:
-        listing = read_listing(_list(storage, None))  # the hint is wrong: list everything
+        listing = list_log(storage)  # the hint is wrong: list everything
     skip: set[str] = set()
     replaced = 0
     while True:
@@ -314,14 +314,14 @@ def load(storage: Storage, version: int | None = None, timestamp: Timestamp | No
             replaced += 1
             if replaced == _ATTEMPTS:
                 raise
-            listing = read_listing(_list(storage, None))
+            listing = list_log(storage)
             continue
         except (CorruptDataError, StorageError) as error:
             # An unreadable checkpoint is harmless if an older one or the commits give the same state.
             if segment.checkpoint is None or not _can_replace(storage, segment, skip):
                 raise error
             skip |= {entry.path for entry in segment.checkpoint.entries}
-            listing = read_listing(_list(storage, None))
+            listing = list_log(storage)
             continue
         last = listing.commits.get(segment.version, segment.last_entry)
         return _extend(storage, state, segment, segment.deltas, last)
@@ -335,7 +335,7 @@ def _read_checkpoint(storage: Storage, checkpoint: Checkpoint) -> State:
 
 def _can_replace(storage: Storage, segment: Segment, skip: set[str]) -> bool:
     assert segment.checkpoint is not None
-    listing = read_listing(_list(storage, None))
+    listing = list_log(storage)
     without = frozenset(skip | {entry.path for entry in segment.checkpoint.entries})
     try:
         choose_segment(listing, segment.version, str(storage), without)
@@ -346,20 +346,6 @@ def _can_replace(storage: Storage, segment: Segment, skip: set[str]) -> bool:
 
 def _delta(version: int, entry: Entry) -> LogFile:
     return LogFile(LogName("commit", version, end=version), entry)
-
-
-def _list(storage: Storage, start: int | None) -> Iterator[Entry]:
-    after = None if start is None else f"{LOG}/{start:020d}"
-    try:
-        yield from storage.list(LOG, start_after=after, recursive=False)
-    except StorageError as error:
-        if error.code != "NOT_A_DIRECTORY":
-            raise
-        place = str(storage)
-        folder = place.rpartition("/")[0] or "."
-        hint = f"Put its rows into a table first: mica.ingest_json({place!r}, TABLE)."
-        hint = f"Name the folder of its table: {folder}." if place.endswith(".parquet") else hint
-        raise StorageError("NOT_A_DIRECTORY", f"{place} is a file, and a table is a folder", hint=hint) from None
 
 
 def _last_checkpoint(storage: Storage) -> int | None:

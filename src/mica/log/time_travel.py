@@ -16,7 +16,7 @@ from functools import cache
 from mica.errors import UserError
 from mica.log.commit_info import commit_info, in_commit_timestamp
 from mica.log.folders import no_table
-from mica.log.segment import Listing
+from mica.log.listing import Listing
 from mica.storage import Entry, Storage
 
 Timestamp = int | str | datetime | date

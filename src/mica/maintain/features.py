@@ -38,8 +38,7 @@ from mica.log.checkpoint_writer import write_checkpoint
 from mica.log.cleanup import expired
 from mica.log.column_mapping import read_schema
 from mica.log.creation import altered
-from mica.log.paths import LOG
-from mica.log.segment import read_listing
+from mica.log.listing import list_log, log_entries
 from mica.log.snapshot import Snapshot
 from mica.maintain.alter import changed, writable
 from mica.properties import FEATURE
@@ -175,8 +174,7 @@ def _truncated(snapshot: Snapshot, removal: _Removal, name: str) -> Snapshot:
     FEATURE_IN_HISTORY if they are too young.
     """
     storage = snapshot.storage
-    entries = list(storage.list(LOG, recursive=False))
-    listing = read_listing(entries)
+    listing = list_log(storage)
     commits = listing.commits
     using = [v for v, entry in commits.items() if any(removal.traces(line) for line in _lines(snapshot, entry.path))]
     if name == "checkpointProtection":
@@ -202,7 +200,7 @@ def _truncated(snapshot: Snapshot, removal: _Removal, name: str) -> Snapshot:
     if last == snapshot.version:  # it removes what uses the feature, and so names it
         snapshot = changed(snapshot, "TRUNCATE HISTORY", {}, snapshot.protocol, snapshot.metadata)
     write_checkpoint(snapshot)
-    storage.discard(expired(list(storage.list(LOG, recursive=False)), snapshot.version))
+    storage.discard(expired(log_entries(storage), snapshot.version))
     return snapshot
 
 

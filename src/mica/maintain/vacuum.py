@@ -31,9 +31,9 @@ from mica.log.cleanup import unnamed_sidecars
 from mica.log.deletion_vectors import file_of
 from mica.log.feed import change_files_since
 from mica.log.feed_columns import DIRECTORY as CHANGES
-from mica.log.paths import ABSOLUTE, LOG, SIDECARS, canonical_keys
+from mica.log.listing import list_log
+from mica.log.paths import ABSOLUTE, SIDECARS, canonical_keys
 from mica.log.replay import REMOVES, parse_commits, partition_keys
-from mica.log.segment import read_listing
 from mica.log.snapshot import Snapshot
 from mica.log.tombstones import tombstones
 from mica.log.transaction import Transaction
@@ -184,7 +184,7 @@ def needed_files(snapshot: Snapshot, oldest: int, *, longer: bool) -> pa.Array:
 def _removed_since(snapshot: Snapshot, oldest: int) -> pa.Table:
     """The files that commits since `oldest` (ms) removed, read from the commits themselves."""
     storage = snapshot.storage
-    listing = read_listing(storage.list(LOG, recursive=False))
+    listing = list_log(storage)
     keys = partition_keys(snapshot.metadata, snapshot.protocol)
     names = [entry.path for _, entry in sorted(listing.commits.items()) if entry.modified >= oldest]
     found = [parse_commits([storage.read(name)], keys, storage.path(name)).removes for name in names]
@@ -230,7 +230,7 @@ def _unnamed_sidecars(snapshot: Snapshot, now: int) -> list[Entry]:
     """What checkpoints left that were never finished, or that a cleanup of the log deleted; none if in doubt."""
     if next(iter(snapshot.storage.list(SIDECARS, recursive=False)), None) is None:
         return []
-    listing = read_listing(snapshot.storage.list(LOG, recursive=False))
+    listing = list_log(snapshot.storage)
     try:
         return unnamed_sidecars(snapshot.storage, chain.from_iterable(listing.checkpoints.values()), now)
     except MicaError:

@@ -18,8 +18,8 @@ from mica.expressions.bind import BoundExpr
 from mica.log import time_travel
 from mica.log.feed import changed_files
 from mica.log.feed_columns import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION, other_type
-from mica.log.paths import LOG, with_names
-from mica.log.segment import read_listing
+from mica.log.listing import list_log
+from mica.log.paths import with_names
 from mica.log.snapshot import Snapshot, load
 from mica.log.time_travel import Timestamp
 from mica.scan.source import Listed, Source
@@ -94,7 +94,7 @@ def changes(
         raise UserError("INVALID_ARGUMENT", "no start was given", hint="Give from_version= or from_timestamp=.")
     first, last = from_version, snapshot.version if to_version is None else to_version
     if from_timestamp is not None or to_timestamp is not None:
-        listing = read_listing(snapshot.storage.list(LOG, recursive=False))
+        listing = list_log(snapshot.storage)
         if from_timestamp is not None:
             first = time_travel.version_after(snapshot.storage, listing, from_timestamp)
         if to_timestamp is not None:

@@ -28,8 +28,7 @@ from dataclasses import field
 import pyarrow as pa
 
 from mica.errors import ConflictError, CorruptDataError, StorageError, UserError
-from mica.log.paths import LOG
-from mica.log.segment import read_listing
+from mica.log.listing import list_log
 from mica.log.snapshot import Snapshot, load
 from mica.log.time_travel import version_before
 from mica.records import dataclass
@@ -176,7 +175,7 @@ def named_since(snapshot: Snapshot, oldest: int) -> set[str]:
     """The files of the records that a version within the time since `oldest` (ms) names. Errors: those of reading the
     log, RECORD_MISSING."""
     storage = snapshot.storage
-    listing = read_listing(storage.list(LOG, recursive=False))
+    listing = list_log(storage)
     try:
         first = version_before(storage, listing, oldest)
     except UserError:  # all versions that are left are younger

@@ -10,7 +10,7 @@ import pytest
 import mica
 from mica.errors import UserError
 from mica.log.cleanup import clean_log, cutoff, expired, oldest_kept
-from mica.log.segment import read_listing
+from mica.log.listing import read_listing
 from mica.storage import Entry
 
 DAY = 86_400_000

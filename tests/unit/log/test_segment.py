@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mica.errors import CorruptDataError, UserError
-from mica.log.segment import choose_segment, read_listing
+from mica.log.listing import read_listing
+from mica.log.segment import choose_segment
 from mica.storage import Entry
 
 UUID = "80a083e8-7026-4e79-81be-64bd76c43a11"

@@ -1,0 +1,95 @@
+"""Lists `_delta_log` and sorts its files by what they are: commits, checkpoints, log compactions.
+
+The rule: names decide what files are, and files of other names are ignored. An empty checkpoint is none, nor is one of
+which a part is missing (PROTOCOL.md "Checkpoints", "Log Compaction Files").
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+from mica.errors import CorruptDataError, StorageError
+from mica.log.paths import LOG, LogName, parse_log_name
+from mica.records import dataclass
+from mica.storage import Entry, Storage
+
+
+@dataclass(frozen=True)
+class LogFile:
+    """One file of the log with its parsed name."""
+
+    name: LogName
+    entry: Entry
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """All files of one complete checkpoint of a version; `kind` as in `LogName`."""
+
+    version: int
+    kind: str
+    entries: tuple[Entry, ...]
+
+
+class ReplacedCheckpointError(CorruptDataError):
+    """A file of a checkpoint is missing, or another one than was read before: its rows may have another order."""
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The files found in `_delta_log`, by version."""
+
+    commits: dict[int, Entry]
+    checkpoints: dict[int, list[Checkpoint]]
+    compactions: dict[int, list[LogFile]]
+
+    @property
+    def latest(self) -> int:
+        """The newest version with any file; -1 for an empty log."""
+        return max([-1, *self.commits, *self.checkpoints])
+
+
+def list_log(storage: Storage, start: int | None = None) -> Listing:
+    """Lists the log, or its files from version `start` on. Errors: NOT_A_DIRECTORY if the table is a file."""
+    return read_listing(log_entries(storage, start))
+
+
+def log_entries(storage: Storage, start: int | None = None) -> Iterator[Entry]:
+    """The files of the log in the order of their names, whatever they are. Errors as of `list_log`."""
+    after = None if start is None else f"{LOG}/{start:020d}"
+    try:
+        yield from storage.list(LOG, start_after=after, recursive=False)
+    except StorageError as error:
+        if error.code != "NOT_A_DIRECTORY":
+            raise
+        place = str(storage)
+        folder = place.rpartition("/")[0] or "."
+        hint = f"Put its rows into a table first: mica.ingest_json({place!r}, TABLE)."
+        hint = f"Name the folder of its table: {folder}." if place.endswith(".parquet") else hint
+        raise StorageError("NOT_A_DIRECTORY", f"{place} is a file, and a table is a folder", hint=hint) from None
+
+
+def read_listing(entries: Iterable[Entry]) -> Listing:
+    """Sorts the files of `_delta_log` by their names; other files are ignored."""
+    commits: dict[int, Entry] = {}
+    compactions: dict[int, list[LogFile]] = defaultdict(list)
+    checkpoints: dict[int, list[Checkpoint]] = defaultdict(list)
+    parts: dict[tuple[int, int], dict[int, Entry]] = defaultdict(dict)
+    for entry in entries:
+        name = parse_log_name(entry.path.rpartition("/")[2])
+        if name is None:
+            continue
+        if name.kind == "commit":
+            commits[name.version] = entry
+        elif name.kind == "compaction":
+            compactions[name.version].append(LogFile(name, entry))
+        elif name.kind == "part":
+            parts[name.version, name.parts][name.part] = entry
+        elif entry.size > 0:
+            checkpoints[name.version].append(Checkpoint(name.version, name.kind, (entry,)))
+    for (version, count), found in parts.items():
+        # "readers must ignore multi-part checkpoints with missing parts"
+        if sorted(found) == list(range(1, count + 1)):
+            checkpoints[version].append(Checkpoint(version, "part", tuple(found[i] for i in sorted(found))))
+    return Listing(commits, dict(checkpoints), dict(compactions))
