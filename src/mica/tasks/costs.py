@@ -131,7 +131,7 @@ def _rows(file: DataFileReader, ranges: RowRanges, passed: RowRanges, took: dict
     }
     gone = [
         {"what": proof.what, "part": part, "spans": spans, "rows": rows}
-        for proof in file.proofs
+        for proof in file.skipper.proofs
         for part, spans, rows in proof.gone
     ]
     return pa.RecordBatch.from_pylist([one, *gone], schema=COSTS)

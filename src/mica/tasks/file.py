@@ -6,25 +6,23 @@ the predicate is not true for it. Partition values, which are in the log, and co
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from mica.arrays import to_numpy
 from mica.cached import cached_property
 from mica.errors import CorruptDataError, MicaError, StorageError, UserError
 from mica.expressions.bind import BoundExpr, Leaf
 from mica.expressions.compare import literal
-from mica.log.feed_columns import CHANGE_TYPE, COMMIT_VERSION, other_type
+from mica.log.feed_columns import CHANGE_TYPE, COMMIT_VERSION
 from mica.log.paths import as_uri
 from mica.records import dataclass
 from mica.schema.arrow import to_arrow_type
 from mica.schema.collations import COLLATIONS
-from mica.schema.ddl import type_to_ddl
 from mica.schema.hidden import ROW_ID, ROW_VERSION, is_hidden
 from mica.schema.types import StructField, StructType, variant_columns
 from mica.skipping.bloom import questions, searches
@@ -33,6 +31,7 @@ from mica.stats.columns import field_of, physical_name, physical_names
 from mica.stats.partition import parse_values
 from mica.storage import Storage
 from mica.storage.tails import Fetch, Tails
+from mica.tasks import file_errors
 from mica.tasks.file_columns import Located, aligned, find, has_ids, locate
 from mica.tasks.leaf_columns import FileColumn, TrackedColumn, leaves_in
 from mica.tasks.leaf_values import Leaves, distinct
@@ -41,7 +40,7 @@ from mica.tasks.row_errors import text, whole
 from mica.variant import kernel
 
 if TYPE_CHECKING:
-    from mica.skipping.within_files import Proof
+    from mica.tasks.skipper import Skipper
 
 #: Rows and bytes of one batch.
 BATCH_ROWS = 65_536
@@ -83,14 +82,20 @@ class ReadSpec:
         bound = [*self.outputs.values(), *([] if self.predicate is None else [self.predicate])]
         return tuple(distinct(leaf for one in bound for leaf in one.leaves))
 
+    def questions_of(self, predicate: BoundExpr) -> Iterable[tuple[int, int, pa.Array]]:
+        """What a predicate asks of bloom filters; that of the scan is asked once for all files."""
+        return self._questions if predicate is self.predicate else questions(predicate)
+
+    def searches_of(self, predicate: BoundExpr) -> Iterable[tuple[int, pa.Array]]:
+        """Which texts a predicate wants in every row; that of the scan is asked once for all files."""
+        return self._searches if predicate is self.predicate else searches(predicate)
+
     @cached_property
-    def questions(self) -> tuple[tuple[int, int, pa.Array], ...]:
-        """What the predicate asks of bloom filters."""
+    def _questions(self) -> tuple[tuple[int, int, pa.Array], ...]:
         return () if self.predicate is None else tuple(questions(self.predicate))
 
     @cached_property
-    def searches(self) -> tuple[tuple[int, pa.Array], ...]:
-        """Which texts the predicate wants in every row."""
+    def _searches(self) -> tuple[tuple[int, pa.Array], ...]:
         return () if self.predicate is None else tuple(searches(self.predicate))
 
     @property
@@ -123,32 +128,47 @@ class DataFileReader:
             early=spec.early, more=[(place.path(rel), size) for (place, rel), size in places],
         )  # fmt: skip
         try:
-            # Files of old writers lack the annotation: the table's schema says which groups are Variants.
-            self.reader = opened(variants=list(spec.variants.values()))
-            self.schema = self.reader.schema
-            called = [found.names for found in map(self._located, spec.variants) if found is not None]
-            if any(names not in spec.variants.values() for names in called):
-                self.reader = opened(variants=called)  # the kernel needs the file's own names
-                self.schema = self.reader.schema
+            self.reader = self._open(opened)
         except StorageError as e:
-            raise self._gone(name) if e.code == "NOT_FOUND" and spec.version is not None else e from None
+            if e.code == "NOT_FOUND" and spec.version is not None:
+                raise file_errors.gone(name, spec.version) from None
+            raise e from None
         except CorruptDataError:
-            # A change feed has files of older schemas, in which the column may not be a Variant.
             if COMMIT_VERSION in part.partition:
-                self.schema = opened().schema
-                for at in spec.variants:
-                    found = self._located(at)
-                    if found is not None and find(self.schema, (*found.names, "metadata")) is None:
-                        raise self._other_type(".".join(at), found.field.type, field_of(spec.columns, at)) from None
+                self._check_types(opened)
             raise
         if spec.by_id and self.reader.num_rows and not has_ids(self.schema):
-            raise self._without_ids()
+            raise file_errors.without_ids(name)
         self._columns: dict[Leaf, FileColumn] = {}
-        #: Why row groups and pages were skipped, in the order of the checks, and which rows passed. For explain.
-        self.proofs: list[Proof] = []
+        #: Which rows passed.
         self.passed: RowRanges = []
-        #: In which row groups a leaf can match only by its residual; there the predicate reads only that.
-        self.untyped: dict[Leaf, set[int]] = {}
+
+    def _open(self, opened: Callable[..., kernel.FileReader]) -> kernel.FileReader:
+        """The file with its Variants. Files of old writers lack the annotation: the table's schema says which groups
+        are Variants, and where the file has other names for them, it is opened again under these."""
+        names = list(self.spec.variants.values())
+        reader = opened(variants=names)
+        self.schema = reader.schema
+        called = [found.names for found in map(self._located, self.spec.variants) if found is not None]
+        if any(one not in names for one in called):
+            reader = opened(variants=called)
+            self.schema = reader.schema
+        return reader
+
+    def _check_types(self, opened: Callable[..., kernel.FileReader]) -> None:
+        """Raises if a column is no Variant in the file: a change feed has files of older schemas."""
+        self.schema = opened().schema
+        for at in self.spec.variants:
+            found = self._located(at)
+            if found is not None and find(self.schema, (*found.names, "metadata")) is None:
+                raise self._other_type(".".join(at), found.field.type, field_of(self.spec.columns, at)) from None
+
+    @cached_property
+    def skipper(self) -> Skipper:
+        """What is skipped of the file."""
+        from mica.tasks.skipper import Skipper  # a read without a predicate skips nothing
+
+        return Skipper(self.spec, self.reader)
 
     @property
     def files(self) -> int:
@@ -160,45 +180,15 @@ class DataFileReader:
         """Bytes read so far, footer included."""
         return int(self.reader.bytes_read) if self._fetch is None else self._fetch.fetched
 
-    def _gone(self, name: str) -> StorageError:
-        return StorageError(
-            "NOT_FOUND",
-            f"{name} is gone: version {self.spec.version} of the table names it",
-            hint="It was vacuumed or deleted. Open the newest version, or put the file back.",
-            path=name,
-            version=self.spec.version,
-        )
-
     def _located(self, column: tuple[str, ...]) -> Located | None:
         try:
             by_id = self.spec.by_id and column[0] != CHANGE_TYPE  # change files have ids for the table's columns only
             return locate(self.schema, self.spec.columns, column, by_id=by_id)
         except CorruptDataError as e:
-            raise CorruptDataError(
-                e.code, f"{self.name}: {e.message}", hint=e.hint, path=self.name, column=".".join(column)
-            ) from None
-
-    def _without_ids(self) -> CorruptDataError:
-        return CorruptDataError(
-            "MISSING_FIELD_ID",
-            f"the table maps columns by id, and {self.name} has no field ids",
-            hint="Another writer made the file: rewrite it, or remove it from the table.",
-            path=self.name,
-        )
+            raise file_errors.in_file(self.name, ".".join(column), e) from None
 
     def _other_type(self, column: str, held: object, wanted: StructField) -> MicaError:
-        holds = f"holds {held} in the column {column}, which is {type_to_ddl(wanted.type)}"
-        version = self.part.partition.get(COMMIT_VERSION)
-        if version is not None:
-            found = f"{self.name}, whose rows version {version} changed, {holds}"
-            return other_type(found, path=self.name, column=column)
-        return CorruptDataError(
-            "INCOMPATIBLE_TYPE",
-            f"{self.name} {holds}",
-            hint="Another writer made or changed the file: rewrite it, or remove it from the table.",
-            path=self.name,
-            column=column,
-        )
+        return file_errors.of_other_type(self.name, self.part, column, held, wanted)
 
     def ranges(self) -> RowRanges:
         """The rows of this part that are in the table: whole row groups less the deleted rows."""
@@ -229,51 +219,7 @@ class DataFileReader:
 
     def possible(self, predicate: BoundExpr, ranges: RowRanges) -> RowRanges:
         """`ranges` without the row groups, then the pages, in which no row matches by the footer."""
-        from mica.skipping.within_files import Proof, Verdicts, can_prove, verdicts
-
-        # A row's id has no bounds: the footer's are those of the rows for which the file holds one.
-        known = ((i, leaf) for i, leaf in enumerate(predicate.leaves) if not is_hidden(self.spec.columns, leaf.column))
-        columns = {i: self.column(leaf) for i, leaf in known}
-        constants = {i: column.value for i, column in columns.items() if column.request is None}
-        requests = [replace(x.request, name=str(i)) for i, x in columns.items() if x.request is not None]
-        names = {i: str(i) for i in columns if i not in constants}
-        # The bounds of a small file's only row group are in the log already: only its pages are checked.
-        small = self.reader.num_rows <= BATCH_ROWS * self.files and self.reader.row_groups().num_rows == self.files
-        for pages in (True,) if small else (False, True):
-            if not ranges or not requests:
-                break
-            found = self.reader.bounds_in_runs(requests, pages=pages, ranges=ranges)
-            if constants or any(can_prove(predicate, run, names) for run in found):
-                what = "pages" if pages and sum(run.num_rows for run in found) > self.files else "row groups"
-                proved = Verdicts.joined([verdicts(predicate, run, names, constants) for run in found])
-                proof = Proof(what, ranges, proved)
-                self.proofs.append(proof)
-                ranges = proof.left
-            if small or not pages:
-                ranges = self._by_bloom_filters(predicate, columns, ranges)
-        return ranges
-
-    def _by_bloom_filters(
-        self, predicate: BoundExpr, columns: Mapping[int, FileColumn], ranges: RowRanges
-    ) -> RowRanges:
-        from mica.skipping.within_files import Proof, Verdicts
-
-        known = predicate is self.spec.predicate
-        for part, index, values in self.spec.questions if known else questions(predicate):
-            asked = columns[index].request if index in columns else None
-            if asked is None or not ranges:
-                continue
-            may = self.reader.may_contain(asked, values, ranges=ranges)
-            groups = self.reader.row_groups()
-            self.untyped.setdefault(predicate.leaves[index], set()).update(
-                group for group, answer in enumerate(may) if answer == "untyped"
-            )
-            reasons = np.where(np.array(may) == "no", part, -1)
-            starts, rows = to_numpy(groups.column("first_row")), to_numpy(groups.column("rows"))
-            proof = Proof("bloom filters", ranges, Verdicts(starts, rows, reasons))
-            self.proofs.append(proof)
-            ranges = proof.left
-        return ranges
+        return self.skipper.possible(predicate, ranges, self.column)
 
     def read(self, leaves: Sequence[Leaf], predicate: BoundExpr | None, limit: int | None = None) -> Iterator[Leaves]:
         """The leaves of the rows for which the predicate is true, in batches; at most `limit` rows."""
@@ -314,7 +260,7 @@ class DataFileReader:
         column counts them."""
         self.passed = ranges
         if predicate is not None and limit is None:
-            self.passed = ranges = self._searched(predicate, ranges)
+            self.passed = ranges = self.skipper.searched(predicate, ranges, self.column)
         if not ranges:
             return
         counts, judge = any(column.counts for column in wanted), None
@@ -344,22 +290,10 @@ class DataFileReader:
             if batch.num_rows:
                 yield batch, None if numbers is None else numbers.next(batch.num_rows)
 
-    def _searched(self, predicate: BoundExpr, ranges: RowRanges) -> RowRanges:
-        """`ranges` without the pages that hold the bytes of no text that the predicate wants."""
-        for index, texts in self._searches(predicate):
-            leaf = predicate.leaves[index]
-            asked = self.column(leaf).untyped_in(self.untyped.get(leaf, ())).request
-            if asked is not None and ranges:
-                ranges = self.reader.search(asked, texts, ranges)
-        return ranges
-
-    def _searches(self, predicate: BoundExpr) -> Iterable[tuple[int, pa.Array]]:
-        return self.spec.searches if predicate is self.spec.predicate else searches(predicate)
-
     def texts(self, predicate: BoundExpr, asked: Sequence[FileColumn]) -> list[tuple[int, list[str]]]:
         """The texts that the predicate wants, by the number of their filter: the kernel judges these parts."""
         filters = [column.leaf for column in asked if column.request is not None]
-        found = ((predicate.leaves[index], texts) for index, texts in self._searches(predicate))
+        found = ((predicate.leaves[index], texts) for index, texts in self.spec.searches_of(predicate))
         return [(filters.index(leaf), texts.to_pylist()) for leaf, texts in found if leaf in filters]
 
     def value(self, leaf: Leaf, predicate: BoundExpr | None, ranges: RowRanges, number: int) -> str | None:
@@ -377,7 +311,7 @@ class DataFileReader:
         """
         columns = [self.column(leaf) for leaf in distinct(predicate.leaves)]
         columns = [column.nulls() if column.leaf in predicate.only_nulls else column for column in columns]
-        return [column.untyped_in(self.untyped.get(column.leaf, ())) for column in columns]
+        return [column.untyped_in(self.skipper.untyped(column.leaf)) for column in columns]
 
     def requests(self, leaves: Sequence[Leaf]) -> list[kernel.Request]:
         """The kernel requests for the leaves that are in the file itself."""
@@ -440,12 +374,7 @@ class DataFileReader:
         counts, names = leaf.column == ROW_ID, self.spec.row_ids
         first = self.part.base_row_id if counts else self.part.row_version
         if names is None or first is None:
-            raise CorruptDataError(
-                "CORRUPT_LOG",
-                f"the log has no ids for the rows of {self.name}, and the table tracks rows",
-                hint="Another writer added the file. Set delta.enableRowTracking to false, or restore the table.",
-                path=self.name,
-            )
+            raise file_errors.untracked(self.name)
         name = names[0] if counts else names[1]
         request = leaf.request((name,)) if self.schema.get_field_index(name) >= 0 else None
         return TrackedColumn(leaf, request, value=pa.scalar(first, pa.int64()), counts=counts)

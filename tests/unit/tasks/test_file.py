@@ -82,8 +82,8 @@ def test_the_footer_and_its_page_index_prove(
     file = DataFileReader(_spec(tmp_path, where), part)
     assert file.spec.predicate is not None
     assert file.possible(file.spec.predicate, file.ranges()) == left
-    assert [(proof.what, spans) for proof in file.proofs for _, spans, _ in proof.gone] == proofs
-    gone = sum(rows for proof in file.proofs for _, _, rows in proof.gone)
+    assert [(proof.what, spans) for proof in file.skipper.proofs for _, spans, _ in proof.gone] == proofs
+    gone = sum(rows for proof in file.skipper.proofs for _, _, rows in proof.gone)
     assert gone + len(_rows(left)) == ROWS, "each row is left, or one proof counts it"
 
 
