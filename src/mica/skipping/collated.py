@@ -160,6 +160,23 @@ def weighed(
     return found
 
 
+@dataclass(frozen=True)
+class _Question:
+    """A constant to compare with the bounds of a place: their columns are number `low` and the one after it."""
+
+    place: Place
+    constant: str
+    #: The SQL name of the collation that compares, or of its primary level.
+    by: str
+    low: int
+    #: Whether equal by it is equal; otherwise it proves nothing.
+    ties: bool
+
+    def read(self, signs: pa.Array) -> pa.Array:
+        """What the signs prove."""
+        return signs if self.ties else pc.if_else(pc.equal(signs, 0), None, signs)
+
+
 def judged(
     evidence: Mapping[Place, Evidence],
     constants: Mapping[Place, list[str]],
@@ -170,15 +187,13 @@ def judged(
 ) -> CollatedVerdicts:
     """Compares all bounds with all constants, in one job; `searched` are places that bounds cannot decide."""
     columns: list[pa.Array] = []
-    asked: list[tuple[int, str, str]] = []
-    keys: list[tuple[Place, str]] = []
+    questions: list[_Question] = []
     told = dict(evidence)
     for place in searched:
         # Bounds of another version would not help either, so none are reported.
         why = ["LIKE, startswith, endswith and contains cannot use collated bounds"] * count
         nothing = pa.nulls(count, pa.string())
         told.setdefault(place, Evidence(nothing, nothing, why))
-    unsure: list[bool] = []
     for place, found in evidence.items():
         name = place[1].partition(".")[2]
         usable = constants[place]
@@ -187,17 +202,16 @@ def judged(
             told[place], usable = _because(found, many), []
         if ordering is None or not usable or min(found.low.null_count, found.high.null_count) == len(found.low):
             continue
-        columns += [found.low, found.high]
         for constant in usable:
             # A partition value is the value itself: it is compared as its row would be.
             decided = leaves[place[0]].partition or trust.decides_ties(name, constant)
             by = name if decided else trust.primary(name)
-            asked += [(len(columns) - 2, by, constant), (len(columns) - 1, by, constant)]
-            unsure += [not decided] * 2
-            keys.append((place, constant))
-    signs = ordering.signs(columns, asked) if ordering is not None and asked else []
-    signs = [pc.if_else(pc.equal(s, 0), None, s) if ties else s for s, ties in zip(signs, unsure, strict=True)]
-    return CollatedVerdicts(told, {key: (signs[2 * i], signs[2 * i + 1]) for i, key in enumerate(keys)})
+            questions.append(_Question(place, constant, by, len(columns), ties=decided))
+        columns += [found.low, found.high]
+    asked = [(column, one.by, one.constant) for one in questions for column in (one.low, one.low + 1)]
+    signs = iter(ordering.signs(columns, asked) if ordering is not None and asked else [])
+    answers = {(one.place, one.constant): (one.read(next(signs)), one.read(next(signs))) for one in questions}
+    return CollatedVerdicts(told, answers)
 
 
 def _because(found: Evidence, reason: str) -> Evidence:
