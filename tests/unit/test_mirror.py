@@ -89,6 +89,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "readers/source.py": "tests/unit/readers/test_dataset.py",
         "readers/terms.py": "tests/property/test_readers.py",
         "readers/variants.py": "tests/unit/readers/test_dataset.py",
+        "scan/along.py": "tests/unit/scan/test_pictured.py",
         "scan/files.py": "tests/unit/test_parquet.py",
         "skipping/judge.py": "tests/unit/skipping/test_plan.py",
         "skipping/partitions.py": "tests/unit/scan/test_scan.py",
