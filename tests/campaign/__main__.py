@@ -12,17 +12,17 @@ from tests.campaign.compare import Cell, Outcome, run
 from tests.campaign.engines import all_engines
 from tests.support import ROOT
 
-#: What a kind of difference is; who is wrong follows from whether the file breaks a rule.
+#: What a kind of difference is, for so many documents (lookups: paths that were asked for).
 KINDS = {
-    "digits": "numbers equal only as doubles: digits of decimals are lost",
-    "null": "null where there is a value",
-    "value": "another value",
-    "length": "an array of another length",
-    "keys": "an object with other keys",
-    "rows": "another number of rows",
-    "lookup": "a path that is there gives another value or NULL, without an error",
-    "cannot read": "an error where the file is read",
-    "cannot look up": "an error where a path is asked for",
+    "digits": "the numbers of {} documents are equal only as doubles: digits of decimals are lost",
+    "null": "{} documents come back as NULL",
+    "value": "{} documents come back with another value",
+    "length": "{} documents come back with an array of another length",
+    "keys": "{} documents come back with an object of other keys",
+    "rows": "another number of rows comes back, for files of {} documents",
+    "lookup": "{} lookups of a path that is there return another value or NULL, without an error",
+    "cannot read": "reading fails for {} documents",
+    "cannot look up": "looking up paths fails for {} documents",
 }
 
 
@@ -42,43 +42,43 @@ def main() -> int:
     given.out.write_text(page(outcome, names, command, given.batches, given.rows))
     print(f"wrote {given.out}; {command}")
     wrong = [
-        key for key, cell in outcome.cells.items() if "mica" in key and cell.wrong and blame(outcome, key) == "mica"
+        key for key, cell in outcome.cells.items() if "mica" in key and cell.wrong and blame(outcome, key)[0] == "mica"
     ]
     for key in wrong:
         print("mica is wrong:", key, outcome.cells[key].wrong)
     return 1 if wrong else 0
 
 
-def blame(outcome: Outcome, key: tuple[str, str, str]) -> str:
-    """Who is wrong in a cell with differences: the writer whose own engine, or nobody, reads the document from its
-    file; otherwise the reader.
+def blame(outcome: Outcome, key: tuple[str, str, str]) -> tuple[str, str]:
+    """Who is wrong in a cell with differences, and why: the writer if its files break a rule or no engine reads all
+    that it wrote; otherwise the reader.
     """
-    writer, layout, _ = key
-    readers = {key[2]: cell for key, cell in outcome.cells.items() if key[:2] == (writer, layout)}
-    sound = [reader for reader, cell in readers.items() if not cell.wrong]
-    if outcome.violations[writer, layout] or not sound:
-        return writer
-    return key[2]
+    writer, layout, reader = key
+    if outcome.violations[writer, layout]:
+        return writer, f"{writer}'s files break the specification"
+    if all(cell.wrong for at, cell in outcome.cells.items() if at[:2] == (writer, layout)):
+        return writer, f"no engine reads all that {writer} wrote"
+    return reader, f"{reader} is wrong, since the files keep the specification and other engines read them"
 
 
 INTRODUCTION = """\
 # Compatibility
 
-Can one engine read the Variants that another wrote? {documents:,} random JSON documents (nested, of all types that
-JSON has, with paths whose type drifts and keys that are empty, quoted or beyond U+FFFF) were written to Parquet files
-by each engine, unshredded and shredded, in batches of {rows}. Every file was read back by every engine: whole, as
-JSON, and by Spark and mica by single paths too, which readers find by bisection.
+Can one engine read the Variants that another wrote? Each engine that writes Variants was given {documents:,} random
+JSON documents to write to Parquet files, unshredded and shredded, {rows} to a file. The documents are nested and have
+all types of JSON, paths whose type drifts, and keys that are empty, quoted or beyond U+FFFF. Every engine then read
+every file back as JSON; Spark and mica also looked up single paths, which readers find by bisection.
 
 Made by `{command}`; do not edit.
 
-**equal**: every document came back with the same keys and values; numbers are compared by value, digit for digit, and
-the order of keys does not count. A number says how many documents or lookups did not; what became of them stands
-below the table. "Rules broken" is what `mica check` says of the files (the words are those of [check.md](check.md));
-`mica repair` writes such a file anew without them. The specification decides who is wrong: the writer where its files
-break a rule or where nobody reads the document from them, otherwise the reader.
+**equal**: every document came back with the same keys and values. Numbers are compared digit for digit, as values; the
+order of keys does not count. A number counts the documents or lookups that differ; the list below the table says how.
+"Rules broken" is what `mica check` finds in the files, in the words of [check.md](check.md), and `mica repair` rewrites
+such files without it. The specification decides who is wrong: the writer if its files break a rule or no engine reads
+all that it wrote, otherwise the reader.
 
-Types that JSON lacks (dates, binary, UUID, …) are not among these documents: `tests/conformance` holds mica against
-the public files of every type, and Spark's part is told in [decisions.md](decisions.md).
+JSON documents hold no dates, binary values, UUIDs and the like: `tests/conformance` compares mica with the public
+files of every type, and [decisions.md](decisions.md) says what Spark does with them.
 """
 
 
@@ -102,15 +102,15 @@ def page(outcome: Outcome, names: list[str], command: str, batches: int, rows: i
     for (writer, layout), said in outcome.refused.items():
         missing = documents - outcome.written[writer, layout]
         lines += [
-            f"- **{writer}, {layout}** did not write {missing:,} of {documents:,} documents: one that it refuses takes",
-            f"  its whole batch of {rows} with it. It said: `{_quoted(said)}`",
+            f"- **{writer}, {layout}** did not write {missing:,} of {documents:,} documents: if it refuses one, all",
+            f"  {rows} of that file are missing. Its error: `{_quoted(said)}`",
         ]
     for key, cell in outcome.cells.items():
         for kind, (count, example) in cell.wrong.items():
             writer, layout, reader = key
             lines += [
-                f"- **{writer}, {layout}, read by {reader}**: {KINDS[kind]}, {count:,} times.",
-                f"  Wrong is {blame(outcome, key)}. An example: `{_quoted(example)}`",
+                f"- **{writer}, {layout}, read by {reader}**: {KINDS[kind].format(f'{count:,}')};",
+                f"  {blame(outcome, key)[1]}. An example: `{_quoted(example)}`",
             ]
     if lines[-1] == "":
         lines.append("Nothing.")
