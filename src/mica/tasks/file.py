@@ -1,7 +1,8 @@
-"""Reads one data file of a scan: which of its rows may match, and the values of their leaves.
+"""Reads one data file of a scan: the values of its leaves, in the rows for which a predicate is true.
 
-The rule: a row is skipped only if the deletion vector in the log names it, the footer proves that it cannot match, or
-the predicate is not true for it. Partition values, which are in the log, and columns that the file lacks are constants.
+The rule: a row is left out only if the deletion vector in the log names it, the file proves that it cannot match
+(`skipper.py`), or the predicate is not true for it. Partition values, which are in the log, and columns that the file
+lacks are constants.
 """
 
 from __future__ import annotations
