@@ -92,7 +92,6 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "scan/along.py": "tests/unit/scan/test_pictured.py",
         "scan/files.py": "tests/unit/test_parquet.py",
         "skipping/judge.py": "tests/unit/skipping/test_plan.py",
-        "skipping/partitions.py": "tests/unit/scan/test_scan.py",
         "skipping/reasons.py": "tests/unit/scan/test_explanation.py",
         "stats/bloom_columns.py": "tests/unit/stats/test_named.py",
         "stats/read.py": "tests/property/test_skipping.py",
