@@ -27,6 +27,8 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "collation/trust.py": "tests/property/test_collations_spark.py",
     },
     "A part of one rule, which is proved as a whole.": {
+        "query/row_statements.py": "tests/unit/query/test_statements.py",
+        "query/statement_parts.py": "tests/unit/query/test_statements.py",
         "pictures/paged.py": "tests/unit/scan/test_pictured.py",
         "engines/progress.py": "tests/cli/test_progress.py",
         "checking/bounds_hold.py": "tests/unit/checking/test_check.py",

@@ -18,21 +18,8 @@ from mica.engines.spark import catalog
 from mica.engines.spark.session import is_connect, without_sql_log
 from mica.errors import UserError
 from mica.query import names
-from mica.query.statements import (
-    Create,
-    Delete,
-    History,
-    Insert,
-    MergeInto,
-    Optimize,
-    Selected,
-    Statement,
-    StoredView,
-    Update,
-    VacuumOf,
-    View,
-    with_defaults,
-)
+from mica.query.row_statements import Delete, Insert, MergeInto, Update, with_defaults
+from mica.query.statements import Create, History, Optimize, Selected, Statement, StoredView, VacuumOf, View
 from mica.schema.ddl import quote_if_needed, type_to_ddl
 from mica.schema.special import DEFAULT, GENERATED
 from mica.schema.types import INTEGRALS, VARIANT, VOID, ArrayType, DataType, MapType, StructField, StructType, renamed

@@ -13,7 +13,7 @@ from threading import Lock
 
 from mica.arguments import TEXT, takes
 from mica.errors import UserError
-from mica.query.statements import AS_OF
+from mica.query.row_statements import AS_OF
 from mica.records import dataclass
 from mica.table import Table
 

@@ -5,22 +5,17 @@ from __future__ import annotations
 import pytest
 
 import mica
+from mica.query.row_statements import Delete, Insert, MergeInto, MergeWhen, Update, with_defaults
 from mica.query.statements import (
     Create,
-    Delete,
     History,
-    Insert,
-    MergeInto,
-    MergeWhen,
     Optimize,
     Selected,
     Statement,
     StoredView,
-    Update,
     VacuumOf,
     View,
     parse_statement,
-    with_defaults,
 )
 
 STATEMENTS: dict[str, Statement] = {

@@ -1,0 +1,212 @@
+"""Parses the statements that change rows of a table into plain values: see `statements`, which parses the others.
+
+    DELETE FROM t [a] [WHERE …]                UPDATE t [a] SET c = …, … [WHERE …]
+    INSERT {INTO | OVERWRITE} [TABLE] t [(c, …) | BY NAME] [REPLACE WHERE …] query
+    MERGE INTO t [a] USING {t [{VERSION | TIMESTAMP} AS OF …] | (query)} [a] ON …
+        {WHEN [NOT] MATCHED [BY {TARGET | SOURCE}] [AND …] THEN …}
+
+Source: Spark's SqlBaseParser.g4 and delta-spark's DeltaSqlBase.g4.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+
+from mica.query.statement_parts import QUERY, Parts
+from mica.records import dataclass
+
+_TEXT = r"'(?:[^'\\]|\\.|'')*'"
+#: What stands in parentheses, which may hold one pair more.
+_INSIDE = rf"(?:[^()']|{_TEXT}|\((?:[^()']|{_TEXT})*\))*"
+#: The version or time that a table is read at: a text or literal, a call or parentheses, with an interval.
+AS_OF = re.compile(
+    rf"""\s+(?:FOR\s+)?(?:(?:SYSTEM_)?VERSION\s+AS\s+OF\s+(?P<quote>'?)(?P<version>\d+)(?P=quote)(?!\w)
+      | (?:SYSTEM_TIME|TIMESTAMP)\s+AS\s+OF\s+
+        (?P<moment>(?:\w+\s*)?(?:{_TEXT} | \({_INSIDE}\))(?:\s*[-+]\s*INTERVAL\s+(?:{_TEXT}|\d+)\s+\w+)?))""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_AFTER_REPLACED = ("SELECT", "WITH", "VALUES", "TABLE")  # the condition of REPLACE WHERE may have FROM in it
+#: What ends the columns of a SELECT that may have DEFAULT among them.
+_AFTER_COLUMNS = ("FROM", "WHERE", "ORDER", "LIMIT")
+
+
+@dataclass(frozen=True)
+class Delete:
+    """DELETE."""
+
+    table: tuple[str, ...]
+    where: str | None
+
+
+@dataclass(frozen=True)
+class Update:
+    """UPDATE."""
+
+    table: tuple[str, ...]
+    set: Mapping[str, str]
+    where: str | None
+
+
+@dataclass(frozen=True)
+class Insert:
+    """INSERT; `columns` as they are named, or none. `by_name`: those of the query. `where`: of REPLACE WHERE."""
+
+    table: tuple[str, ...]
+    columns: tuple[str, ...]
+    query: str
+    overwrite: bool
+    by_name: bool = False
+    where: str | None = None
+
+
+@dataclass(frozen=True)
+class MergeWhen:
+    """One clause of a MERGE; `values` is None for all columns (`*`)."""
+
+    kind: str
+    condition: str | None
+    action: str
+    values: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class MergeInto:
+    """MERGE; `source` is a query."""
+
+    table: tuple[str, ...]
+    alias: str
+    source: str
+    source_alias: str
+    on: str
+    clauses: tuple[MergeWhen, ...]
+
+
+def with_defaults(query: str, texts: Sequence[str]) -> str:
+    """A query of an INSERT with these texts, one of each column, for DEFAULT in VALUES or as a column of its SELECT."""
+    found = RowStatement(query)
+    return found.defaulted(texts) if found.word() == "VALUES" else found.selected_defaults(texts)
+
+
+class RowStatement(Parts):
+    """The statements that change rows."""
+
+    def delete(self) -> Delete:
+        """DELETE, to its end."""
+        self.accept("DELETE", "FROM")
+        table = self.table()
+        found = Delete(table, self.condition("WHERE", self.names_of(table, "WHERE")))
+        self.end()
+        return found
+
+    def update(self) -> Update:
+        """UPDATE, to its end."""
+        self.accept("UPDATE")
+        table = self.table()
+        names = self.names_of(table, "SET")
+        self.expect("SET")
+        values = self.assignments(names, ("WHERE",))
+        found = Update(table, values, self.condition("WHERE", names))
+        self.end()
+        return found
+
+    def insert(self) -> Insert:
+        """INSERT, whose query is a text."""
+        self.accept("INSERT")
+        overwrite = self.accept("OVERWRITE")
+        if not overwrite:
+            self.expect("INTO")
+        self.accept("TABLE")
+        table = self.table()
+        by_name = self.accept("BY", "NAME")
+        columns = self.listed() if self.mark() == "(" and self.word(1) not in ("SELECT", "WITH", "VALUES") else ()
+        replaced = not overwrite and self.accept("REPLACE")
+        where = self.condition("WHERE", {table[-1].lower()}, *_AFTER_REPLACED) if replaced else None
+        if self.word() not in QUERY and self.mark() != "(":
+            self.fail("a query or VALUES is expected")
+        return Insert(table, columns, self.text[self.token.at :], overwrite or where is not None, by_name, where)
+
+    def defaulted(self, texts: Sequence[str]) -> str:
+        """The text with one of these for each DEFAULT in rows of VALUES."""
+        depth, column, before, at = 0, 0, "", 0
+        while self.accept("VALUES") or self.token.kind != "end":
+            mark = self.mark()
+            depth += (mark == "(") - (mark == ")")
+            column = 0 if depth == 0 else column + (depth == 1 and mark == ",")
+            alone = self.tokens[self.at - 1].text.upper() in ("VALUES", "(", ",") and self.mark(1) in (",", ")", "")
+            if self.word() == "DEFAULT" and depth < 2 and alone and column < len(texts):
+                before, at = before + self.text[at : self.token.at] + texts[column], self.token.end
+            self.at += 1
+        return before + self.text[at:]
+
+    def selected_defaults(self, texts: Sequence[str]) -> str:
+        """The text with one of these for each column of a SELECT that is DEFAULT."""
+        if not self.accept("SELECT"):
+            return self.text
+        depth, cuts = 0, [self.tokens[self.at - 1].end - 1]
+        while self.token.kind != "end" and (depth or self.word() not in _AFTER_COLUMNS):
+            mark = self.mark()
+            depth += (mark == "(") - (mark == ")")
+            cuts += [self.token.at] if mark == "," and not depth else []
+            self.at += 1
+        columns = [self.text[start + 1 : end] for start, end in itertools.pairwise([*cuts, self.token.at])]
+        if len(columns) == len(texts):
+            pairs = zip(columns, texts, strict=True)
+            columns = [f" {text} " if column.strip().upper() == "DEFAULT" else column for column, text in pairs]
+        return self.text[: cuts[0] + 1] + ",".join(columns) + self.text[self.token.at :]
+
+    def merge(self) -> MergeInto:
+        """MERGE, to its end."""
+        self.accept("MERGE")
+        self.expect("INTO")
+        table = self.table()
+        alias = self.alias("USING") or table[-1]
+        self.expect("USING")
+        if self.mark() == "(":
+            source, name = self.parenthesised(), "source"
+        else:
+            at = self.token.at
+            name = self.table()[-1]
+            end = self.tokens[self.at - 1].end
+            as_of = AS_OF.match(self.text, end)
+            end = end if as_of is None else as_of.end()
+            while self.token.kind != "end" and self.token.at < end:
+                self.at += 1
+            source = f"SELECT * FROM {self.text[at:end]}"  # noqa: S608 - the text's own name
+        source_alias = self.alias("ON") or name
+        self.expect("ON")
+        on = self.until("WHEN")
+        clauses: list[MergeWhen] = []
+        while self.accept("WHEN"):
+            clauses.append(self.clause(alias))
+        self.end()
+        return MergeInto(table, alias, source, source_alias, on, tuple(clauses))
+
+    def clause(self, alias: str) -> MergeWhen:
+        """One clause, after WHEN."""
+        negated = self.accept("NOT")
+        self.expect("MATCHED")
+        kind = "matched" if not negated else "not matched"
+        if self.accept("BY"):
+            if self.accept("SOURCE"):
+                kind = "not matched by source"
+            else:
+                self.expect("TARGET")
+        condition = self.until("THEN") if self.accept("AND") else None
+        self.expect("THEN")
+        if self.accept("DELETE"):
+            return MergeWhen(kind, condition, "delete")
+        if self.accept("UPDATE"):
+            self.expect("SET")
+            values = None if self.accept("*") else self.assignments({alias.lower()}, ("WHEN",), only_left=True)
+            return MergeWhen(kind, condition, "update", values)
+        self.expect("INSERT")
+        if self.accept("*"):
+            return MergeWhen(kind, condition, "insert")
+        columns = self.listed()
+        self.expect("VALUES")
+        given = self.expressions()
+        if len(given) != len(columns):
+            self.fail(f"{len(columns)} values are expected, {len(given)} were given")
+        return MergeWhen(kind, condition, "insert", dict(zip(columns, given, strict=True)))

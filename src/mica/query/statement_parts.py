@@ -1,0 +1,146 @@
+"""The parts that statements have in common: names of tables, aliases, expressions and lists of them.
+
+The rule: expressions stay text, cut out of the statement as they are written, up to the word that ends them.
+
+Source: Spark's SqlBaseParser.g4 and delta-spark's DeltaSqlBase.g4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mica.expressions.cursor import Cursor
+from mica.schema.ddl import unquote
+
+#: The words that begin a query.
+QUERY = ("SELECT", "WITH", "VALUES", "FROM", "TABLE")
+
+
+class Parts(Cursor):
+    """A place in a statement, and what may follow it. Errors: INVALID_EXPRESSION, with the place."""
+
+    def table(self) -> tuple[str, ...]:
+        """A name of one part or several."""
+        parts = [self.identifier()]
+        while self.accept("."):
+            parts.append(self.identifier())
+        return tuple(parts)
+
+    def alias(self, *stops: str) -> str | None:
+        """Another name for what precedes, unless one of these words follows."""
+        self.accept("AS")
+        if self.token.kind == "end" or self.word() in stops:
+            return None
+        return self.identifier()
+
+    def names_of(self, table: tuple[str, ...], *stops: str) -> set[str]:
+        """What may qualify a column of the table, in lower case."""
+        return {table[-1].lower(), (self.alias(*stops) or table[-1]).lower()}
+
+    def condition(self, word: str, names: set[str], *stops: str) -> str | None:
+        """The expression after a word, up to one of `stops`, without `names` before its columns; None without it."""
+        return self.unqualified(names, stops) if self.accept(word) else None
+
+    def until(self, *stops: str) -> str:
+        """An expression up to one of these words."""
+        return self.unqualified(set(), stops)
+
+    def unqualified(self, names: set[str], stops: tuple[str, ...], marks: str = "") -> str:
+        """The text up to one of these words or marks outside of parentheses, without `names` before its columns."""
+        start, depth, case, cut = self.token.at, 0, 0, []
+        while self.token.kind != "end":
+            word, mark = self.word(), self.mark()
+            case += (word == "CASE") - (word == "END" and case > 0)
+            if depth == 0 and case == 0 and (word in stops or (mark and mark in marks)):
+                break
+            if mark == ")" and depth == 0:
+                break
+            depth += (mark == "(") - (mark == ")")
+            before = self.tokens[self.at - 1].text if self.at else ""
+            bare = self.token.text.strip("`").lower()
+            if bare in names and self.mark(1) == "." and before not in (".", ":"):
+                cut.append((self.token.at, self.tokens[self.at + 1].end))
+                self.at += 1
+            self.at += 1
+        end = self.tokens[self.at - 1].end
+        if end <= start:
+            self.fail("an expression is expected")
+        text, at = "", start
+        for first, last in cut:
+            text, at = text + self.text[at:first], last
+        return text + self.text[at:end]
+
+    def assignments(self, names: set[str], stops: tuple[str, ...], *, only_left: bool = False) -> dict[str, str]:
+        """`column = expression, …`; `only_left`: `names` are left out before the columns that are set alone."""
+        found: dict[str, str] = {}
+        while True:
+            parts = self.table()
+            if len(parts) > 1 and parts[0].lower() in names:
+                parts = parts[1:]
+            self.expect("=")
+            found[".".join(parts)] = self.unqualified(set() if only_left else names, stops, ",")
+            if not self.accept(","):
+                return found
+
+    def expressions(self) -> tuple[str, ...]:
+        """Expressions in parentheses."""
+        return self.each(lambda: self.unqualified(set(), (), ","))
+
+    def listed(self) -> tuple[str, ...]:
+        """Names of columns in parentheses."""
+        return self.each(lambda: self.table()[-1])
+
+    def each(self, one: Callable[[], str]) -> tuple[str, ...]:
+        """What `one` finds, in parentheses, with commas between."""
+        self.expect("(")
+        found = [one()]
+        while self.accept(","):
+            found.append(one())
+        self.expect(")")
+        return tuple(found)
+
+    def pairs(self) -> dict[str, str]:
+        """Properties with their values, in parentheses."""
+        self.expect("(")
+        found: dict[str, str] = {}
+        while True:
+            name = self.string() if self.token.kind == "string" else ".".join(self.table())
+            self.expect("=")
+            if self.token.kind == "string":
+                found[name] = self.string()
+            else:
+                found[name] = self.token.text
+                self.at += 1
+            if not self.accept(","):
+                break
+        self.expect(")")
+        return found
+
+    def parenthesised(self) -> str:
+        """A text with the parentheses around it."""
+        start = self.token.at
+        self.expect("(")
+        self.unqualified(set(), ())
+        self.expect(")")
+        return self.text[start : self.tokens[self.at - 1].end]
+
+    def string(self) -> str:
+        """A text in quotes, without them."""
+        if self.token.kind != "string":
+            self.fail("a text in quotes is expected")
+        self.at += 1
+        return unquote(self.tokens[self.at - 1].text)
+
+    def number(self) -> float:
+        """A number."""
+        try:
+            found = float(self.token.text)
+        except ValueError:
+            self.fail("a number is expected")
+        self.at += 1
+        return found
+
+    def end(self) -> None:
+        """Nothing more may follow."""
+        if self.token.kind != "end":
+            self.fail("the end is expected")
