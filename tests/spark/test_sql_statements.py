@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.errors import PySparkException
 
 import mica
+from mica.engines.spark import engine
 from mica.query import names
 
 if TYPE_CHECKING:
@@ -152,3 +155,38 @@ def test_assignments_follow_ansi_without_it_too(spark: SparkSession, tmp_path: P
     finally:
         spark.conf.unset("spark.sql.ansi.enabled")
     assert table.refresh().to_arrow().to_pylist() == [{"id": 1, "b": 3, "f": 1.5, "d": Decimal("9.0")}]
+
+
+BY_SOURCE = "WHEN NOT MATCHED BY SOURCE"
+#: ON and clauses of a merge; in a target row with the id 2 and a source row with the id 3 a strict cast fails.
+CASTS = [
+    f"t.id = s.id AND t.v:a::int = 1 {BY_SOURCE} THEN DELETE",
+    f"t.v:a::int = 1 AND t.id = s.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT * {BY_SOURCE} THEN DELETE",
+    f"t.id = s.id AND s.k = '1' AND s.k::int = 1 AND t.v:a::int = 1 {BY_SOURCE} AND t.id = 3 THEN DELETE",
+    f"t.id = s.id AND t.id > 1 AND s.k::int = 1 {BY_SOURCE} THEN DELETE",
+    "t.id = s.id AND t.v:a::int = 1 WHEN MATCHED THEN DELETE",
+]
+
+
+def test_a_merge_casts_where_spark_does(
+    delta_session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def outcome(path: Path, sql: Callable[[str], Any], text: str) -> Any:
+        table = mica.Table.create(path, "id INT, k STRING, v VARIANT")
+        table.append([{"id": i, "k": str(i), "v": {"a": "x" if i == 2 else i}} for i in (1, 2, 3)])
+        source = "SELECT id, k, parse_json('0') AS v FROM VALUES (1, '1'), (3, 'zz'), (9, '9') AS s(id, k)"
+        try:
+            done = sql(f"MERGE INTO delta.`{path}` t USING ({source}) s ON {text}").collect()
+        except (mica.UserError, PySparkException) as e:
+            return "CAST" in str(e)
+        return done, sorted(table.refresh().scan(columns=["id", "k"]).to_arrow().to_pylist(), key=str)
+
+    found = []
+    for number, text in enumerate(CASTS):
+        expected = outcome(tmp_path / f"theirs{number}", delta_session.sql, text)
+        for few in (100_000, -1):  # with the whole source in every task, and with a shuffle
+            monkeypatch.setattr(engine, "FEW_ROWS", few)
+            ours = outcome(tmp_path / f"ours{number}{few}", lambda text: mica.sql(text, delta_session), text)
+            assert ours == expected, text
+        found.append(expected is True)
+    assert found == [False, False, False, True, True]

@@ -80,6 +80,8 @@ class Condition:
     target: BoundExpr | None = None
     source: BoundExpr | None = None
     rest: JoinedExpr | None = None
+    #: These three together, in the order of the text.
+    unkeyed: JoinedExpr | None = None
 
 
 @dataclass(frozen=True)
@@ -141,6 +143,7 @@ class Sides:
         found = self.predicate(text)
         keys: list[Key] = []
         others: dict[Side | None, list[Expr]] = {"target": [], "source": [], None: []}
+        unkeyed: list[Expr] = []
         for part in found.bound.parts:
             sides = {found.sides[i] for i in leaves_of(part)}
             key = _key(found, part) if len(sides) == 2 else None
@@ -148,9 +151,14 @@ class Sides:
                 keys.append(key)
             else:
                 others[None if len(sides) == 2 else next(iter(sides), "target")].append(part)
+                unkeyed.append(part)
         target, source, rest = (_all(found, others[side]) for side in ("target", "source", None))
         return Condition(
-            tuple(keys), None if target is None else target.bound, None if source is None else source.bound, rest
+            tuple(keys),
+            None if target is None else target.bound,
+            None if source is None else source.bound,
+            rest,
+            _all(found, unkeyed),
         )
 
     @property

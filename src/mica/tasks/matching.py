@@ -1,8 +1,9 @@
 """Which rows of a merge's source match which rows of its target, and which clause changes them.
 
-The rule: two rows match if ON is true for them; null never equals null, except by `<=>`. Of the clauses for a pair the
-first whose condition is true applies. Two source rows that would change the same target row are an error, except where
-the only clause for matched rows is an unconditional DELETE.
+The rule: two rows match if ON is true for them; null never equals null, except by `<=>`. What ON says of one side alone
+is judged before its keys; where a cast fails there, for the rows with equal keys only, as Spark's outer joins do. Of
+the clauses for a pair the first whose condition is true applies. Two source rows that would change the same target row
+are an error, except where the only clause for matched rows is an unconditional DELETE.
 
 Keys are turned into numbers: equal keys have equal numbers, so several keys of any type join like one integer. All
 functions take and return whole arrays, and know neither files nor engines.
@@ -154,7 +155,7 @@ class SourceRows:
         on = spec.on
         try:
             #: Which rows can match, and the values of each key, for `skipping.keys`.
-            self.usable, self.key_values = key_values(on, "source", self.leaves)
+            self.usable, self.key_values, self._late = key_values(on, "source", self.leaves)
             keys = comparable(on, "source", self.key_values)
         except RowError as e:
             raise located(e, SOURCE) from None
@@ -167,7 +168,8 @@ class SourceRows:
     def pairs(self, target: Leaves) -> Iterator[tuple[Rows, Rows]]:
         """The pairs of target and source rows that match, sorted by target row; those of one row are together."""
         on = self.spec.on
-        usable, values = key_values(on, "target", target)
+        usable, values, late = key_values(on, "target", target)
+        rest = on.unkeyed if late or self._late else on.rest
         codes = np.where(usable, self._codes.of(comparable(on, "target", values), target.rows), -1)
         rows = np.flatnonzero(codes >= 0).astype(np.int64)
         firsts = self._starts[codes[rows]]
@@ -180,11 +182,10 @@ class SourceRows:
             some = counts[start:end]
             within = np.arange(int(ends[end - 1]) - before) - np.repeat(ends[start:end] - some - before, some)
             pairs = np.repeat(rows[start:end], some), self._order[np.repeat(firsts[start:end], some) + within]
-            yield self._remaining(target, *pairs)
+            yield self._remaining(rest, target, *pairs)
             start = end
 
-    def _remaining(self, target: Leaves, rows: Rows, sources: Rows) -> tuple[Rows, Rows]:
-        rest = self.spec.on.rest
+    def _remaining(self, rest: JoinedExpr | None, target: Leaves, rows: Rows, sources: Rows) -> tuple[Rows, Rows]:
         if rest is None or not len(rows):
             return rows, sources
         mask = filter_rows(rest.bound, columns(rest, self._sides(target, rows, sources)), num_rows=len(rows))
@@ -286,19 +287,24 @@ def columns(expr: JoinedExpr, sides: Sides) -> list[pa.Array]:
     return expr.columns(values)
 
 
-def key_values(on: Condition, side: Side, rows: Leaves) -> tuple[NDArray[np.bool_], list[pa.Array]]:
+def key_values(on: Condition, side: Side, rows: Leaves) -> tuple[NDArray[np.bool_], list[pa.Array], bool]:
     """Which rows of a side can match by what ON says of that side alone, and the values of their keys. Keys of other
-    rows are not evaluated, so a cast cannot fail there; they are null."""
+    rows are not evaluated, so a cast cannot fail there; they are null. True as the third: a cast failed in what ON says
+    of the side; it is to be judged (`unkeyed`) for the rows that match by their keys."""
     alone = on.target if side == "target" else on.source
     bound = [key.target if side == "target" else key.source for key in on.keys]
-    mask = None if alone is None else filter_rows(alone, rows.of(alone), num_rows=rows.rows)
+    mask, late = None, False
+    try:
+        mask = None if alone is None else filter_rows(alone, rows.of(alone), num_rows=rows.rows)
+    except RowError:
+        late = True
     if mask is None or mask.false_count == 0:
         values = [evaluate(one, rows.of(one), num_rows=rows.rows) for one in bound]
-        return np.ones(rows.rows, np.bool_), values
+        return np.ones(rows.rows, np.bool_), values, late
     some = rows.filter(mask, mask.true_count)
     usable: NDArray[np.bool_] = mask.to_numpy(zero_copy_only=False)
     places = pa.array(np.cumsum(usable) - 1, mask=~usable)
-    return usable, [evaluate(one, some.of(one), num_rows=some.rows).take(places) for one in bound]
+    return usable, [evaluate(one, some.of(one), num_rows=some.rows).take(places) for one in bound], False
 
 
 def comparable(on: Condition, side: Side, values: Sequence[pa.Array]) -> list[pa.Array]:

@@ -148,7 +148,7 @@ def summarize(spec: MatchSpec, source: StructType, batches: Batches) -> Iterator
     known: list[list[KeyValues]] = [[] for _ in spec.on.keys]
     for batch in in_schema(batches, source):
         rows, size = rows + batch.num_rows, size + batch.nbytes
-        usable, values = _source_keys(spec, batch)
+        usable, values, _ = _source_keys(spec, batch)
         for key, found, mine in zip(spec.on.keys, known, values, strict=True):
             found[:] = [KeyValues.joined(key, [*found, KeyValues.of(key, mine.filter(pa.array(usable)))])]
     packed = pickle.dumps([found[0] if found else None for found in known])
@@ -164,7 +164,7 @@ def source_rows(spec: ShuffleSpec, batches: Batches) -> Iterator[pa.RecordBatch]
         yield from _shuffled(spec, keys, count, own)
 
 
-def _source_keys(spec: MatchSpec, batch: pa.RecordBatch) -> tuple[np.ndarray[Any, Any], list[pa.Array]]:
+def _source_keys(spec: MatchSpec, batch: pa.RecordBatch) -> tuple[np.ndarray[Any, Any], list[pa.Array], bool]:
     try:
         return key_values(spec.on, "source", extract(spec.source_key_leaves, batch, spec.timezone))
     except RowError as e:

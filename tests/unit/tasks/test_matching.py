@@ -57,6 +57,29 @@ def test_pairs(monkeypatch: pytest.MonkeyPatch, most: int, on: str, target: Any,
     assert pairs(on, batch(**target), batch(**source)) == expected
 
 
+@pytest.mark.parametrize(
+    ("on", "target", "source", "expected"),
+    [
+        ("t.id = s.id AND t.k::int = 1", {"id": [1, 2, 3], "k": ["1", "x", "2"]}, {"id": [1, 3]}, [(0, 0)]),
+        ("s.k::int = 1 AND t.id = s.id", {"id": [1, 3]}, {"id": [1, 2, 3], "k": ["1", "x", "2"]}, [(0, 0)]),
+        ("t.id = s.id AND s.b AND t.k::int = 1", {"id": [1, 2, 4], "k": ["1", "x", "y"]},
+         {"id": [1, 2], "b": [True, False]}, [(0, 0)]),
+        ("t.id = s.id AND t.d > s.d AND t.k::int = 1 AND s.k::int = 1", {"id": [1, 2], "k": ["1", "x"], "d": [2, 0]},
+         {"id": [1, 2], "k": ["1", "x"], "d": [1, 1]}, [(0, 0)]),
+        ("t.k::int = 1", {"id": [1], "k": ["x"]}, {"id": []}, []),
+    ],
+)  # fmt: skip
+def test_a_cast_fails_only_in_pairs_whose_keys_are_equal(on: str, target: Any, source: Any, expected: Any) -> None:
+    assert pairs(on, batch(**target), batch(**source)) == expected
+
+
+def test_a_cast_fails_in_a_pair_whose_keys_are_equal() -> None:
+    for on in ("t.id = s.id AND t.k::int = 1", "t.k::int = 1"):
+        with pytest.raises(UserError) as raised:
+            pairs(on, batch(id=[1, 2], k=["1", "x"]), batch(id=[2]))
+        assert raised.value.code == "INVALID_CAST"
+
+
 def test_the_first_clause_whose_condition_is_true_applies() -> None:
     clauses = (
         Clause("matched", "delete", SIDES.predicate("s.d > 1")),
