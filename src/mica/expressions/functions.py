@@ -37,6 +37,7 @@ evaluated over arrays. It is null if an argument is, unless `of_null` is set; it
 | unix_micros, unix_millis, unix_seconds | timestamp | bigint |
 | to_json | variant | string |
 | parse_json, try_parse_json | string | variant |
+| to_variant_object | struct or array, without maps and Variants in it | variant |
 | variant_insert, variant_array_append, try_… | variant, a constant path, anything that casts to variant | variant |
 | variant_set, try_variant_set | the same, and whether to create what is missing (a constant) | variant |
 | variant_delete | variant, constant paths | variant |
@@ -86,6 +87,7 @@ from mica.schema.types import (
     ArrayType,
     DataType,
 )
+from mica.variant.plain import of_structs
 
 
 @dataclass(frozen=True)
@@ -333,6 +335,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "to_json": Function((VARIANT,), STRING, variants.to_json, needs=("timezone",)),
     "parse_json": Function((STRING,), VARIANT, variants.parse_json, exact=True),
     "try_parse_json": Function((STRING,), VARIANT, variants.tried(variants.parse_json), exact=True),
+    "to_variant_object": Function((VOID,), VARIANT, of_structs, resolve=variants.of_nested),
     "variant_get": Function((VARIANT, STRING), VARIANT, variants.get, constants=(1,)),
     "variant_set": _SET,
     "variant_insert": _INSERT,

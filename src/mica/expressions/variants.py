@@ -4,7 +4,8 @@ The rule: the kernel evaluates whole arrays. A path is a constant, which is chec
 that leads through a value of another type is an error, or null in the `try_` form; that of `variant_delete` removes
 nothing then.
 
-Source: Spark 4.3's ParseJson, VariantSet, VariantInsert, VariantArrayAppend, VariantDelete and VariantStripNulls.
+Source: Spark 4.3's ToVariantObject, ParseJson, VariantSet, VariantInsert, VariantArrayAppend, VariantDelete and
+VariantStripNulls.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ import pyarrow as pa
 from mica import compute as pc
 from mica.expressions.compare import Datum
 from mica.expressions.pairs import as_array
+from mica.expressions.signatures import Asked, Signature
 from mica.schema.arrow import variant_field
+from mica.schema.types import VARIANT, ArrayType, DataType, Primitive, StructType
 from mica.variant import kernel
 from mica.variant.path import VariantPath
 from mica.variant.values import to_json as json_texts
@@ -31,6 +34,23 @@ Made = tuple[pa.Array, pa.Array | None]
 #: The functions whose other constant texts are paths; those of `ROOTLESS` refuse the root.
 ROOTLESS = frozenset(("variant_set", "variant_insert", "try_variant_set", "try_variant_insert", "variant_delete"))
 PATHS = ROOTLESS | {"variant_array_append", "try_variant_array_append"}
+
+
+def of_nested(asked: Asked) -> Signature | None:
+    """The types of to_variant_object."""
+    (given,) = asked.types
+    return ((given,), VARIANT) if not isinstance(given, Primitive) and _plain(given) else None
+
+
+def _plain(type_: DataType) -> bool:
+    match type_:
+        case StructType(fields):
+            names = [f.name for f in fields]
+            distinct = len(set(names)) == len(names) and {*names} != {"metadata", "value"}
+            return distinct and all(_plain(f.type) for f in fields)
+        case ArrayType(element):
+            return _plain(element)
+    return isinstance(type_, Primitive) and type_ != VARIANT
 
 
 def put(edit: kernel.Edit) -> Callable[..., Made]:

@@ -49,6 +49,12 @@ def of_values(array: pa.Array) -> pa.Array:
     return _shredded(array, _layout(pa.field("value", array.type), "value"), metadata_of(()))
 
 
+def of_structs(array: pa.Array) -> pa.Array:
+    """Converts structs, or arrays, to Variants; their strings stay strings, as in Spark's to_variant_object."""
+    names = tuple(sorted(set(_names(array.type)), key=str.encode))
+    return _shredded(array, _layout(pa.field("value", array.type), "value"), metadata_of(names))
+
+
 def _values(type_: pa.DataType) -> pa.DataType:
     return type_.value_type if pa.types.is_dictionary(type_) or pa.types.is_run_end_encoded(type_) else type_
 

@@ -133,6 +133,22 @@ def test_merged_types(document: str, shown: str) -> None:
         ("hour('2020-03-01T12:34:56+05:00')", [7] * 7),
         ("minute(if(i = 1, '10:15:00+00:30', '2020-03-01 12:34:56'))", [45, 34, 34, 34, 34, 34, 34]),
         ("to_json(v:b)", ['{"c":[1,2.5]}', None, None, None, None, None, None]),
+        (
+            "to_json(to_variant_object(named_struct('z', array(i, 1.50), 'a', s)))",
+            [
+                '{"a":"abc","z":[1,1.5]}',
+                '{"a":"a\\nc","z":[12,1.5]}',
+                '{"a":"a%c","z":[null,1.5]}',
+                '{"a":null,"z":[3,1.5]}',
+                '{"a":"","z":[4,1.5]}',
+                '{"a":"a😀c","z":[5,1.5]}',
+                '{"a":"a\\\\c","z":[21,1.5]}',
+            ],
+        ),
+        (
+            "to_json(to_variant_object(if(i > 4, array(struct(i)), NULL)))",
+            [None, '[{"i":12}]', None, None, None, '[{"i":5}]', '[{"i":21}]'],
+        ),
         ("greatest(i, 4, NULL)", [4, 12, 4, 4, 4, 5, 21]),
         ("least(cast('nan' as double), i) > 100", [False, False, True, False, False, False, False]),
         ("abs(-i)", [1, 12, None, 3, 4, 5, 21]),
@@ -170,6 +186,8 @@ def test_branches_that_no_row_takes_never_fail() -> None:
 @pytest.mark.parametrize(
     ("text", "code"),
     [
+        ("to_variant_object(i)", "TYPE_MISMATCH"), ("to_variant_object(struct(v))", "TYPE_MISMATCH"),
+        ("to_variant_object(map('a', i))", "TYPE_MISMATCH"),
         ("CASE WHEN i THEN 1 END", "TYPE_MISMATCH"), ("coalesce(i, bin)", "TYPE_MISMATCH"),
         ("if(i = 1, 2)", "INVALID_EXPRESSION"), ("coalesce()", "INVALID_EXPRESSION"),
         ("date_add(DATE'2020-01-01', 1.5)", "TYPE_MISMATCH"),
