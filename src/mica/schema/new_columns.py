@@ -1,7 +1,8 @@
 """The columns and nested fields that incoming rows have and a table lacks.
 
 The rule: what the table has stays as it is, and new fields come behind the old ones of their level: in structs, in
-structs inside arrays, and in the values of maps. A new field may be null. Types are never widened here.
+structs inside arrays, and in the values of maps. A new field may be null, and so may what is in it. Types are never
+widened here.
 """
 
 from __future__ import annotations
@@ -56,4 +57,16 @@ def _new(incoming: pa.Field, at: str) -> StructField:
             column=name,
         )
     (found,) = from_arrow(pa.schema([incoming.with_nullable(True)])).fields
-    return found
+    return replace(found, type=_nullable(found.type))
+
+
+def _nullable(type_: DataType) -> DataType:
+    """The type with nulls allowed everywhere in it: what one batch has in every row, the next may lack."""
+    match type_:
+        case StructType(fields):
+            return StructType(tuple(replace(f, type=_nullable(f.type), nullable=True) for f in fields))
+        case ArrayType(element):
+            return ArrayType(_nullable(element))
+        case MapType(key, value):
+            return MapType(key, _nullable(value))
+    return type_

@@ -32,6 +32,12 @@ def test_new_ones_come_last_at_every_level() -> None:
     )
 
 
+def test_what_is_in_a_new_one_may_be_null() -> None:
+    given = parse_ddl("n STRUCT<x: ARRAY<STRUCT<y: INT NOT NULL>> NOT NULL>")
+    found = with_new(TABLE, to_arrow(given))
+    assert to_ddl(found).endswith(",n STRUCT<x: ARRAY<STRUCT<y: INT>>>")
+
+
 def test_variants_stay_variants() -> None:
     assert with_new(TABLE, pa.schema([variant_field("w")])).field("w").type == VARIANT
 
