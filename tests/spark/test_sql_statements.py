@@ -190,3 +190,91 @@ def test_a_merge_casts_where_spark_does(
             assert ours == expected, text
         found.append(expected is True)
     assert found == [False, False, False, True, True]
+
+
+#: Statements in a row on a table that is partitioned by `p` and `q`.
+OF_PARTITIONS = [
+    "INSERT INTO {t} PARTITION (p = 5, q = 'z') VALUES (100, 's'), (101, DEFAULT)",
+    "INSERT INTO {t} PARTITION (p = 5, q) VALUES (102, 's', 'qq')",
+    "INSERT INTO {t} PARTITION (p, q) VALUES (103, 8, 's', 'qq')",
+    "INSERT INTO {t} PARTITION (P = '7', q = 8) (s, id) SELECT 'x', 104",
+    "INSERT INTO {t} PARTITION (p = -7) BY NAME SELECT 105 AS id, NULL AS q",
+    "INSERT OVERWRITE {t} PARTITION (p = 1, q = 'b') SELECT 106, 's'",
+    "INSERT OVERWRITE TABLE {t} PARTITION (p = NULL, q = 'a') SELECT id, s FROM {t} WHERE false",
+    "INSERT WITH SCHEMA EVOLUTION OVERWRITE {t} PARTITION (p = 2) SELECT 107, 's', 'y', 3 AS n",
+    "INSERT WITH SCHEMA EVOLUTION INTO {t} BY NAME SELECT 108 AS id, named_struct('a', 1) AS st",
+]
+REFUSED = [
+    "INSERT INTO {t} PARTITION (p = 'x', q = 'b') SELECT 1, 's'",
+    "INSERT INTO {t} PARTITION (id = 1) SELECT 's', 2, 'q'",
+    "INSERT INTO {t} PARTITION (p = 1) (id, p) VALUES (5, 3)",
+    "INSERT INTO {t} PARTITION (p = 1) BY NAME SELECT 5 AS id, 3 AS p",
+    "INSERT INTO {t} PARTITION (p = 1) VALUES (5, 's')",
+    "INSERT INTO {t} PARTITION (p = 1, P = 2) VALUES (5, 's', 'q')",
+    "INSERT INTO {t} PARTITION (p = DEFAULT) VALUES (5, 's', 'q')",
+]
+
+
+def test_an_insert_into_partitions_and_with_new_columns(delta_session: SparkSession, tmp_path: Path) -> None:
+    found = []
+    for path, sql in ((tmp_path / "ours", mica.sql), (tmp_path / "theirs", lambda text, spark: spark.sql(text))):
+        table = mica.Table.create(path, "id BIGINT, p INT, s STRING, q STRING", ["p", "q"])
+        table.append([{"id": i, "p": i % 3 or None, "q": "ab"[i % 2], "s": f"s{i}"} for i in range(12)])
+        found.append([])
+        for text in OF_PARTITIONS:
+            sql(text.format(t=f"delta.`{path}`"), delta_session)
+            table = table.refresh()
+            found[-1].append((table.schema, sorted(table.to_arrow().to_pylist(), key=str)))
+        for text in REFUSED:
+            with pytest.raises((mica.MicaError, PySparkException)):
+                sql(text.format(t=f"delta.`{path}`"), delta_session)
+        assert table.refresh().version == len(OF_PARTITIONS) + 1
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("zone", ["Asia/Tokyo", "UTC"])
+def test_an_overwritten_partition_is_that_of_the_sessions_zone(
+    delta_session: SparkSession, tmp_path: Path, zone: str
+) -> None:
+    spark, found, before = delta_session, [], delta_session.conf.get("spark.sql.session.timeZone")
+    try:
+        spark.conf.set("spark.sql.session.timeZone", zone)
+        for path, sql in ((tmp_path / "ours", mica.sql), (tmp_path / "theirs", lambda text, spark: spark.sql(text))):
+            mica.Table.create(path, "id INT, p TIMESTAMP", ["p"])
+            t = f"delta.`{path}`"
+            spark.sql(
+                f"INSERT INTO {t} VALUES (1, TIMESTAMP'2024-01-01 00:00:00'), (2, TIMESTAMP'2024-01-02 00:00:00')"
+            )
+            sql(f"INSERT OVERWRITE {t} PARTITION (p = '2024-01-01 00:00:00') VALUES (3)", spark)
+            found.append(sorted(mica.Table.open(path).to_arrow().to_pylist(), key=str))
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)
+    assert found[0] == found[1]
+    assert [row["id"] for row in found[0]] == [2, 3]
+
+
+#: Clauses of merges with new columns in the source.
+EVOLVING = [
+    "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
+    "WHEN MATCHED THEN UPDATE SET s = s.k, n = s.n + 1 WHEN NOT MATCHED THEN INSERT (id, s) VALUES (s.id, k)",
+    "WHEN MATCHED AND n = 700 THEN UPDATE SET *",
+    "WHEN MATCHED THEN DELETE",
+]
+
+
+def test_what_variants_and_schemas_a_statement_makes(delta_session: SparkSession, tmp_path: Path) -> None:
+    found = []
+    values = "named_struct('a', id, 'b', array(s, NULL), 'c', CAST(1.50 AS DECIMAL(5,2)), 'd', DATE'2024-01-01')"
+    for name, sql in (("ours", mica.sql), ("theirs", lambda text, spark: spark.sql(text))):
+        found.append([])
+        for number, clauses in enumerate(EVOLVING):
+            table = mica.Table.create(tmp_path / f"{name}{number}", "id BIGINT, s STRING, v VARIANT")
+            table.append([{"id": i, "s": f"s{i}"} for i in range(3)])
+            source = "SELECT * FROM VALUES (1L, 7, 'u', named_struct('x', 1)), (9L, 8, 'w', NULL) AS s(id, n, k, st)"
+            t = f"delta.`{table.path}`"
+            text = f"MERGE WITH SCHEMA EVOLUTION INTO {t} t USING ({source}) s ON t.id = s.id {clauses}"
+            sql(text, delta_session).collect()
+            sql(f"UPDATE {t} SET v = to_variant_object({values}) WHERE id > 1", delta_session).collect()
+            rows = delta_session.sql(f"SELECT * EXCEPT (v), to_json(v), schema_of_variant(v) FROM {t}").collect()
+            found[-1].append((table.refresh().schema, sorted(map(repr, rows))))
+    assert found[0] == found[1]

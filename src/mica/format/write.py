@@ -69,7 +69,8 @@ class Planned:
     overwrite: bool
     where: str | None
     #: As in `target.Replaced`.
-    dynamic: str | None
+    dynamic: bool
+    timezone: str
     #: The version that the write was planned at, None if it makes the table; and what it will be.
     version: int | None
     protocol: Protocol
@@ -92,12 +93,13 @@ class Planned:
             raise UserError.bad_value("replaceWhere", where, 'an option of mode("overwrite")')
         # Spark's session settings are not known here: defaults and generated columns are evaluated as ANSI, in UTC.
         timezone = options.text("timeZone") or "UTC"
-        dynamic = timezone if options.dynamic else None
-        if where is not None and dynamic is not None:
+        dynamic = options.dynamic
+        if where is not None and dynamic:
             raise UserError.bad_value("replaceWhere", where, "no such option beside partitionOverwriteMode=dynamic")
         target = open_target(
             storage, schema, partition_by, mode="overwrite" if overwrite else "append",
-            properties=properties if snapshot is None else {}, snapshot=snapshot, where=where, dynamic=dynamic,
+            properties=properties if snapshot is None else {}, snapshot=snapshot,
+            where=where, dynamic=dynamic, timezone=timezone,
         )  # fmt: skip
         given = to_arrow(schema)
         if options.flag("mergeSchema"):
@@ -115,7 +117,7 @@ class Planned:
                 error.hint = 'Add it with .option("mergeSchema", "true"), or leave it out.'
             raise
         found = None if snapshot is None else snapshot.version
-        return cls(storage, overwrite, where, dynamic, found, target.protocol, target.metadata, spec)
+        return cls(storage, overwrite, where, dynamic, timezone, found, target.protocol, target.metadata, spec)
 
     def target(self, latest: Snapshot | None) -> Target:
         """The table as the target of the commit: changes since the plan are conflicts, as for any writer."""
@@ -125,7 +127,9 @@ class Planned:
         if latest is None or latest.metadata.id != self.metadata.id or latest.version < self.version:
             raise replaced(self.storage, self.version)
         snapshot = latest if latest.version == self.version else load(self.storage, self.version)
-        target = target_of(snapshot, overwrite=self.overwrite, where=self.where, dynamic=self.dynamic)
+        target = target_of(
+            snapshot, overwrite=self.overwrite, where=self.where, dynamic=self.dynamic, timezone=self.timezone
+        )
         return replace(target, protocol=self.protocol, metadata=self.metadata)
 
     def write(self, batches: Iterator[pa.RecordBatch]) -> TaskFacts:

@@ -120,9 +120,13 @@ def _changed(spark: SparkSession, commit: Commit, **shown: str) -> DataFrame:
 
 
 def _insert(spark: SparkSession, table: Table, statement: Insert, query: Query) -> DataFrame:
-    columns = list(statement.columns) or table.schema.names
+    fixed = _fixed(table, statement)
+    columns = list(statement.columns) or [name for name in table.schema.names if name not in fixed]
     rows = _given(statement.query, [_default(table.schema.find(name)) for name in columns], query)
-    columns = rows.columns if statement.by_name else columns
+    if statement.by_name:
+        columns = rows.columns
+    elif statement.evolves and not statement.columns:
+        columns += rows.columns[len(columns) :]  # the others are new, with the names of the query
     if len(columns) != len(rows.columns):
         raise UserError(
             "INVALID_ARGUMENT",
@@ -130,18 +134,52 @@ def _insert(spark: SparkSession, table: Table, statement: Insert, query: Query) 
             hint="Name the columns that the values are for, in parentheses after the table.",
         )
     rows = _as_stored(rows.toDF(*columns), table.schema, by_name=statement.by_name)
+    twice = [name for name in fixed if name.lower() in map(str.lower, columns)]
+    if twice:
+        raise UserError(
+            "INVALID_ARGUMENT",
+            f"PARTITION gives {twice[0]!r} a value, and so do the rows",
+            hint="Leave the column out of one of them.",
+            column=twice[0],
+        )
+    where = statement.where
+    if fixed:
+        rows = rows.selectExpr("*", *(f"{text} AS {quote_if_needed(name)}" for name, text in fixed.items()))
+        if statement.overwrite:
+            where = " AND ".join(f"{quote_if_needed(name)} <=> {text}" for name, text in fixed.items())
     if not statement.overwrite:
-        done = table.append(rows)
-    elif statement.where is None and _mode(spark) == "dynamic":
-        done = table.dynamic_partition_overwrite(rows)
+        done = table.append(rows, schema_evolution=statement.evolves)
+    elif statement.where is None and _is_dynamic(spark, table, fixed):
+        done = table.dynamic_partition_overwrite(rows, schema_evolution=statement.evolves)
     else:
-        done = table.overwrite(rows, statement.where)
+        done = table.overwrite(rows, where, schema_evolution=statement.evolves)
     count = pa.array([done.rows], pa.int64())
     return spark.createDataFrame(pa.table({"num_affected_rows": count, "num_inserted_rows": count}))
 
 
-def _mode(spark: SparkSession) -> str:
-    return str(spark.conf.get("spark.sql.sources.partitionOverwriteMode")).lower()
+def _is_dynamic(spark: SparkSession, table: Table, fixed: Mapping[str, str]) -> bool:
+    """Whether only partitions that get rows are replaced: as in Spark, the session says so, and PARTITION does not give
+    all of their columns a value."""
+    mode = str(spark.conf.get("spark.sql.sources.partitionOverwriteMode")).lower()
+    return mode == "dynamic" and len(fixed) < len(table.partition_by)
+
+
+def _fixed(table: Table, statement: Insert) -> dict[str, str]:
+    """The columns that PARTITION gives a value, with the text of it. Errors: INVALID_PARTITION_COLUMN."""
+    found = {}
+    for name, value in statement.partition.items():
+        column = table.schema.find(name)
+        if column is None or column.name not in table.partition_by:
+            raise UserError(
+                "INVALID_PARTITION_COLUMN",
+                f"PARTITION names {name!r}, which is not a partition column",
+                hint=f"Partition columns are: {', '.join(table.partition_by) or 'none'}.",
+                column=name,
+            )
+        if value is not None:
+            # As Spark, for which these values are texts first.
+            found[column.name] = f"CAST(CAST({value} AS STRING) AS {type_to_ddl(column.type)})"
+    return found
 
 
 def _given(text: str, defaults: Sequence[str], query: Query) -> DataFrame:
@@ -202,6 +240,7 @@ def _merge(spark: SparkSession, table: Table, statement: MergeInto, query: Query
         statement.on,
         source_alias=statement.source_alias,
         target_alias=statement.alias,
+        schema_evolution=statement.evolves,
         spark=spark,
     )
     for clause in statement.clauses:

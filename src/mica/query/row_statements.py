@@ -1,8 +1,9 @@
 """Parses the statements that change rows of a table into plain values: see `statements`, which parses the others.
 
     DELETE FROM t [a] [WHERE …]                UPDATE t [a] SET c = …, … [WHERE …]
-    INSERT {INTO | OVERWRITE} [TABLE] t [(c, …) | BY NAME] [REPLACE WHERE …] query
-    MERGE INTO t [a] USING {t [{VERSION | TIMESTAMP} AS OF …] | (query)} [a] ON …
+    INSERT [WITH SCHEMA EVOLUTION] {INTO | OVERWRITE} [TABLE] t [PARTITION (p [= …], …)] [(c, …) | BY NAME]
+        [REPLACE WHERE …] query
+    MERGE [WITH SCHEMA EVOLUTION] INTO t [a] USING {t [{VERSION | TIMESTAMP} AS OF …] | (query)} [a] ON …
         {WHEN [NOT] MATCHED [BY {TARGET | SOURCE}] [AND …] THEN …}
 
 Source: Spark's SqlBaseParser.g4 and delta-spark's DeltaSqlBase.g4.
@@ -13,6 +14,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 
 from mica.query.statement_parts import QUERY, Parts
 from mica.records import dataclass
@@ -26,6 +28,11 @@ AS_OF = re.compile(
       | (?:SYSTEM_TIME|TIMESTAMP)\s+AS\s+OF\s+
         (?P<moment>(?:\w+\s*)?(?:{_TEXT} | \({_INSIDE}\))(?:\s*[-+]\s*INTERVAL\s+(?:{_TEXT}|\d+)\s+\w+)?))""",
     re.VERBOSE | re.IGNORECASE,
+)
+#: The value of a column in PARTITION.
+_LITERAL = re.compile(
+    rf"""(?:-\s*)?\.?\d[\w.]*(?:(?<=e)[-+]\d+\w*)? | (?:\w+\s*)?{_TEXT} | "(?:[^"\\]|\\.)*" | NULL | TRUE | FALSE""",
+    re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
 _AFTER_REPLACED = ("SELECT", "WITH", "VALUES", "TABLE")  # the condition of REPLACE WHERE may have FROM in it
 #: What ends the columns of a SELECT that may have DEFAULT among them.
@@ -51,7 +58,8 @@ class Update:
 
 @dataclass(frozen=True)
 class Insert:
-    """INSERT; `columns` as they are named, or none. `by_name`: those of the query. `where`: of REPLACE WHERE."""
+    """INSERT; `columns` as they are named, or none. `by_name`: those of the query. `where`: of REPLACE WHERE.
+    `partition`: the columns of PARTITION, with their values or None. `evolves`: WITH SCHEMA EVOLUTION."""
 
     table: tuple[str, ...]
     columns: tuple[str, ...]
@@ -59,6 +67,8 @@ class Insert:
     overwrite: bool
     by_name: bool = False
     where: str | None = None
+    partition: Mapping[str, str | None] = field(default_factory=dict)
+    evolves: bool = False
 
 
 @dataclass(frozen=True)
@@ -73,7 +83,7 @@ class MergeWhen:
 
 @dataclass(frozen=True)
 class MergeInto:
-    """MERGE; `source` is a query."""
+    """MERGE; `source` is a query. `evolves`: WITH SCHEMA EVOLUTION."""
 
     table: tuple[str, ...]
     alias: str
@@ -81,6 +91,7 @@ class MergeInto:
     source_alias: str
     on: str
     clauses: tuple[MergeWhen, ...]
+    evolves: bool = False
 
 
 def with_defaults(query: str, texts: Sequence[str]) -> str:
@@ -114,18 +125,41 @@ class RowStatement(Parts):
     def insert(self) -> Insert:
         """INSERT, whose query is a text."""
         self.accept("INSERT")
+        evolves = self.accept("WITH", "SCHEMA", "EVOLUTION")
         overwrite = self.accept("OVERWRITE")
         if not overwrite:
             self.expect("INTO")
         self.accept("TABLE")
         table = self.table()
+        partition = self.partition() if self.accept("PARTITION") else {}
         by_name = self.accept("BY", "NAME")
         columns = self.listed() if self.mark() == "(" and self.word(1) not in ("SELECT", "WITH", "VALUES") else ()
-        replaced = not overwrite and self.accept("REPLACE")
+        replaced = not overwrite and not partition and self.accept("REPLACE")
         where = self.condition("WHERE", {table[-1].lower()}, *_AFTER_REPLACED) if replaced else None
         if self.word() not in QUERY and self.mark() != "(":
             self.fail("a query or VALUES is expected")
-        return Insert(table, columns, self.text[self.token.at :], overwrite or where is not None, by_name, where)
+        query, overwrite = self.text[self.token.at :], overwrite or where is not None
+        return Insert(table, columns, query, overwrite, by_name, where, partition, evolves)
+
+    def partition(self) -> dict[str, str | None]:
+        """The columns of PARTITION, each with its value or None."""
+        found: dict[str, str | None] = {}
+
+        def one() -> str:
+            name = self.identifier()
+            if name.lower() in map(str.lower, found):
+                self.fail(f"{name} is named twice")
+            found[name] = None
+            if self.accept("="):
+                at, value = self.at, self.unqualified(set(), (), ",")
+                found[name] = value
+                if not _LITERAL.fullmatch(value):
+                    self.at = at
+                    self.fail("a literal is expected")
+            return name
+
+        self.each(one)
+        return found
 
     def defaulted(self, texts: Sequence[str]) -> str:
         """The text with one of these for each DEFAULT in rows of VALUES."""
@@ -159,6 +193,7 @@ class RowStatement(Parts):
     def merge(self) -> MergeInto:
         """MERGE, to its end."""
         self.accept("MERGE")
+        evolves = self.accept("WITH", "SCHEMA", "EVOLUTION")
         self.expect("INTO")
         table = self.table()
         alias = self.alias("USING") or table[-1]
@@ -181,7 +216,7 @@ class RowStatement(Parts):
         while self.accept("WHEN"):
             clauses.append(self.clause(alias))
         self.end()
-        return MergeInto(table, alias, source, source_alias, on, tuple(clauses))
+        return MergeInto(table, alias, source, source_alias, on, tuple(clauses), evolves)
 
     def clause(self, alias: str) -> MergeWhen:
         """One clause, after WHEN."""

@@ -154,17 +154,17 @@ class Table(ShapedTable):
         """
         return self._write(data, shredding, schema_evolution, overwrite=True, where=where, txn=txn)
 
-    @takes(shredding=SHREDDING, txn=TXN)
-    def dynamic_partition_overwrite(self, data: Any, *, shredding: Any = None, txn: Txn | None = None) -> Commit:
+    @takes(shredding=SHREDDING, schema_evolution=FLAG, txn=TXN)
+    def dynamic_partition_overwrite(
+        self, data: Any, *, shredding: Any = None, schema_evolution: bool = False, txn: Txn | None = None
+    ) -> Commit:
         """Replaces the partitions of which `data` has rows, and leaves the others alone, as Spark does where
-        `partitionOverwriteMode` is `dynamic`; all rows of a table without partitions. `data` is as in `append`.
+        `partitionOverwriteMode` is `dynamic`; all rows of a table without partitions. `data` and `schema_evolution` are
+        as in `append`.
 
         Errors: those of `append`; ConflictError if another writer changed these partitions.
         """
-        from mica import engines
-
-        _, timezone = engines.of(data).settings(True, "UTC")
-        return self._write(data, shredding, False, overwrite=True, dynamic=timezone, txn=txn)
+        return self._write(data, shredding, schema_evolution, overwrite=True, dynamic=True, txn=txn)
 
     @takes(where=TEXT, spark=SESSION, txn=TXN)
     def delete(self, where: str | None = None, *, spark: SparkSession | None = None, txn: Txn | None = None) -> Commit:
@@ -228,7 +228,7 @@ class Table(ShapedTable):
 
         return self._changed(erase(self._snapshot, path, where, spark, checked(txn)))
 
-    @takes(on=TEXT, source_alias=TEXT, target_alias=TEXT, spark=SESSION)
+    @takes(on=TEXT, source_alias=TEXT, target_alias=TEXT, schema_evolution=FLAG, spark=SESSION)
     def merge(
         self,
         source: Any,
@@ -236,6 +236,7 @@ class Table(ShapedTable):
         *,
         source_alias: str = "source",
         target_alias: str = "target",
+        schema_evolution: bool = False,
         spark: SparkSession | None = None,
     ) -> Merge:
         """Merges the rows of `source` into the table: rows that match by `on` are updated or deleted, other rows of the
@@ -252,6 +253,9 @@ class Table(ShapedTable):
         those that can hold a key of the source, by their partition values and bounds. Files and deletion vectors are
         handled as in `update`; inserted rows get new files.
 
+        With `schema_evolution` the table gets the columns and fields of the source that it lacks and a clause sets, by
+        name or by `…_all`, in the same commit; `…_all` leaves columns that the source lacks as they are.
+
         A DataFrame is merged on its Spark session, other sources on `spark` or on threads of this process. Every task
         gets the whole source; on Spark many rows are shuffled by their keys instead, or, where `on` has no equality,
         cut into blocks, each of which meets the whole table. Errors: see
@@ -260,7 +264,7 @@ class Table(ShapedTable):
         from mica.write.merge import Merge
 
         done = partial(self._written, on=source if spark is None else spark)
-        return Merge(self._snapshot, source, on, source_alias, target_alias, spark, done)
+        return Merge(self._snapshot, source, on, source_alias, target_alias, spark, done, evolves=schema_evolution)
 
     def _written(self, commit: Commit, on: Any) -> Commit:
         """Moves to the version of a write, and compacts where the table asks for it, on the engine of `on`."""
@@ -277,17 +281,21 @@ class Table(ShapedTable):
         *,
         overwrite: bool,
         where: str | None = None,
-        dynamic: str | None = None,
+        dynamic: bool = False,
         txn: Txn | None = None,
     ) -> Commit:
+        from mica import engines
         from mica.write.once import checked, once
         from mica.write.rows import write_rows
         from mica.write.target import target_of
 
         asked = checked(txn)
+        _, timezone = engines.of(data).settings(True, "UTC")
 
         def write() -> Commit:
-            target = target_of(self._snapshot, asked, overwrite=overwrite, where=where, dynamic=dynamic)
+            target = target_of(
+                self._snapshot, asked, overwrite=overwrite, where=where, dynamic=dynamic, timezone=timezone
+            )
             return write_rows(target, data, shredding, schema_evolution=evolves)
 
         return self._written(once(self._snapshot.storage, self._snapshot, asked, write), data)

@@ -114,10 +114,12 @@ class _NothingChangedError(Exception):
 
 
 def commit_changes(engine: Engine, target: Target, spec: WriteSpec, source: RowSource) -> Commit:
-    """As `commit`, for a change of existing rows: if no row changes, nothing is committed (`Target.commit_nothing`)."""
+    """As `commit`, for a change of existing rows: if neither a row nor the schema changes, nothing is committed
+    (`Target.commit_nothing`)."""
+    alters = target.snapshot is not None and target.metadata is not target.snapshot.metadata
 
     def refuse_nothing(facts: Facts) -> None:
-        if not (facts.files.num_rows or len(facts.removed) or facts.vectors.num_rows or len(target.removes)):
+        if not (alters or facts.files.num_rows or len(facts.removed) or facts.vectors.num_rows or len(target.removes)):
             raise _NothingChangedError
 
     try:

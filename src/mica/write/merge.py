@@ -30,6 +30,7 @@ from mica.log.snapshot import Snapshot
 from mica.records import dataclass
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
+from mica.schema.arrow import to_arrow
 from mica.schema.types import StructType
 from mica.skipping.keys import MOST_IN_FILES, KeyValues, possible
 from mica.tasks.matching import NOT_BY_SOURCE, MatchSpec
@@ -39,7 +40,7 @@ from mica.write import flow, merge_source
 from mica.write.change import may_keep_rows, read_files
 from mica.write.commit import Commit
 from mica.write.facts import Facts, no_facts
-from mica.write.merge_clauses import KINDS, MergeClause, bound, shown
+from mica.write.merge_clauses import KINDS, MergeClause, assigned_of, bound, shown
 from mica.write.merge_jobs import Shuffled, WithSource, summary_of
 from mica.write.once import Txn, checked, once
 from mica.write.target import target_of
@@ -69,6 +70,8 @@ class Merge:
     #: Called with the commit.
     done: Callable[[Commit], Commit] = field(default=lambda commit: commit, repr=False)
     clauses: tuple[MergeClause, ...] = ()
+    #: Whether the table gets columns of the source that clauses set.
+    evolves: bool = False
 
     @takes(set=TEXTS, condition=TEXT)
     def when_matched_update(
@@ -156,20 +159,24 @@ class _Merge:
             data, is_frame = data.to_df(given.spark), True  # a Scan or a Table is read where the merge runs
         self.engine = engines.of(data if is_frame else given.spark)
         ansi, timezone = self.engine.settings(True, "UTC")
-        snapshot = self.snapshot
-        self.target = target_of(snapshot, txn)
-        self.table = TableSource(snapshot)
-        self.scan = Scan(self.table, None, None, None, ansi, timezone)
-        table = snapshot.schema
+        self.target = target_of(self.snapshot, txn)
         if is_frame:
             schema = merge_source.frame_schema(data)
         else:
-            schema, given_rows = merge_source.rows_of(data, table)
+            schema, given_rows = merge_source.rows_of(data, self.snapshot.schema)
+        readable = TableSource(self.snapshot).readable  # new columns have no name in expressions
+        if given.evolves:
+            self.target = self.target.evolved(to_arrow(assigned_of(schema, given.clauses, given.target_alias)))
+            # Its files are read as those of a table that has the columns already.
+            self.snapshot = replace(self.snapshot, protocol=self.target.protocol, metadata=self.target.metadata)
+        snapshot = self.snapshot
+        self.table = TableSource(snapshot)
+        self.scan = Scan(self.table, None, None, None, ansi, timezone)
         self.sides = Sides(
-            table, schema, given.target_alias, given.source_alias, snapshot.partition_columns, ansi, timezone,
-            self.table.readable,
+            snapshot.schema, schema, given.target_alias, given.source_alias, snapshot.partition_columns, ansi, timezone,
+            readable,
         )  # fmt: skip
-        clauses = tuple(bound(self.sides, clause, self.table.row_ids) for clause in given.clauses)
+        clauses = tuple(bound(self.sides, one, self.table.row_ids, evolves=given.evolves) for one in given.clauses)
         self.match = MatchSpec(self.sides.condition(given.on), clauses, timezone)
         self._check()
         named = {leaf.column[0] for leaf in self.match.source_leaves}

@@ -60,16 +60,25 @@ def shown(clauses: Sequence[MergeClause], when: When) -> list[dict[str, str]]:
     ]
 
 
-def bound(sides: Sides, given: MergeClause, row_ids: tuple[str, str] | None = None) -> Clause:
+def assigned_of(source: StructType, clauses: Sequence[MergeClause], alias: str) -> StructType:
+    """The columns of the source that a table with schema evolution gets: those that a clause sets by their names."""
+    if any(clause.action != "delete" and clause.values is None for clause in clauses):
+        return source
+    named = {name.lower() for clause in clauses for name in clause.values or ()}
+    named |= {name.removeprefix(f"{alias.lower()}.") for name in named}
+    return StructType(tuple(f for f in source.fields if f.name.lower() in named))
+
+
+def bound(sides: Sides, given: MergeClause, row_ids: tuple[str, str] | None = None, *, evolves: bool = False) -> Clause:
     """The clause with bound expressions. Rows that it updates lose their version, where files hold it (`row_ids`).
-    Errors: those of `Merge.execute` for texts."""
+    With `evolves` the source may lack columns that it sets. Errors: those of `Merge.execute` for texts."""
     sees = _SEES[given.when]
     condition = None if given.condition is None else sides.predicate(given.condition, sees)
     values: dict[str, Assigned] = {}
     if given.action != "delete":
         trees: dict[str, Expr] = {}
         fields: list[tuple[Place, Expr]] = []
-        for place, text, value in _values(sides, given):
+        for place, text, value in _values(sides, given, evolves):
             column = place[0]
             if len(place) == 1:
                 values[column.name], trees[column.name] = _assigned(sides, column, text, value, sees)
@@ -105,13 +114,13 @@ def _generated(sides: Sides, assigned: Mapping[str, Expr], sees: tuple[Side, ...
     return found
 
 
-def _values(sides: Sides, given: MergeClause) -> Iterator[tuple[Place, str, Expr]]:
+def _values(sides: Sides, given: MergeClause, evolves: bool) -> Iterator[tuple[Place, str, Expr]]:
     """The columns and fields that a clause sets, with the texts and trees of their values."""
     table = sides.target
     if given.values is None:
         missing = [f.name for f in table.fields if sides.source.find(f.name) is None]
         made = {f.name for f in table.fields if _makes(f, given.action)}
-        if set(missing) - made:
+        if not evolves and set(missing) - made:
             raise UserError(
                 "MISSING_COLUMN",
                 f"the source has no column {', '.join(map(repr, missing))}, which {given.action}_all needs",

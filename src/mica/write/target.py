@@ -71,8 +71,10 @@ class Replaced:
     reads: FilePredicate
     #: The replaced partitions, if not all are replaced; added files must be in these.
     where: str | None = None
-    #: The partitions of the added files are replaced, which are known when these are written: the session's time zone.
-    dynamic: str | None = None
+    #: Whether the partitions of the added files are replaced, which are known when these are written.
+    dynamic: bool = False
+    #: Of timestamps of partitions that are spelled without a zone.
+    timezone: str = "UTC"
 
 
 @dataclass
@@ -205,9 +207,9 @@ class Target:
     def commit(self, facts: Facts) -> Commit:
         """Adds the written files and removes the replaced ones, in one commit."""
         self._check_rows(facts)
-        if self.snapshot is not None and self.replaced is not None and self.replaced.dynamic is not None:
+        if self.snapshot is not None and self.replaced is not None and self.replaced.dynamic:
             reads = partitions.those_of(
-                self.schema, self.metadata.partition_columns, facts.files, timezone=self.replaced.dynamic
+                self.schema, self.metadata.partition_columns, facts.files, timezone=self.replaced.timezone
             )
             files = np.flatnonzero(np.asarray(reads(self.snapshot.files)))
             self.replaced = replace(self.replaced, files=files, reads=reads)
@@ -249,7 +251,7 @@ class Target:
         if self.snapshot is not None and self.replaced is not None:
             transaction.read(self.replaced.reads)
             transaction.remove_files(self.replaced.files)
-            if self.replaced.where is None and self.replaced.dynamic is None:
+            if self.replaced.where is None and not self.replaced.dynamic:
                 transaction.set_application_transactions(forgotten(self.snapshot.app_transactions))
         if self.reads is not None:
             transaction.read(self.reads)
@@ -326,7 +328,8 @@ def open_target(
     properties: Mapping[str, str],
     snapshot: Snapshot | None = None,
     where: str | None = None,
-    dynamic: str | None = None,
+    dynamic: bool = False,
+    timezone: str = "UTC",
     kept: Mapping[str, str] | None = None,
 ) -> Target:
     """The existing table, or a new one of `schema`; `kept` are properties that only a new table gets.
@@ -363,9 +366,10 @@ def open_target(
         )
     target = Target(storage, snapshot, snapshot.protocol, found)
     if mode == "overwrite":
-        reads = every_file if where is None else partition_predicate(where, target.schema, found.partition_columns)
+        by = found.partition_columns
+        reads = every_file if where is None else partition_predicate(where, target.schema, by, timezone)
         files = np.flatnonzero(np.asarray(reads(snapshot.files)))
-        target.replaced = Replaced(files, reads, where, dynamic if found.partition_columns else None)
+        target.replaced = Replaced(files, reads, where, dynamic and bool(by), timezone)
     return target
 
 
@@ -375,14 +379,23 @@ def target_of(
     *,
     overwrite: bool = False,
     where: str | None = None,
-    dynamic: str | None = None,
+    dynamic: bool = False,
+    timezone: str = "UTC",
 ) -> Target:
     """The table at this version as the target of a write, which commits the version of an application (`txn`) with it.
     Errors: those of `open_target`.
     """
     mode: Mode = "overwrite" if overwrite else "append"
     target = open_target(
-        snapshot.storage, snapshot.schema, (), mode=mode, properties={}, snapshot=snapshot, where=where, dynamic=dynamic
+        snapshot.storage,
+        snapshot.schema,
+        (),
+        mode=mode,
+        properties={},
+        snapshot=snapshot,
+        where=where,
+        dynamic=dynamic,
+        timezone=timezone,
     )
     target.applications = dict([txn] if txn is not None else ())
     return target
@@ -408,9 +421,11 @@ def files_in(source: TableSource, where: str | None) -> list[FilePart]:
     return [file for file, wanted in zip(files, chosen.to_pylist(), strict=True) if wanted]
 
 
-def partition_predicate(where: str, schema: StructType, partition_by: Sequence[str]) -> Callable[[pa.Table], pa.Array]:
+def partition_predicate(
+    where: str, schema: StructType, partition_by: Sequence[str], timezone: str = "UTC"
+) -> Callable[[pa.Table], pa.Array]:
     """`where`, which may only use partition columns, as a function that returns for each file whether it holds."""
-    bound = bind(where, schema, partition_columns=partition_by)
+    bound = bind(where, schema, partition_columns=partition_by, timezone=timezone)
     for leaf in bound.leaves:
         if not leaf.partition:
             raise UserError(

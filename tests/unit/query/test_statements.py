@@ -31,6 +31,12 @@ STATEMENTS: dict[str, Statement] = {
         ("s", "t"), (), "SELECT * FROM u", overwrite=True, by_name=True,
         where="p IS NOT DISTINCT FROM (1 + 1) OR p = 'select'",
     ),
+    "INSERT OVERWRITE TABLE t PARTITION (p = -1.5e-3D, `q r`, d = DATE'2024-01-01') (a) SELECT 1": Insert(
+        ("t",), ("a",), "SELECT 1", overwrite=True, partition={"p": "-1.5e-3D", "q r": None, "d": "DATE'2024-01-01'"}
+    ),
+    "INSERT WITH SCHEMA EVOLUTION INTO t PARTITION (p = 'it''s (', q = null) BY NAME TABLE u": Insert(
+        ("t",), (), "TABLE u", overwrite=False, by_name=True, evolves=True, partition={"p": "'it''s ('", "q": "null"}
+    ),
     "INSERT INTO TABLE t (SELECT 1)": Insert(("t",), (), "(SELECT 1)", overwrite=False),
     "CREATE OR REPLACE TEMP VIEW w (a, b) AS WITH x AS (SELECT 1) SELECT *, 2 FROM x": View(
         "w", ("a", "b"), replace=True, shared=False, query="WITH x AS (SELECT 1) SELECT *, 2 FROM x"
@@ -59,6 +65,9 @@ STATEMENTS: dict[str, Statement] = {
             ("t",), "x", "SELECT * FROM delta.`/s`", "y", "x.id = y.id",
             (MergeWhen("matched", None, "update"), MergeWhen("not matched", None, "insert")),
         ),
+    "MERGE WITH SCHEMA EVOLUTION INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET *": MergeInto(
+        ("t",), "t", "SELECT * FROM s", "s", "t.id = s.id", (MergeWhen("matched", None, "update"),), evolves=True
+    ),
     "MERGE INTO t USING s FOR VERSION AS OF 3 AS o ON t.id = o.id WHEN MATCHED THEN DELETE": MergeInto(
         ("t",), "t", "SELECT * FROM s FOR VERSION AS OF 3", "o", "t.id = o.id", (MergeWhen("matched", None, "delete"),)
     ),
@@ -94,6 +103,10 @@ def test_other_texts_are_not_ours(text: str) -> None:
         ("DELETE FROM t x y", "the end is expected"),
         ("UPDATE t WHERE a = 1", "SET is expected"),
         ("INSERT INTO t", "a query or VALUES is expected"),
+        ("INSERT INTO t PARTITION (p = 1, P = 2) SELECT 1", "P is named twice"),
+        ("INSERT INTO t PARTITION (p = id) SELECT 1", "a literal is expected, 'id' is found"),
+        ("INSERT INTO t PARTITION (p = DEFAULT) SELECT 1", "a literal is expected"),
+        ("INSERT INTO t PARTITION (p = 1) REPLACE WHERE p = 1 SELECT 1", "a query or VALUES is expected"),
         ("INSERT INTO t REPLACE WHERE SELECT 1", "an expression is expected"),
         ("INSERT INTO t REPLACE WHERE a = 1", "a query or VALUES is expected"),
         ("INSERT INTO t REPLACE ON a = 1 SELECT 1", "a query or VALUES is expected"),

@@ -304,3 +304,35 @@ def test_keys_are_cast_only_in_rows_that_the_rest_of_the_condition_lets_pass(tmp
         table.merge(source, "target.id = source.k::int").when_matched_delete().execute()
     assert raised.value.code == "INVALID_CAST"
     assert "the source of the merge" in raised.value.message
+
+
+@pytest.mark.parametrize("mapping", ["none", "name"])
+@WAYS
+def test_a_merge_adds_columns_that_its_clauses_set(tmp_path: Path, properties: dict[str, str], mapping: str) -> None:
+    made = properties | {"delta.columnMapping.mode": mapping, "delta.enableChangeDataFeed": "true"}
+    table = mica.Table.create(tmp_path, "id INT, k STRING, s STRUCT<a: INT>", properties=made)
+    table.append([{"id": i, "k": "k", "s": {"a": i}} for i in range(3)])
+    source = [{"id": 1, "s": {"a": 7, "b": "x"}, "n": 5, "no": 0}, {"id": 9, "s": None, "n": 6, "no": 0}]
+    named = table.merge(source, "target.id = source.id", schema_evolution=True)
+    named = named.when_matched_update({"target.N": "n + 1"}, "n > 4").when_not_matched_insert({"id": "source.id"})
+    named.execute()
+    assert table.schema.names == ["id", "k", "s", "n"]
+    source = [{"ID": 2, "s": {"a": 7, "b": "x"}, "m": [1]}, {"ID": 8, "s": {"a": 8, "b": "y"}, "m": None}]
+    every = table.merge(source, "target.id = source.id", schema_evolution=True)
+    every.when_matched_update_all().when_not_matched_insert_all().execute()
+    assert str(table.schema) == "id INT,k STRING,s STRUCT<a: INT, b: STRING>,n BIGINT,m ARRAY<BIGINT>"
+    old = {"k": "k", "n": None, "m": None}
+    assert sorted(table.to_arrow().to_pylist(), key=lambda row: row["id"]) == [
+        {"id": 0, **old, "s": {"a": 0, "b": None}},
+        {"id": 1, **old, "s": {"a": 1, "b": None}, "n": 6},
+        {"id": 2, **old, "s": {"a": 7, "b": "x"}, "m": [1]},
+        {"id": 8, **old, "s": {"a": 8, "b": "y"}, "k": None},
+        {"id": 9, **old, "s": None, "k": None},
+    ]
+    assert mica.check(table).ok
+    with pytest.raises(UserError, match="the source has no column 'k'"):
+        table.merge(source, "target.id = source.id").when_matched_update_all().execute()
+    never = table.merge([{"id": 1, "z": 1}], "target.id = source.id AND source.z > 1", schema_evolution=True)
+    version = table.version
+    assert never.when_matched_update_all().execute().version == version + 1  # as delta-spark
+    assert table.schema.names[-1] == "z"
