@@ -126,6 +126,14 @@ def _values(sides: Sides, given: MergeClause, evolves: bool) -> Iterator[tuple[P
                 f"the source has no column {', '.join(map(repr, missing))}, which {given.action}_all needs",
                 hint=f"Add the column, or name the columns: when_…_{given.action}({{…}}).",
             )
+        kept = [one for f in table.fields for one in _lacking(sides.source.find(f.name), f)]
+        if evolves and given.action == "update" and kept:
+            raise UserError(
+                "UNSUPPORTED_EXPRESSION",
+                f"the source has no field {', '.join(kept)}, which update_all with schema evolution would keep",
+                hint="Add the field to the source, or name the columns: when_matched_update({…}).",
+                column=kept[0],
+            )
         for f in (f for f in table.fields if f.name not in missing):
             yield (f,), f"{sides.source_alias}.{f.name}", Column((sides.source_alias, f.name))
         return
@@ -141,6 +149,16 @@ def _values(sides: Sides, given: MergeClause, evolves: bool) -> Iterator[tuple[P
             )
         text = meant(text, place, sides.target)  # noqa: PLW2901 - what it stands for
         yield place, text, parse(text)
+
+
+def _lacking(given: StructField | None, column: StructField, at: str = "") -> list[str]:
+    """The fields of the structs of a column that those of the source do not have."""
+    name = f"{at}{column.name}"
+    if given is None:
+        return [name] if at else []
+    if not isinstance(given.type, StructType) or not isinstance(column.type, StructType):
+        return []
+    return [one for f in column.type.fields for one in _lacking(given.type.find(f.name), f, f"{name}.")]
 
 
 def _makes(f: StructField, action: Action) -> bool:

@@ -332,6 +332,11 @@ def test_a_merge_adds_columns_that_its_clauses_set(tmp_path: Path, properties: d
     assert mica.check(table).ok
     with pytest.raises(UserError, match="the source has no column 'k'"):
         table.merge(source, "target.id = source.id").when_matched_update_all().execute()
+    some = table.merge([{"id": 1, "s": {"b": "z"}}], "target.id = source.id", schema_evolution=True)
+    with pytest.raises(UserError, match=r"the source has no field s\.a"):  # delta-spark keeps its values
+        some.when_matched_update_all().execute()
+    some.when_matched_update({"s": "source.s"}).execute()
+    assert table.scan("id = 1", ["s"]).to_arrow().to_pylist() == [{"s": {"a": None, "b": "z"}}]
     never = table.merge([{"id": 1, "z": 1}], "target.id = source.id AND source.z > 1", schema_evolution=True)
     version = table.version
     assert never.when_matched_update_all().execute().version == version + 1  # as delta-spark
