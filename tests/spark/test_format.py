@@ -159,11 +159,16 @@ def test_writes_are_commits_of_mica(own: SparkSession, tmp_path: Path) -> None:
     options = {"partitionOverwriteMode": "dynamic", "replaceWhere": "p = 1"}
     with pytest.raises(Exception, match="replaceWhere"):
         one.write.format("mica").mode("overwrite").options(**options).save(place)
+    kept = mica.Table.open(place).scan("NOT (v:k::int BETWEEN 3 AND 8)", ["id"]).to_arrow()
+    few = frame.where("id = 5").selectExpr("1000L AS id", "'new' AS p", "v")
+    few.write.format("mica").mode("overwrite").option("replaceWhere", "v:k::int BETWEEN 3 AND 8").save(place)
+    left = mica.Table.open(place).scan(columns=["id"]).to_arrow().column("id").to_pylist()
+    assert sorted(left) == sorted([*kept.column("id").to_pylist(), 1000])
     more = frame.selectExpr("*", "id * 2 AS twice")
     with pytest.raises(Exception, match="no column 'twice'"):
         more.write.format("mica").mode("append").save(place)
     before = {str(path) for path in tmp_path.rglob("*.parquet")}
-    with pytest.raises(Exception, match="are replaced"):
+    with pytest.raises(Exception, match="ROWS_OUTSIDE_OVERWRITE"):
         frame.write.format("mica").mode("overwrite").option("replaceWhere", "p = 'p1'").save(place)
     assert {str(path) for path in tmp_path.rglob("*.parquet")} == before
     more.write.format("mica").mode("append").option("mergeSchema", "true").save(place)

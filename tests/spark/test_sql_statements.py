@@ -76,8 +76,45 @@ def test_replace_where_takes_partitions(delta_session: SparkSession, tmp_path: P
             sql(f"INSERT INTO delta.`{path}` REPLACE WHERE p = 1 VALUES (20, 2)", spark)
     ours, theirs = (sorted(mica.Table.open(path).to_arrow().to_pylist(), key=str) for path in tables)
     assert ours == theirs
-    with pytest.raises(mica.UserError, match="NOT_A_PARTITION_PREDICATE"):
-        mica.sql(f"INSERT INTO delta.`{tables[0]}` REPLACE WHERE id = 1 VALUES (1, 2)", spark)
+
+
+@pytest.mark.parametrize("vectors", ["false", "true"])
+@pytest.mark.parametrize("feed", ["false", "true"])
+def test_replace_where_takes_any_predicate(
+    delta_session: SparkSession, tmp_path: Path, vectors: str, feed: str
+) -> None:
+    spark, inserted, found, feeds, said = delta_session, [], [], [], []
+    properties = {"delta.enableDeletionVectors": vectors, "delta.enableChangeDataFeed": feed}
+    for path in (tmp_path / "ours", tmp_path / "theirs"):
+        table = mica.Table.create(path, "id BIGINT, p INT, v VARIANT", ["p"], properties)
+        for n in range(3):
+            table.append([{"id": 10 * n + i, "p": i % 2, "v": {"k": i, "t": f"t{n}"}} for i in range(10)])
+        for where, query in (
+            ("id BETWEEN 8 AND 12", "SELECT id + 9, 5, parse_json('{}') FROM range(3)"),
+            ("p = 1 AND id > 20", "SELECT 21L, 1, CAST(NULL AS VARIANT)"),
+            ("v:t::string = 't1'", """SELECT id, 7, parse_json('{"k":1,"t":"t1"}') FROM range(2)"""),
+            ("id < 0", "SELECT -1L, 0, CAST(NULL AS VARIANT)"),
+            ("v:k::int = 3", "SELECT 1L, 1, CAST(NULL AS VARIANT) WHERE false"),
+        ):
+            if path.name == "ours":
+                done = mica.sql(f"INSERT INTO delta.`{path}` REPLACE WHERE {where} {query}", spark).collect()
+                inserted.append(done[0].num_inserted_rows)
+            else:  # delta-spark's statement refuses paths
+                rows = spark.sql(query).toDF("id", "p", "v").write.format("delta").mode("overwrite")
+                rows.option("replaceWhere", where).save(str(path))
+        table.refresh()
+        found.append(sorted(map(str, spark.sql(f"SELECT id, p, to_json(v) FROM delta.`{path}`").collect())))
+        metrics = [row["operation_metrics"] for row in table.history(5).to_pylist()]
+        said.append([dict(one)["numDeletedRows"] for one in metrics])
+        if feed == "true":
+            changed = spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", 4)
+            columns = ("_change_type", "_commit_version", "id", "p")
+            feeds.append(sorted(map(str, changed.load(str(path)).select(*columns).collect())))
+        assert mica.check(path).ok
+    assert found[0] == found[1]
+    assert feeds[:1] == feeds[1:]
+    assert said[0] == said[1]
+    assert inserted == [3, 1, 2, 1, 0]
 
 
 @pytest.mark.parametrize("mapping", ["none", "name"])

@@ -34,7 +34,7 @@ OPTIONS: Mapping[str, str] = {
     "maxBytesPerTrigger": "streams: about so many bytes in a batch",
     "skipChangeCommits": "streams: leave out commits that delete or change rows, instead of an error (`true`)",
     "mergeSchema": "write: add the columns that the table lacks (`true`)",
-    "replaceWhere": "overwrite: only the partitions for which this predicate is true",
+    "replaceWhere": "overwrite: only the rows for which this predicate is true",
     "partitionOverwriteMode": "overwrite: `dynamic` replaces only the partitions that get rows; `static` by default: a "
     "source does not see the session's setting of this name",
     "partitionBy": "write: the partition columns of a new table, separated by commas",

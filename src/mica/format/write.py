@@ -31,6 +31,7 @@ from mica.schema.evolution import plan_write
 from mica.schema.types import StructType
 from mica.storage import Storage
 from mica.tasks import lane
+from mica.tasks.changed_rows import write_inserted
 from mica.tasks.unshred import unshredded_schema
 from mica.tasks.write import WriteSpec, facts_schema, write_files
 from mica.tasks.zones import zone_tags
@@ -38,6 +39,7 @@ from mica.variant.plain import to_variants
 from mica.write import collated, compact, flow
 from mica.write.commit import Commit
 from mica.write.once import Txn, checked, once, repeats
+from mica.write.replacement import Replacement
 from mica.write.rules import refuse_given
 from mica.write.target import Target, load_if_any, open_target, target_of
 
@@ -76,6 +78,8 @@ class Planned:
     protocol: Protocol
     metadata: Metadata
     spec: WriteSpec
+    #: Whether tasks write change files too, as for a replacement that needs them.
+    feeds: bool = False
 
     @classmethod
     def of(
@@ -97,14 +101,16 @@ class Planned:
         if where is not None and dynamic:
             raise UserError.bad_value("replaceWhere", where, "no such option beside partitionOverwriteMode=dynamic")
         target = open_target(
-            storage, schema, partition_by, mode="overwrite" if overwrite else "append",
-            properties=properties if snapshot is None else {}, snapshot=snapshot,
-            where=where, dynamic=dynamic, timezone=timezone,
+            storage, schema, partition_by, mode="overwrite" if overwrite and where is None else "append",
+            properties=properties if snapshot is None else {}, snapshot=snapshot, dynamic=dynamic, timezone=timezone,
         )  # fmt: skip
         given = to_arrow(schema)
         if options.flag("mergeSchema"):
             target = target.evolved(given)
-        rules = target.rules(True, timezone)
+        rules, feeds = target.rules(True, timezone), False
+        if where is not None and target.snapshot is not None:
+            replaced = Replacement(target, IN_PROCESS, where, timezone)
+            rules, feeds = replaced.rules(rules), replaced.feeds
         leaves, version = collated.comparable(target.collated, IN_PROCESS)
         spec = replace(target.write_spec(), tags=zone_tags(), rules=rules, collated=tuple(leaves), version=version)
         refuse_given(spec.schema, given.names, str(storage))
@@ -117,7 +123,7 @@ class Planned:
                 error.hint = 'Add it with .option("mergeSchema", "true"), or leave it out.'
             raise
         found = None if snapshot is None else snapshot.version
-        return cls(storage, overwrite, where, dynamic, timezone, found, target.protocol, target.metadata, spec)
+        return cls(storage, overwrite, where, dynamic, timezone, found, target.protocol, target.metadata, spec, feeds)
 
     def target(self, latest: Snapshot | None) -> Target:
         """The table as the target of the commit: changes since the plan are conflicts, as for any writer."""
@@ -127,9 +133,8 @@ class Planned:
         if latest is None or latest.metadata.id != self.metadata.id or latest.version < self.version:
             raise replaced(self.storage, self.version)
         snapshot = latest if latest.version == self.version else load(self.storage, self.version)
-        target = target_of(
-            snapshot, overwrite=self.overwrite, where=self.where, dynamic=self.dynamic, timezone=self.timezone
-        )
+        whole = self.overwrite and self.where is None
+        target = target_of(snapshot, overwrite=whole, dynamic=self.dynamic, timezone=self.timezone)
         return replace(target, protocol=self.protocol, metadata=self.metadata)
 
     def write(self, batches: Iterator[pa.RecordBatch]) -> TaskFacts:
@@ -138,7 +143,7 @@ class Planned:
         lane.begin(0 if context is None else context.partitionId())
         schema, sink = facts_schema(self.spec.collated), pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, schema) as stream:
-            for batch in write_files(self.spec, batches):
+            for batch in (write_inserted if self.feeds else write_files)(self.spec, batches):
                 stream.write_batch(batch)
         return TaskFacts(sink.getvalue().to_pybytes())
 
@@ -156,7 +161,10 @@ class Planned:
             target = self.target(latest)
             target.applications = dict([txn] if txn is not None else ())
             target.operation, target.parameters = operation, parameters
-            return flow.commit(IN_PROCESS, target, self.spec, Reported(messages))[0]
+            found: flow.RowSource = Reported(messages)
+            if self.where is not None and target.snapshot is not None:
+                found = Replacement(target, IN_PROCESS, self.where, self.timezone).source(found)
+            return flow.commit(IN_PROCESS, target, self.spec, found)[0]
 
         done = once(self.storage, latest, txn, committed)
         if done.repeated and done.snapshot is not None and not self._named_in(done.snapshot):

@@ -153,7 +153,8 @@ def _insert(spark: SparkSession, table: Table, statement: Insert, query: Query) 
         done = table.dynamic_partition_overwrite(rows, schema_evolution=statement.evolves)
     else:
         done = table.overwrite(rows, where, schema_evolution=statement.evolves)
-    count = pa.array([done.rows], pa.int64())
+    # Of files that a replacement rewrites, the other rows are there again.
+    count = pa.array([done.rows - done.metrics.get("numCopiedRows", 0)], pa.int64())
     return spark.createDataFrame(pa.table({"num_affected_rows": count, "num_inserted_rows": count}))
 
 

@@ -149,8 +149,12 @@ class Table(ShapedTable):
         schema_evolution: bool = False,
         txn: Txn | None = None,
     ) -> Commit:
-        """Replaces all rows, or the partitions for which `where` is true; new rows must then be in these partitions.
+        """Replaces all rows, or those for which `where` is true, which must then be true for every new row too
+        (delta-spark's `replaceWhere`). They are deleted as by `delete`: no file is read where partition columns decide.
         `data` and `schema_evolution` are as in `append`; `data` may be a scan of this table.
+
+        Errors: those of `append` and of a scan's `where`; ROWS_OUTSIDE_OVERWRITE; APPEND_ONLY; ConflictError if another
+        writer changed these files, or added rows that might match. The table is then unchanged.
         """
         return self._write(data, shredding, schema_evolution, overwrite=True, where=where, txn=txn)
 
@@ -293,10 +297,9 @@ class Table(ShapedTable):
         _, timezone = engines.of(data).settings(True, "UTC")
 
         def write() -> Commit:
-            target = target_of(
-                self._snapshot, asked, overwrite=overwrite, where=where, dynamic=dynamic, timezone=timezone
-            )
-            return write_rows(target, data, shredding, schema_evolution=evolves)
+            whole = overwrite and where is None
+            target = target_of(self._snapshot, asked, overwrite=whole, dynamic=dynamic, timezone=timezone)
+            return write_rows(target, data, shredding, where=where, schema_evolution=evolves)
 
         return self._written(once(self._snapshot.storage, self._snapshot, asked, write), data)
 

@@ -43,21 +43,17 @@ def _fits(batch: R, max_bytes: int) -> bool:
 
 def joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The rows in batches that are not small; all have the same schema."""
-    for some in gathered(batches, JOINED_BYTES, JOINED_ROWS):
-        yield some[0] if len(some) == 1 else pa.concat_batches(some)
-
-
-def gathered(
-    batches: Iterable[pa.RecordBatch], max_bytes: int, max_rows: int | None = None
-) -> Iterator[list[pa.RecordBatch]]:
-    """The batches in lists that end when they have so many bytes or rows."""
     waiting: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:
         waiting.append(batch)
         rows, size = rows + batch.num_rows, size + batch.nbytes
-        if size >= max_bytes or (max_rows is not None and rows >= max_rows):
-            yield waiting
+        if size >= JOINED_BYTES or rows >= JOINED_ROWS:
+            yield _one(waiting)
             waiting, rows, size = [], 0, 0
     if waiting:
-        yield waiting
+        yield _one(waiting)
+
+
+def _one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)

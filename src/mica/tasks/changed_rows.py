@@ -19,7 +19,7 @@ import pyarrow as pa
 from mica.log.feed_columns import CHANGE_TYPE, DIRECTORY
 from mica.schema.types import STRING, StructField, StructType
 from mica.tasks.rules import Rules
-from mica.tasks.write import WriteSpec, write_files
+from mica.tasks.write import TableWriter, WriteSpec, facts, write_files
 
 ChangeType = Literal["insert", "delete", "update_preimage", "update_postimage"]
 
@@ -28,12 +28,34 @@ def write_changes(spec: WriteSpec, rows: Iterable[pa.RecordBatch]) -> Iterator[p
     """Writes change files and yields facts about them, of the kind `cdc`. `spec` is the write spec of the table's data
     files; the batches have the table's columns, complete by the rules of the table, and `_change_type`.
     """
-    changed = StructType((*spec.schema.fields, StructField(CHANGE_TYPE, STRING)))
-    made = replace(spec, schema=changed, directory=DIRECTORY, kind="cdc", rules=Rules(), row_ids=None)
-    yield from write_files(made, (batch.select(changed.names) for batch in rows))
+    made = _feeding(spec)
+    yield from write_files(made, (batch.select(made.schema.names) for batch in rows))
+
+
+def write_inserted(spec: WriteSpec, rows: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Writes new rows to data files and, as they get there, to change files; yields facts about both. The batches are
+    as for `write_files`."""
+    made = _feeding(spec)
+    with TableWriter(made) as changes:
+
+        def tell(batch: pa.RecordBatch) -> None:
+            changes.write(_typed("insert", batch).select(made.schema.names))
+
+        yield from write_files(spec, rows, tell)
+        yield facts(changes.close(), spec.collated)
 
 
 def of_type(change: ChangeType, rows: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The rows of the table as rows that all have this type of change."""
     for batch in rows:
-        yield batch.append_column(CHANGE_TYPE, pa.repeat(pa.scalar(change, pa.string()), batch.num_rows))
+        yield _typed(change, batch)
+
+
+def _typed(change: ChangeType, batch: pa.RecordBatch) -> pa.RecordBatch:
+    return batch.append_column(CHANGE_TYPE, pa.repeat(pa.scalar(change, pa.string()), batch.num_rows))
+
+
+def _feeding(spec: WriteSpec) -> WriteSpec:
+    """The write spec of the change files beside these data files."""
+    schema = StructType((*spec.schema.fields, StructField(CHANGE_TYPE, STRING)))
+    return replace(spec, schema=schema, directory=DIRECTORY, kind="cdc", rules=Rules(), row_ids=None)

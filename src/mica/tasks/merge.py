@@ -29,9 +29,9 @@ from mica.schema.evolution import cast_to
 from mica.schema.types import StructField
 from mica.skipping.row_ranges import RowRanges, numbers_at, places_in, ranges_of, rows_of, without
 from mica.tasks import lane
-from mica.tasks.batches import cut, gathered
+from mica.tasks.batches import cut
 from mica.tasks.change import vector_of_rows
-from mica.tasks.changed_rows import of_type, write_changes
+from mica.tasks.changed_rows import of_type, write_changes, write_inserted
 from mica.tasks.file import DataFileReader, ReadSpec
 from mica.tasks.leaf_values import Leaves, distinct, extract
 from mica.tasks.matching import SOURCE, Assigned, Changes, MatchSpec, Rows, SourceRows, choose, columns
@@ -237,11 +237,7 @@ def insert_chosen(spec: MergeSpec, pieces: Iterable[Chosen]) -> Iterator[pa.Reco
                 absent = () if number is None else rules.absent(spec.match.clauses[number].values)
                 yield from cut(rules.fill(batch, absent, mine))
 
-    if not spec.feeds:
-        yield from write_files(spec.write, rows())
-    for some in gathered(rows(), _CHUNK_BYTES) if spec.feeds else ():
-        yield from write_files(spec.write, some)
-        yield from write_changes(spec.write, of_type("insert", some))
+    yield from (write_inserted if spec.feeds else write_files)(spec.write, rows())
     yield facts([{"kind": "not matched insert", "rows": count}], spec.write.collated)
 
 

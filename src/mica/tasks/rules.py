@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import field, replace
+from typing import Literal
 
 import pyarrow as pa
 
@@ -28,6 +29,12 @@ from mica.tasks.leaf_values import compute, distinct, extract
 from mica.tasks.row_errors import SHOWN, located, text, whole
 from mica.variant.path import VariantPath
 
+#: What asks for a condition: the code of its violation, and the way out.
+_VIOLATED = {
+    "table": ("CONSTRAINT_VIOLATED", "Correct or leave out such rows, or drop the constraint."),
+    "overwrite": ("ROWS_OUTSIDE_OVERWRITE", "Filter the rows first, or widen the predicate."),
+}
+
 
 @dataclass(frozen=True)
 class RowCheck:
@@ -36,6 +43,7 @@ class RowCheck:
     what: str
     text: str
     bound: BoundExpr
+    asked_by: Literal["table", "overwrite"] = "table"
 
 
 @dataclass(frozen=True)
@@ -116,10 +124,11 @@ class Rules:
         values = {leaf.name: self._value(leaf, batch, row) for leaf in check.bound.leaves}
         shown = ", ".join(f"{name} = {value}" for name, value in values.items())
         many = "" if count == 1 else f" (one of {count} rows)"
+        code, way_out = _VIOLATED[check.asked_by]
         return UserError(
-            "CONSTRAINT_VIOLATED",
+            code,
             f"a row violates {check.what} ({check.text}): {shown or 'it uses no column'}{many}",
-            hint="Nothing was written. Correct or leave out such rows, or drop the constraint.",
+            hint=f"Nothing was written. {way_out}",
             constraint=check.what,
         )
 

@@ -35,6 +35,7 @@ from mica.skipping.row_ranges import numbers_at
 from mica.stats.partition import format_values
 from mica.tasks.batches import cut
 from mica.tasks.file import DataFileReader
+from mica.tasks.groups import groups
 from mica.tasks.leaf_values import Leaves, extract
 from mica.tasks.matching import (
     NOT_BY_SOURCE,
@@ -51,7 +52,6 @@ from mica.tasks.merge import MergeSpec, change_file, insert_chosen, inserted_col
 from mica.tasks.parts import FilePart
 from mica.tasks.row_errors import located
 from mica.tasks.unshred import unshredded
-from mica.tasks.write import groups
 
 Batches = Iterable[pa.RecordBatch]
 

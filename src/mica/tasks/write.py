@@ -13,13 +13,12 @@ import contextlib
 import time
 import uuid
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any, Literal, Self
 
 import pyarrow as pa
 
-from mica import compute as pc
 from mica.errors import MicaError
 from mica.log.added import ADDED
 from mica.log.paths import NULL_DIRECTORY, encode_path, escape_partition_value, new_file_name
@@ -35,6 +34,7 @@ from mica.stats.render import stats_json
 from mica.storage import Storage, Writer
 from mica.tasks import candidates, lane
 from mica.tasks.batches import cut
+from mica.tasks.groups import groups
 from mica.tasks.late_types import late_tags
 from mica.tasks.left import facts_of
 from mica.tasks.physical import is_mapped, physical
@@ -157,9 +157,11 @@ def new_mark() -> str:
     return f"{uuid.uuid4().hex[:12]}-"
 
 
-def write_files(spec: WriteSpec, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def write_files(
+    spec: WriteSpec, batches: Iterable[pa.RecordBatch], also: Callable[[pa.RecordBatch], None] | None = None
+) -> Iterator[pa.RecordBatch]:
     """Writes the rows and yields facts. The batches have the columns of the table; Variants are unshredded, shredded,
-    or values that become Variants (`variant.plain`).
+    or values that become Variants (`variant.plain`). `also` gets the rows as they are written.
     """
     rows = size = 0
     plan = seen = None
@@ -177,7 +179,10 @@ def write_files(spec: WriteSpec, batches: Iterable[pa.RecordBatch]) -> Iterator[
             size += batch.nbytes
             for piece in cut(batch):
                 made = plan.apply(piece)
-                writer.write(rules.apply(made, absent, mine) if rules else made)
+                made = rules.apply(made, absent, mine) if rules else made
+                writer.write(made)
+                if also is not None:
+                    also(made)
         if spec.name is not None and rows == 0:
             writer.write_empty()
         adds = writer.close()
@@ -285,27 +290,6 @@ class TableWriter:
         rest = batch if self.spec.materialized else batch.drop_columns(list(names))
         for texts, indices in groups(columns):
             yield texts, rest if len(indices) == batch.num_rows else rest.take(indices)
-
-
-def groups(columns: list[pa.Array]) -> Iterator[tuple[tuple[str | None, ...], pa.Array]]:
-    """The distinct combinations of values, each with the indices of its rows in order."""
-    combinations: list[tuple[str | None, ...]] = [()]
-    codes: pa.Array = None
-    for column in columns:
-        encoded = column.dictionary_encode(null_encoding="encode")
-        keys, own = encoded.dictionary.to_pylist(), encoded.indices.cast(pa.int64())
-        both = own if codes is None else pc.add(pc.multiply(codes, len(keys)), own)
-        # Codes are renumbered after each column, so they stay below the number of rows and never overflow.
-        again = both.dictionary_encode()
-        pairs = [divmod(code, len(keys)) for code in again.dictionary.to_pylist()]
-        combinations = [(*combinations[before], keys[place]) for before, place in pairs]
-        codes = again.indices.cast(pa.int64())
-    order = pc.sort_indices(codes)  # stable
-    runs = pc.run_end_encode(codes.take(order), run_end_type=pa.int64())
-    start = 0
-    for code, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
-        yield combinations[code], order.slice(start, end - start)
-        start = end
 
 
 def partition_directory(values: Mapping[str, str | None]) -> str:

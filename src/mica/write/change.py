@@ -21,7 +21,7 @@ import pyarrow as pa
 from mica import compute as pc
 from mica import engines, properties
 from mica.arrays import NDArray
-from mica.engines.base import Task
+from mica.engines.base import Engine, Task
 from mica.errors import UserError
 from mica.expressions import conditionals
 from mica.expressions.bind import BoundExpr, bind_value
@@ -49,7 +49,7 @@ from mica.write.facts import Facts
 from mica.write.ingested import forgotten
 from mica.write.once import Txn, once
 from mica.write.rules import refuse_given, regenerated
-from mica.write.target import target_of
+from mica.write.target import Target, target_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -57,7 +57,8 @@ if TYPE_CHECKING:
 
 def delete(snapshot: Snapshot, where: str | None, spark: SparkSession | None, txn: Txn | None = None) -> Commit:
     """Deletes the rows for which `where` is true; see `Table.delete`."""
-    return once(snapshot.storage, snapshot, txn, lambda: Change(snapshot, where, None, spark, txn).commit())
+    engine = engines.of(spark)
+    return once(snapshot.storage, snapshot, txn, lambda: Change(target_of(snapshot, txn), engine, where).commit())
 
 
 def update(
@@ -70,25 +71,25 @@ def update(
     """Updates columns of the rows for which `where` is true; see `Table.update`."""
     if not values:
         raise UserError.bad_value("set", dict(values), "a dict of at least one column to its expression")
-    return once(snapshot.storage, snapshot, txn, lambda: Change(snapshot, where, values, spark, txn).commit())
+    engine = engines.of(spark)
+    return once(
+        snapshot.storage, snapshot, txn, lambda: Change(target_of(snapshot, txn), engine, where, values).commit()
+    )
 
 
 class Change:
     """One delete (`values` is None) or update."""
 
     def __init__(
-        self,
-        snapshot: Snapshot,
-        where: str | None,
-        values: Mapping[str, Any] | None,
-        spark: SparkSession | None,
-        txn: Txn | None,
-    ) -> None:
+        self, target: Target, engine: Engine, where: str | None, values: Mapping[str, Any] | None = None,
+        timezone: str = "UTC",
+    ) -> None:  # fmt: skip
+        assert target.snapshot is not None
         self.began = time.monotonic()
-        self.snapshot, self.where, self.deletes = snapshot, where, values is None
-        self.engine = engines.of(spark)
-        ansi, timezone = self.engine.settings(True, "UTC")
-        self.target = target_of(snapshot, txn)
+        self.target, self.engine, self.where, self.deletes = target, engine, where, values is None
+        ansi, timezone = engine.settings(True, timezone)
+        # Its files are read as those of a table that has the columns already which the commit adds.
+        self.snapshot = snapshot = replace(target.snapshot, protocol=target.protocol, metadata=target.metadata)
         self.table = TableSource(snapshot)
         self.scan = Scan(self.table, where, None, None, ansi, timezone)
         if self.scan.predicate is not None:
@@ -100,17 +101,25 @@ class Change:
 
     def commit(self) -> Commit:
         """Writes the changed files and commits; commits nothing if no row matches, but for the version of a `txn`."""
-        kept = self.scan.plan.kept
         self._describe()
-        gone = self._gone(kept)
-        parts = [part for part, whole in zip(self.table.rewritten(kept), gone.tolist(), strict=True) if not whole]
-        if not parts and not gone.any():
+        parts = self._split()
+        if not parts and not len(self.target.removes):
             return self.target.commit_nothing()
+        return self._run(self._task(parts)[0], parts)
+
+    def _split(self) -> list[FilePart]:
+        """The files to read; the commit removes those of which no row is left."""
+        kept = self.scan.plan.kept
+        gone = self._gone(kept)
+        self.target.removes = kept[gone]
+        return [part for part, whole in zip(self.table.rewritten(kept), gone.tolist(), strict=True) if not whole]
+
+    def _task(self, parts: Sequence[FilePart]) -> tuple[Callable[[WriteSpec], Task], bool]:
+        """What changes these files, and whether the commit has change files."""
         if self.target.feeds:
             refuse_reserved(self.snapshot.schema)
-        self.target.removes = kept[gone]
         read = replace(self.scan.spec(), outputs=self.outputs)
-        vectors = may_keep_rows(self.table, kept)
+        vectors = may_keep_rows(self.table, np.array([part.number for part in parts], np.int64))
         # Removed files and deletion vectors tell by themselves which rows are deleted.
         told = self.deletes and all(part.number in vectors for part in parts)
         before = self.scan.outputs if self.target.feeds and not told else None
@@ -118,7 +127,7 @@ class Change:
         def task(spec: WriteSpec) -> Task:
             return partial(change_files, ChangeSpec(read, spec, self.deletes, vectors, before))
 
-        return self._run(task, parts)
+        return task, before is not None
 
     def _run(self, task: Callable[[WriteSpec], Task], parts: Sequence[FilePart]) -> Commit:
         """Runs the task on these files and commits, unless no row matches."""
@@ -141,13 +150,18 @@ class Change:
             return np.zeros(len(kept), np.bool_)
         return np.asarray(found.to_numpy(zero_copy_only=False), np.bool_)
 
+    @property
+    def reads(self) -> FilePredicate:
+        """The files that the change depends on."""
+        return read_files(self.snapshot.schema, self.scan.predicate)
+
     def _describe(self) -> None:
         """Sets the commit's operation, and the files that it depends on."""
         target, where = self.target, self.where
         target.operation = "DELETE" if self.deletes else "UPDATE"
         shown = [] if where is None else [f"({where})"]
         target.parameters = {"predicate": shown if self.deletes else (shown[0] if shown else "true")}
-        target.reads = read_files(self.snapshot.schema, self.scan.predicate)
+        target.reads = self.reads
         target.metrics = self._metrics
         if self.deletes and where is None:
             target.applications = {**forgotten(self.snapshot.app_transactions), **target.applications}

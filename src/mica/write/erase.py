@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mica import engines
 from mica.engines.base import Task
 from mica.errors import UserError
 from mica.expressions.parse import parse
@@ -29,6 +30,7 @@ from mica.variant.path import VariantPath
 from mica.write.change import Change, fresh_versions
 from mica.write.commit import Commit
 from mica.write.once import Txn, once
+from mica.write.target import target_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -73,7 +75,8 @@ class _Erase(Change):
     ) -> None:
         quoted, text = quote_if_needed(column), path.spark().replace("\\", "\\\\").replace("'", "\\'")
         self.column, self.path, self.rows = column, path, where
-        super().__init__(snapshot, where, {column: f"variant_delete({quoted}, '{text}')"}, spark, txn)
+        deleted = {column: f"variant_delete({quoted}, '{text}')"}
+        super().__init__(target_of(snapshot, txn), engines.of(spark), where, deleted)
         ansi, timezone = self.scan.ansi, self.scan.timezone
         holds = f"variant_get({quoted}, '{text}') IS NOT NULL"
         held = Scan(self.table, holds, None, None, ansi, timezone)

@@ -29,6 +29,7 @@ from mica.errors import MicaError
 from mica.log.deletion_vectors import write_vectors
 from mica.records import dataclass
 from mica.storage import Storage
+from mica.tasks.changed_rows import write_inserted
 from mica.tasks.write import WriteSpec, write_files
 from mica.write import collated
 from mica.write.appearing import shown
@@ -51,11 +52,13 @@ class FromRows(RowSource):
 
     rows: Rows
     order: Order = AS_THEY_COME
+    #: Whether the commit has change files, so that these must have the new rows too.
+    feeds: bool = False
 
     def run(self, engine: Engine, spec: WriteSpec) -> Iterator[pa.RecordBatch]:
         """The engine moves the rows to the tasks that write."""
         schema, ends = collated.reported(spec)
-        task = partial(write_files, spec)
+        task = partial(write_inserted if self.feeds else write_files, spec)
         return engine.write(self.rows, task, schema, order=self.order, ends=ends)
 
 

@@ -21,6 +21,7 @@ from mica.schema.types import DOUBLE, FLOAT, VARIANT, ArrayType, DataType, MapTy
 from mica.variant.encode import from_python, is_null
 from mica.variant.plain import MAX_SIZE
 from mica.variant.values import from_json
+from mica.write.rules import is_identity
 
 EXPECTED = (
     "a Spark, pandas or polars DataFrame, a list of dicts, a Scan or Table, Arrow data (a table, batches, a Dataset, "
@@ -63,7 +64,7 @@ def arrow(data: Any, schema: StructType) -> pa.Table | pa.RecordBatchReader:
         except pa.ArrowInvalid:  # a stream of one column's values
             raise UserError.bad_value("the data", type(data).__name__, EXPECTED) from None
     if isinstance(data, Iterator):
-        return _joined(_tables(data, schema)) or pa.RecordBatchReader.from_batches(to_arrow(schema), [])
+        return _joined(_tables(data, schema)) or pa.RecordBatchReader.from_batches(to_arrow(_given(schema)), [])
     raise UserError.bad_value("the data", type(data).__name__, EXPECTED)
 
 
@@ -100,7 +101,7 @@ def _listed(data: list[Any] | tuple[Any, ...], schema: StructType) -> pa.Table:
         raise UserError.bad_value("the data", f"a list with a {type(wrong).__name__}", EXPECTED)
     names = list(dict.fromkeys(key for row in data for key in row))
     if not names:
-        return pa.Table.from_batches([], to_arrow(schema)) if not data else _empty_rows(len(data), schema)
+        return pa.Table.from_batches([], to_arrow(_given(schema))) if not data else _empty_rows(len(data), schema)
     for name in names:
         if not isinstance(name, str):
             raise UserError.bad_value("the data", f"dicts with the key {name!r}", "dicts with column names as keys")
@@ -109,7 +110,12 @@ def _listed(data: list[Any] | tuple[Any, ...], schema: StructType) -> pa.Table:
 
 def _empty_rows(count: int, schema: StructType) -> pa.Table:
     """Rows of empty dicts: null in every column."""
-    return pa.table({name: pa.nulls(count) for name in schema.names})
+    return pa.table({name: pa.nulls(count) for name in _given(schema).names})
+
+
+def _given(schema: StructType) -> StructType:
+    """The columns of rows that name none: those whose values the table does not count itself."""
+    return StructType(tuple(f for f in schema.fields if not is_identity(f)))
 
 
 def _table(columns: Mapping[str, pa.Array | pa.ChunkedArray]) -> pa.Table:

@@ -20,29 +20,36 @@ from mica.variant.plain import to_variants
 from mica.write import flow
 from mica.write.commit import Commit
 from mica.write.given import arrow
+from mica.write.replacement import Replacement
 from mica.write.rules import refuse_given
 from mica.write.target import Target
 
 
-def write_rows(target: Target, data: Any, shredding: Any, *, schema_evolution: bool = False) -> Commit:
-    """Writes and commits; `data` is a Spark DataFrame or what `given.arrow` accepts. With `schema_evolution` the table
-    gets the columns and fields that it lacks.
+def write_rows(
+    target: Target, data: Any, shredding: Any, *, where: str | None = None, schema_evolution: bool = False
+) -> Commit:
+    """Writes and commits; `data` is a Spark DataFrame or what `given.arrow` accepts. The rows replace those for which
+    `where` is true. With `schema_evolution` the table gets the columns and fields that it lacks.
     """
     engine = engines.of(data)
     rows = data if engine.owns(data) else arrow(data, target.schema)
     if schema_evolution:
         target = target.evolved(unshredded_schema(engine.schema(rows), target.schema))
     rules = target.rules(*engine.settings(True, "UTC"))
+    replaced = None if where is None else Replacement(target, engine, where)
+    rules = rules if replaced is None else replaced.rules(rules)
     spec = replace(target.write_spec(shredding), tags=zone_tags(), rules=rules)
     for note in target.notes:
         warnings.warn(f"{target.storage}: {note}", stacklevel=8)
     refuse_given(spec.schema, engine.schema(rows).names, str(target.storage))
-    commit, _ = flow.commit(engine, target, spec, source(engine, spec, rows))
+    found = source(engine, spec, rows, feeds=replaced is not None and replaced.feeds)
+    commit, _ = flow.commit(engine, target, spec, found if replaced is None else replaced.source(found))
     return commit
 
 
-def source(engine: Engine, spec: WriteSpec, rows: Rows) -> flow.RowSource:
-    """Rows of the engine as the source of a write. Errors: those of columns that do not fit."""
+def source(engine: Engine, spec: WriteSpec, rows: Rows, *, feeds: bool = False) -> flow.RowSource:
+    """Rows of the engine as the source of a write; with `feeds` they are written to change files too. Errors: those of
+    columns that do not fit."""
     given = unshredded_schema(engine.schema(rows), spec.schema)
     plan_write(spec.schema, given, variants=to_variants, supplied=spec.rules.supplied)
-    return flow.FromRows(rows, Order(spec.partition_by))
+    return flow.FromRows(rows, Order(spec.partition_by), feeds)

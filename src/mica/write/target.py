@@ -14,7 +14,6 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from mica import compute as pc
 from mica.arrays import NDArray
 from mica.errors import ConflictError, UserError
 from mica.expressions.bind import bind
@@ -68,9 +67,7 @@ class Replaced:
     #: Their positions in `snapshot.files`.
     files: NDArray[np.int64]
     #: The predicate that selects these files; a file that another writer adds is a conflict if it holds.
-    reads: FilePredicate
-    #: The replaced partitions, if not all are replaced; added files must be in these.
-    where: str | None = None
+    reads: FilePredicate = every_file
     #: Whether the partitions of the added files are replaced, which are known when these are written.
     dynamic: bool = False
     #: Of timestamps of partitions that are spelled without a zone.
@@ -89,6 +86,8 @@ class Target:
     operation: str = "WRITE"
     parameters: Mapping[str, Any] = field(default_factory=dict)
     replaced: Replaced | None = None
+    #: The predicate of the rows that a WRITE replaces, if it replaces some (`write.replacement`).
+    replaces: str | None = None
     #: The files that the result depends on, if they are not `replaced`.
     reads: FilePredicate | None = None
     #: Positions in the snapshot of files that the commit removes and no task reads.
@@ -206,7 +205,6 @@ class Target:
 
     def commit(self, facts: Facts) -> Commit:
         """Adds the written files and removes the replaced ones, in one commit."""
-        self._check_rows(facts)
         if self.snapshot is not None and self.replaced is not None and self.replaced.dynamic:
             reads = partitions.those_of(
                 self.schema, self.metadata.partition_columns, facts.files, timezone=self.replaced.timezone
@@ -251,7 +249,7 @@ class Target:
         if self.snapshot is not None and self.replaced is not None:
             transaction.read(self.replaced.reads)
             transaction.remove_files(self.replaced.files)
-            if self.replaced.where is None and not self.replaced.dynamic:
+            if not self.replaced.dynamic:
                 transaction.set_application_transactions(forgotten(self.snapshot.app_transactions))
         if self.reads is not None:
             transaction.read(self.reads)
@@ -277,30 +275,22 @@ class Target:
     def _described(self, facts: Facts) -> tuple[dict[str, Any], dict[str, Any]]:
         """Parameters and metrics of the commit for the history."""
         files = facts.files.num_rows
-        if self.metrics is not None:
-            return dict(self.parameters), dict(self.metrics(facts))
-        if self.operation != "WRITE":
-            return dict(self.parameters), {"numRemovedFiles": len(facts.removed), "numAddedFiles": files}
-        parameters: dict[str, Any] = {"mode": "Append" if self.replaced is None else "Overwrite"}
+        if self.operation == "WRITE":
+            parameters = self._write_parameters()
+            metrics = {"numFiles": files, "numOutputRows": facts.rows, "numOutputBytes": facts.bytes}
+        else:
+            parameters = dict(self.parameters)
+            metrics = {"numRemovedFiles": len(facts.removed), "numAddedFiles": files}
+        return parameters, metrics if self.metrics is None else dict(self.metrics(facts))
+
+    def _write_parameters(self) -> dict[str, Any]:
+        appends = self.replaced is None and self.replaces is None
+        parameters: dict[str, Any] = {"mode": "Append" if appends else "Overwrite"}
         if self.snapshot is None or self.metadata.partition_columns:
             parameters["partitionBy"] = list(self.metadata.partition_columns)
-        if self.replaced is not None and self.replaced.where is not None:
-            parameters["predicate"] = self.replaced.where
-        return parameters, {"numFiles": files, "numOutputRows": facts.rows, "numOutputBytes": facts.bytes}
-
-    def _check_rows(self, facts: Facts) -> None:
-        """Refuses rows outside of the replaced partitions. Errors: ROWS_OUTSIDE_OVERWRITE."""
-        replaced = self.replaced
-        if replaced is None or replaced.where is None or not facts.files.num_rows:
-            return
-        matches = replaced.reads(facts.files)
-        if not pc.all(matches).as_py():
-            stray = facts.files.column("partition_values")[pc.index(matches, False).as_py()].as_py()
-            raise UserError(
-                "ROWS_OUTSIDE_OVERWRITE",
-                f"rows of the partition {dict(stray)} were given, but only those with {replaced.where} are replaced",
-                hint="Filter the rows first.",
-            )
+        if self.replaces is not None:
+            parameters["predicate"] = self.replaces
+        return parameters
 
     def _joined(self, error: ConflictError) -> Target:
         snapshot = load(self.storage)
@@ -327,7 +317,6 @@ def open_target(
     mode: Mode,
     properties: Mapping[str, str],
     snapshot: Snapshot | None = None,
-    where: str | None = None,
     dynamic: bool = False,
     timezone: str = "UTC",
     kept: Mapping[str, str] | None = None,
@@ -366,10 +355,8 @@ def open_target(
         )
     target = Target(storage, snapshot, snapshot.protocol, found)
     if mode == "overwrite":
-        by = found.partition_columns
-        reads = every_file if where is None else partition_predicate(where, target.schema, by, timezone)
-        files = np.flatnonzero(np.asarray(reads(snapshot.files)))
-        target.replaced = Replaced(files, reads, where, dynamic and bool(by), timezone)
+        files = np.arange(snapshot.files.num_rows)
+        target.replaced = Replaced(files, dynamic=dynamic and bool(found.partition_columns), timezone=timezone)
     return target
 
 
@@ -378,7 +365,6 @@ def target_of(
     txn: tuple[str, int] | None = None,
     *,
     overwrite: bool = False,
-    where: str | None = None,
     dynamic: bool = False,
     timezone: str = "UTC",
 ) -> Target:
@@ -393,7 +379,6 @@ def target_of(
         mode=mode,
         properties={},
         snapshot=snapshot,
-        where=where,
         dynamic=dynamic,
         timezone=timezone,
     )
@@ -421,11 +406,9 @@ def files_in(source: TableSource, where: str | None) -> list[FilePart]:
     return [file for file, wanted in zip(files, chosen.to_pylist(), strict=True) if wanted]
 
 
-def partition_predicate(
-    where: str, schema: StructType, partition_by: Sequence[str], timezone: str = "UTC"
-) -> Callable[[pa.Table], pa.Array]:
+def partition_predicate(where: str, schema: StructType, partition_by: Sequence[str]) -> Callable[[pa.Table], pa.Array]:
     """`where`, which may only use partition columns, as a function that returns for each file whether it holds."""
-    bound = bind(where, schema, partition_columns=partition_by, timezone=timezone)
+    bound = bind(where, schema, partition_columns=partition_by)
     for leaf in bound.leaves:
         if not leaf.partition:
             raise UserError(

@@ -113,6 +113,9 @@ class Sources:
             case ast.Call(func=ast.Attribute(value=ast.Name(id=table), attr="get"), args=[_, *default]):
                 for row in [*self.tables[table].values, *default]:
                     self.word(row, scope, kind)
+            case ast.Subscript(value=ast.Name(id=table)) if table in self.tables:
+                for row in self.tables[table].values:
+                    self.word(row, scope, kind)
             case ast.Call(func=ast.Name(id=name)) if name in self.returning:
                 for inner in own(self.returning[name]):
                     if isinstance(inner, ast.Return) and inner.value is not None:
@@ -169,6 +172,7 @@ def test_a_row_is_whole(code: str) -> None:
 def test_the_test_sees_what_it_looks_for() -> None:
     program = """
 T = {1: ("IN_A_TABLE", "x")}
+U = {1: ("BY_KEY", "x")}
 def helper(what, code="BY_DEFAULT"):
     return UserError(code, what)
 def pair():
@@ -183,9 +187,12 @@ def f(e):
     raise UserError(code, what)
     raise UserError(f"MADE_{e}", "x")
     raise UserError(e.code, "x")
+def g(key):
+    code, what = U[key]
+    raise UserError(code, what)
 """
     found = Sources({"x.py": program})
     assert set(found.used) == {
-        "IN_A_TABLE", "BY_DEFAULT", "BY_RESULT", "DIRECT", "BY_ARGUMENT", "BY_KEYWORD",
+        "IN_A_TABLE", "BY_KEY", "BY_DEFAULT", "BY_RESULT", "DIRECT", "BY_ARGUMENT", "BY_KEYWORD",
     }  # fmt: skip
     assert [fault.partition(": ")[2] for fault in found.faults] == ["f'MADE_{e}'"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from mica.tasks.write import groups
+from mica.tasks.groups import groups
 
 
 def test_many_columns_of_many_values_keep_their_rows() -> None:

@@ -284,3 +284,11 @@ def test_arrow_columns_become_variants_with_their_types() -> None:
     make = to_variants(pa.field("v", lists.type), "v")
     assert make is not None
     assert mica.variant.to_json(make(lists)).to_pylist() == ['[{"a":1},null]', None, "[]"]
+
+
+@pytest.mark.parametrize("given", [[], [{}, {}], iter([])], ids=["nothing", "empty dicts", "an empty iterator"])
+def test_rows_that_name_no_column_are_counted_by_the_table(tmp_path: Path, given: Any) -> None:
+    rows = len(given) if isinstance(given, list) else 0
+    table = mica.Table.create(tmp_path, "id BIGINT GENERATED ALWAYS AS IDENTITY, s STRING")
+    table.append(given)
+    assert table.to_arrow().to_pylist() == [{"id": i + 1, "s": None} for i in range(rows)]
