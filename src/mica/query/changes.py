@@ -6,6 +6,7 @@ that delta-spark gives. A table that is not mica's leaves the statement to Spark
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -14,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from mica import compute as pc
 from mica.engines.spark import catalog
 from mica.engines.spark.session import is_connect, without_sql_log
 from mica.errors import UserError
-from mica.query import names
+from mica.query import names, told
 from mica.query.row_statements import Delete, Insert, MergeInto, Update, with_defaults
 from mica.query.statements import Create, History, Optimize, Selected, Statement, StoredView, VacuumOf, View
+from mica.query.table_statements import Asked, Call, Conversion
 from mica.schema.ddl import quote_if_needed, type_to_ddl
 from mica.schema.special import DEFAULT, GENERATED
 from mica.schema.types import INTEGRALS, VARIANT, VOID, ArrayType, DataType, MapType, StructField, StructType, renamed
@@ -56,7 +59,10 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str, tabl
         return _stored(spark, statement, named) if named is not None and named.views else None
     if isinstance(statement, Selected):
         return _selected(spark, statement, query) if ours(statement.query) else None
-    table = target(spark, statement.table)
+    if isinstance(statement, Conversion):
+        Table.convert_to_delta(statement.path, statement.partition_by, spark=spark)
+        return _nothing(spark)
+    table = target(spark, statement.table, catalogs=not isinstance(statement, Call | Asked))
     if table is None:
         if isinstance(statement, Insert) and ours(statement.query):
             before = text.rstrip().rstrip(";").removesuffix(statement.query)
@@ -82,7 +88,11 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str, tabl
             gone = table.vacuum(retain, dry_run=dry).deleted
             return spark.createDataFrame(gone.select(["path"]))
         case History(limit=limit):
-            return spark.createDataFrame(_spelled(table.history(limit)))
+            return spark.createDataFrame(told.history(table, limit))
+        case Asked(what=what, key=key):
+            return spark.createDataFrame(told.answer(table, what, key))
+        case Call():
+            return _called(spark, table, statement, query)
 
 
 def _refuse_other_spelling(spark: SparkSession, text: str) -> None:
@@ -99,8 +109,9 @@ def _refuse_other_spelling(spark: SparkSession, text: str) -> None:
             )
 
 
-def target(spark: SparkSession, parts: tuple[str, ...]) -> Table | None:
-    """The table of a name that a statement changes; None if it is not mica's."""
+def target(spark: SparkSession, parts: tuple[str, ...], *, catalogs: bool = True) -> Table | None:
+    """The table of a name that a statement changes; None if it is not mica's. What a catalog keeps of its tables is
+    Spark's to change: only without `catalogs` these are not mica's."""
     if len(parts) == 2 and parts[0].lower() in ("delta", "mica"):
         return Table.open(parts[1])
     if len(parts) == 1:
@@ -108,10 +119,31 @@ def target(spark: SparkSession, parts: tuple[str, ...]) -> Table | None:
         if found is not None:
             # Writing moves a Table: one that is kept for queries stays where it is.
             return found if names.is_table(parts[0]) else Table(found.snapshot)
-    if is_connect(spark):
+    if is_connect(spark) or not catalogs:
         return None
     place = catalog.delta_location(spark, ".".join(map(quote_if_needed, parts)))
     return None if place is None else Table.open(place)
+
+
+def _called(spark: SparkSession, table: Table, call: Call, query: Query) -> DataFrame:
+    """The call's result: what a restore did, or nothing."""
+    arguments = {**call.arguments, **({"spark": spark} if call.method == "delete" else {})}
+    if "timestamp" in arguments:  # as the session reads it
+        milliseconds = query(f"SELECT unix_millis(CAST({arguments['timestamp']} AS TIMESTAMP))").collect()[0][0]
+        arguments["timestamp"] = dt.datetime.fromtimestamp(milliseconds / 1000, dt.UTC)
+    done = getattr(table, call.method)(**arguments)
+    if call.method != "restore":
+        return _nothing(spark)
+    sizes = table.snapshot.files.column("size")
+    found = {
+        "table_size_after_restore": pc.sum(sizes).as_py() or 0,
+        "num_of_files_after_restore": len(sizes),
+        "num_removed_files": done.removed_files,
+        "num_restored_files": done.restored_files,
+        "removed_files_size": done.removed_bytes,
+        "restored_files_size": done.restored_bytes,
+    }
+    return spark.createDataFrame(pa.table({name: pa.array([n], pa.int64()) for name, n in found.items()}))
 
 
 def _changed(spark: SparkSession, commit: Commit, **shown: str) -> DataFrame:
@@ -280,9 +312,9 @@ def _create(spark: SparkSession, statement: Create, query: Query) -> DataFrame:
         _ddl(schema),
         list(statement.partition_by),
         dict(statement.properties),
-        "ignore" if statement.if_not_exists else "error",
+        statement.mode,
     )
-    if rows is not None and not existed:
+    if rows is not None and not (existed and statement.mode == "ignore"):
         table.append(rows)
     if len(parts) == 1:
         names.register(parts[0], place)
@@ -340,21 +372,3 @@ def _ddl(schema: Any) -> Any:
     from mica.engines.spark.types import from_spark
 
     return schema if isinstance(schema, str) else from_spark(schema)
-
-
-#: Columns of a history as delta-spark names them.
-_HISTORY: Mapping[str, str] = {
-    "user": "userName",
-    "operation_parameters": "operationParameters",
-    "read_version": "readVersion",
-    "isolation_level": "isolationLevel",
-    "is_blind_append": "isBlindAppend",
-    "operation_metrics": "operationMetrics",
-    "user_metadata": "userMetadata",
-    "engine_info": "engineInfo",
-    "txn_id": "txnId",
-}
-
-
-def _spelled(history: pa.Table) -> pa.Table:
-    return history.rename_columns([_HISTORY.get(name, name) for name in history.column_names])

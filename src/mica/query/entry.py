@@ -17,6 +17,7 @@ from mica.engines.spark.session import current, is_connect
 from mica.errors import UserError
 from mica.query import changes, connect, names, select
 from mica.query.statements import parse_statement
+from mica.query.table_statements import Unread
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -40,8 +41,9 @@ def sql(
     versions are those of the call; `mica.explain` shows what the scans do.
 
     DELETE, UPDATE, INSERT, MERGE, OPTIMIZE, VACUUM, DESCRIBE HISTORY of such a table, and CREATE TABLE … USING mica,
-    are done by the calls of `Table` on this session; their expressions are those that these calls take. The result has
-    delta-spark's columns (`num_affected_rows`, …). CREATE TEMPORARY VIEW … AS, CREATE TABLE … AS and INSERT of Spark's
+    are done by the calls of `Table` on this session; their expressions are those that these calls take. So are ALTER
+    TABLE, RESTORE, TRUNCATE TABLE, CONVERT TO DELTA, DESCRIBE and SHOW of paths and registered names
+    (`query/table_statements.py` has the forms). The result has delta-spark's columns (`num_affected_rows`, …). CREATE TEMPORARY VIEW … AS, CREATE TABLE … AS and INSERT of Spark's
     take their rows from a query of such tables; the view keeps their versions. CREATE VIEW is stored with the tables'
     paths, if the session has delta-spark, which reads them. `_metadata` is as in `Table.scan`, but for Spark Connect.
 
@@ -64,6 +66,8 @@ def run(text: str, spark: SparkSession, args: Any, otherwise: Callable[[], DataF
         if _is_sparks(text, spark):
             return _hinted(otherwise)
         raise
+    if isinstance(statement, Unread):
+        return _tried(spark, statement, otherwise)
     if statement is not None:
         done = changes.run(
             spark, statement, lambda query: sql(query, spark), text, lambda query: tables_of(query, spark)
@@ -75,6 +79,16 @@ def run(text: str, spark: SparkSession, args: Any, otherwise: Callable[[], DataF
     if is_connect(spark):
         return _hinted(lambda: connect.run(spark, found, args))
     return _hinted(lambda: select.run(spark, found.text, found.views, args))
+
+
+def _tried(spark: SparkSession, statement: Unread, otherwise: Callable[[], DataFrame]) -> DataFrame:
+    """Spark's result, also of delta-spark's statements; of a table that Spark does not know the error is mica's."""
+    try:
+        return _hinted(otherwise)
+    except Exception:
+        if changes.target(spark, statement.table, catalogs=False) is None:
+            raise
+        raise statement.error from None
 
 
 def _is_sparks(text: str, spark: SparkSession) -> bool:

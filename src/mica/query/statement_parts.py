@@ -140,6 +140,11 @@ class Parts(Cursor):
         self.at += 1
         return found
 
+    def rest(self) -> str:
+        """The text up to the end."""
+        start, self.at = self.token.at, len(self.tokens) - 1
+        return self.text[start:]
+
     def end(self) -> None:
         """Nothing more may follow."""
         if self.token.kind != "end":

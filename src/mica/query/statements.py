@@ -5,9 +5,11 @@ calls of `Table`. A text that does not begin like one of these statements is Non
 an error that names the place.
 
     {DELETE FROM | UPDATE | INSERT | MERGE} …  (see `row_statements`)
+    {ALTER TABLE | RESTORE | TRUNCATE TABLE | DESCRIBE | SHOW | CONVERT TO DELTA} …  (see `table_statements`)
     OPTIMIZE t [WHERE …] [ZORDER BY (c, …)]    VACUUM t [RETAIN n HOURS] [DRY RUN]
     {DESCRIBE | DESC} HISTORY t [LIMIT n]
-    CREATE TABLE [IF NOT EXISTS] t (…) USING mica [PARTITIONED BY (c, …)] [LOCATION '…'] [TBLPROPERTIES (…)] [AS query]
+    CREATE [OR REPLACE] TABLE [IF NOT EXISTS] t (…) USING mica
+        [PARTITIONED BY (c, …)] [LOCATION '…'] [TBLPROPERTIES (…)] [AS query]
     CREATE [OR REPLACE] [GLOBAL] TEMPORARY VIEW w [(c, …)] AS query          CREATE [OR REPLACE] TABLE … AS query
 
 Source: Spark's SqlBaseParser.g4 and delta-spark's DeltaSqlBase.g4.
@@ -19,8 +21,10 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import field
 
+from mica.arguments import Mode
 from mica.query.row_statements import Delete, Insert, MergeInto, RowStatement, Update
 from mica.query.statement_parts import QUERY
+from mica.query.table_statements import Asked, Call, Conversion, TableStatement, Unread
 from mica.records import dataclass
 
 
@@ -56,7 +60,7 @@ class Create:
 
     table: tuple[str, ...]
     ddl: str
-    if_not_exists: bool
+    mode: Mode
     partition_by: tuple[str, ...] = ()
     location: str | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
@@ -90,24 +94,30 @@ class Selected:
     query: str
 
 
-Statement = Delete | Update | Insert | MergeInto | Optimize | VacuumOf | History | Create | View | StoredView | Selected
+Statement = (
+    Delete | Update | Insert | MergeInto | Optimize | VacuumOf | History | Create | View | StoredView | Selected |
+    Call | Asked | Conversion
+)  # fmt: skip
 
 _BEGINS = re.compile(
     r"(?is)(?:\s|--[^\r\n]*|/\*.*?\*/)*(DELETE\s+FROM|UPDATE|INSERT|MERGE|OPTIMIZE|VACUUM|DESC(?:RIBE)?\s+HISTORY|"
+    r"ALTER\s+TABLE|RESTORE|TRUNCATE\s+TABLE|DESC(?:RIBE)?|SHOW\s+(?:TBLPROPERTIES|COLUMNS)|CONVERT\s+TO\s+DELTA|"
     r"CREATE\s+(?:OR\s+REPLACE\s+)?(?:TABLE|(?:(?:GLOBAL\s+)?TEMP(?:ORARY)?\s+)?VIEW)(?=.*\b(?:USING\s+mica|AS)\b))\b"
 )
 _OURS = re.compile(r"(?is)\bUSING\s+mica\b")
 
 
-def parse_statement(text: str) -> Statement | None:
+def parse_statement(text: str) -> Statement | Unread | None:
     """The statement; None for a text that begins otherwise. Errors: INVALID_EXPRESSION, with the place in the text."""
     begin = _BEGINS.match(text)
     if begin is None:
         return None
-    word = begin[1].split()[0].upper()
-    if word == "CREATE" and (_OURS.search(text) is None or begin[1].upper().split()[1] != "TABLE"):
-        return _Statement(text.rstrip().rstrip(";")).selected()
-    return _STATEMENTS["DESCRIBE" if word == "DESC" else word](_Statement(text.rstrip().rstrip(";")))
+    words = begin[1].upper().split()
+    text = text.rstrip().rstrip(";")
+    if words[0] == "CREATE" and (_OURS.search(text) is None or words[-1] != "TABLE"):
+        return _Statement(text).selected()
+    read = _STATEMENTS.get("HISTORY" if words[-1] == "HISTORY" else words[0])
+    return TableStatement(text).read() if read is None else read(_Statement(text))
 
 
 class _Statement(RowStatement):
@@ -137,8 +147,10 @@ class _Statement(RowStatement):
         return History(table, limit)
 
     def create(self) -> Create:
-        self.accept("CREATE", "TABLE")
-        unless = self.accept("IF", "NOT", "EXISTS")
+        self.accept("CREATE")
+        mode: Mode = "overwrite" if self.accept("OR", "REPLACE") else "error"
+        self.expect("TABLE")
+        mode = "ignore" if mode == "error" and self.accept("IF", "NOT", "EXISTS") else mode
         table = self.table()
         ddl = self.parenthesised()[1:-1] if self.mark() == "(" else ""
         self.expect("USING")
@@ -158,7 +170,7 @@ class _Statement(RowStatement):
                     self.fail("PARTITIONED BY, LOCATION, TBLPROPERTIES or AS is expected")
                 query = self.text[self.token.at :]
                 break
-        return Create(table, ddl, unless, partition_by, location, properties, query)
+        return Create(table, ddl, mode, partition_by, location, properties, query)
 
     def selected(self) -> View | StoredView | Selected | None:
         """CREATE … AS a query, of a view or of a table of Spark's."""
@@ -193,6 +205,6 @@ _STATEMENTS: Mapping[str, Callable[[_Statement], Statement]] = {
     "MERGE": _Statement.merge,
     "OPTIMIZE": _Statement.optimize,
     "VACUUM": _Statement.vacuum,
-    "DESCRIBE": _Statement.describe,
+    "HISTORY": _Statement.describe,
     "CREATE": _Statement.create,
 }

@@ -81,9 +81,10 @@ STATEMENTS: dict[str, Statement] = {
     "DESC HISTORY t LIMIT 2": History(("t",), 2),
     "CREATE TABLE IF NOT EXISTS t (a INT, v VARIANT) USING mica PARTITIONED BY (a) LOCATION '/x' "
     "TBLPROPERTIES ('delta.appendOnly' = 'true', b.c = 3)": Create(
-        ("t",), "a INT, v VARIANT", True, ("a",), "/x", {"delta.appendOnly": "true", "b.c": "3"}
+        ("t",), "a INT, v VARIANT", "ignore", ("a",), "/x", {"delta.appendOnly": "true", "b.c": "3"}
     ),
-    "CREATE TABLE t USING mica AS SELECT 1 AS a": Create(("t",), "", False, query="SELECT 1 AS a"),
+    "CREATE TABLE t USING mica AS SELECT 1 AS a": Create(("t",), "", "error", query="SELECT 1 AS a"),
+    "create or replace TABLE t (a INT) USING mica": Create(("t",), "a INT", "overwrite"),
 }  # fmt: skip
 
 
@@ -92,7 +93,7 @@ def test_a_statement_is_a_value(text: str) -> None:
     assert parse_statement(text) == STATEMENTS[text]
 
 
-@pytest.mark.parametrize("text", ["SELECT 1", "CREATE TABLE t (a INT) USING parquet", "DESCRIBE t", ""])
+@pytest.mark.parametrize("text", ["SELECT 1", "CREATE TABLE t (a INT) USING parquet", "SHOW TABLES", ""])
 def test_other_texts_are_not_ours(text: str) -> None:
     assert parse_statement(text) is None
 

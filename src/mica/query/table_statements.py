@@ -1,0 +1,268 @@
+"""Parses the statements that change what a table is, or tell it, into plain values.
+
+The rule: a statement is one call of `Table`, with its arguments, or a question that `told` answers. What is not one
+call, or not said here, is for Spark to try first.
+
+    ALTER TABLE t ADD {COLUMN | COLUMNS} (c TYPE … [FIRST | AFTER c])        … DROP {COLUMN | COLUMNS} (c, …)
+                  RENAME COLUMN c TO d        SET TBLPROPERTIES (…)        UNSET TBLPROPERTIES [IF EXISTS] (…)
+                  {ALTER | CHANGE} [COLUMN] c {TYPE … | {SET | DROP} NOT NULL | COMMENT '…' | SET DEFAULT … |
+                                               DROP DEFAULT | FIRST | AFTER c}
+                  ADD CONSTRAINT c CHECK (…)      DROP CONSTRAINT [IF EXISTS] c      DROP FEATURE f [TRUNCATE HISTORY]
+    RESTORE [TABLE] t [TO] {VERSION | TIMESTAMP} AS OF …        TRUNCATE TABLE t
+    {DESCRIBE | DESC} {DETAIL | [TABLE] [EXTENDED]} t      SHOW TBLPROPERTIES t [(key)]      SHOW COLUMNS {IN | FROM} t
+    CONVERT TO DELTA parquet.`path` [NO STATISTICS] [PARTITIONED BY (c TYPE, …)]
+
+Source: Spark's SqlBaseParser.g4 and delta-spark's DeltaSqlBase.g4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import field
+from typing import Any, Literal, TypeVar
+
+from mica.errors import UserError
+from mica.query.statement_parts import Parts
+from mica.records import dataclass
+from mica.schema.ddl import quote_if_needed
+
+Found = TypeVar("Found")
+Question = Literal["detail", "columns", "names", "properties"]
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of `Table`, and what it is given."""
+
+    table: tuple[str, ...]
+    method: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question about a table; `key` is the property that is asked for."""
+
+    table: tuple[str, ...]
+    what: Question
+    key: str | None = None
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """CONVERT TO DELTA; `partition_by` is the DDL of the partition columns."""
+
+    path: str
+    partition_by: str | None
+
+
+@dataclass(frozen=True)
+class Unread:
+    """A statement that is none of these: Spark may know it, otherwise this is the error."""
+
+    table: tuple[str, ...]
+    error: UserError
+
+
+class TableStatement(Parts):
+    """The statements, by their first words. Errors: INVALID_EXPRESSION, with the place."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.named: tuple[str, ...] = ()
+
+    def read(self) -> Call | Asked | Conversion | Unread:
+        """The statement."""
+        words = (self.word(), "DESCRIBE")[self.word() == "DESC"]
+        try:
+            return _STATEMENTS[words](self)
+        except UserError as e:
+            return Unread(self.named, e)
+
+    def table(self) -> tuple[str, ...]:
+        """The name of the table."""
+        self.named = super().table()
+        return self.named
+
+    def alter(self) -> Call:
+        """ALTER TABLE."""
+        self.accept("ALTER", "TABLE")
+        return Call(self.table(), *self._one_of(_ALTERATIONS))
+
+    def restore(self) -> Call:
+        """RESTORE."""
+        self.accept("RESTORE")
+        self.accept("TABLE")
+        table = self.table()
+        self.accept("TO")
+        if self.accept("VERSION", "AS", "OF"):
+            arguments: dict[str, Any] = {"version": int(self.number())}
+        elif self.accept("TIMESTAMP", "AS", "OF"):
+            arguments = {"timestamp": self.rest()}
+        else:
+            self.fail("VERSION AS OF or TIMESTAMP AS OF is expected")
+        self.end()
+        return Call(table, "restore", arguments)
+
+    def truncate(self) -> Call:
+        """TRUNCATE TABLE: every row is deleted."""
+        self.accept("TRUNCATE", "TABLE")
+        found = Call(self.table(), "delete")
+        self.end()
+        return found
+
+    def describe(self) -> Asked:
+        """DESCRIBE, of a whole table."""
+        self.at += 1
+        detail = self.accept("DETAIL")
+        _ = not detail and self.accept("TABLE")
+        _ = not detail and self.accept("EXTENDED")
+        found = Asked(self.table(), "detail" if detail else "columns")
+        self.end()
+        return found
+
+    def show(self) -> Asked:
+        """SHOW TBLPROPERTIES and SHOW COLUMNS."""
+        self.accept("SHOW")
+        if self.accept("COLUMNS"):
+            _ = self.accept("IN") or self.accept("FROM")
+            found = Asked(self.table(), "names")
+            self.end()
+            return found
+        self.accept("TBLPROPERTIES")
+        table, key = self.table(), None
+        if self.accept("("):
+            key = self._key()
+            self.expect(")")
+        self.end()
+        return Asked(table, "properties", key)
+
+    def convert(self) -> Conversion:
+        """CONVERT TO DELTA."""
+        self.accept("CONVERT", "TO", "DELTA")
+        parts = self.table()
+        if len(parts) != 2 or parts[0].lower() != "parquet":
+            self.fail("a folder is expected: parquet.`/data/events`")
+        self.accept("NO", "STATISTICS")
+        partition_by = self.parenthesised()[1:-1] if self.accept("PARTITIONED", "BY") else None
+        self.end()
+        return Conversion(parts[1], partition_by)
+
+    def _one_of(self, known: Mapping[tuple[str, ...], Callable[[TableStatement], Found]]) -> Found:
+        """What follows the words that come next, up to the end."""
+        read = next((read for words, read in known.items() if self.accept(*words)), None)
+        if read is None:
+            self.fail(f"{', '.join(' '.join(words) for words in known)} is expected")
+        found = read(self)
+        self.end()
+        return found
+
+    # --- ALTER TABLE: the method and its arguments -------------------------------------------------------------------
+
+    def add_columns(self) -> tuple[str, dict[str, Any]]:
+        """One column with its place, or several at the end."""
+        inside = TableStatement(self.parenthesised()[1:-1] if self.mark() == "(" else self.rest())
+        into, start = "", inside.token.at
+        while inside.mark(1) == ".":
+            into += f"{'.' if into else ''}{quote_if_needed(inside.identifier())}"
+            inside.at += 1
+            start = inside.token.at
+        last = len(inside.tokens) - 1
+        words = [token.text.upper() for token in inside.tokens]
+        ends, place = last, dict[str, Any]()
+        if "FIRST" in words[last - 1 : last]:
+            ends, place = last - 1, {"first": True}
+        elif "AFTER" in words[last - 2 : last - 1]:
+            inside.at = last - 1
+            ends, place = last - 2, {"after": inside.identifier()}
+        if any(word in ("FIRST", "AFTER") for word in words[:ends]) or not ends:
+            self.fail("one column with its place is expected, or several at the end")
+        ddl = inside.text[start : inside.tokens[ends - 1].end]
+        return "add_columns", {"columns": ddl, **({"into": into} if into else {}), **place}
+
+    def drop_columns(self) -> tuple[str, dict[str, Any]]:
+        """DROP COLUMNS."""
+        many = self.mark() == "("
+        return "drop_columns", {"columns": list(self.each(self._column)) if many else [self._column()]}
+
+    def rename_column(self) -> tuple[str, dict[str, Any]]:
+        """RENAME COLUMN."""
+        column = self._column()
+        self.expect("TO")
+        return "rename_column", {"column": column, "name": self.identifier()}
+
+    def alter_column(self) -> tuple[str, dict[str, Any]]:
+        """ALTER COLUMN: one change of it."""
+        column = self._column()
+        return "alter_column", {"column": column, **self._one_of(_CHANGES)}
+
+    def set_properties(self) -> tuple[str, dict[str, Any]]:
+        """SET TBLPROPERTIES."""
+        return "set_properties", {"properties": self.pairs()}
+
+    def unset_properties(self) -> tuple[str, dict[str, Any]]:
+        """UNSET TBLPROPERTIES."""
+        self.accept("IF", "EXISTS")
+        return "set_properties", {"properties": dict.fromkeys(self.each(self._key))}
+
+    def add_constraint(self) -> tuple[str, dict[str, Any]]:
+        """ADD CONSTRAINT."""
+        name = self.identifier()
+        self.expect("CHECK")
+        return "add_constraint", {"name": name, "expr": self.parenthesised()[1:-1]}
+
+    def drop_constraint(self) -> tuple[str, dict[str, Any]]:
+        """DROP CONSTRAINT."""
+        unless = self.accept("IF", "EXISTS")
+        return "drop_constraint", {"name": self.identifier(), "if_exists": unless}
+
+    def drop_feature(self) -> tuple[str, dict[str, Any]]:
+        """DROP FEATURE."""
+        name = self._key()
+        return "drop_feature", {"name": name, "truncate_history": self.accept("TRUNCATE", "HISTORY")}
+
+    def _column(self) -> str:
+        return ".".join(map(quote_if_needed, super().table()))
+
+    def _key(self) -> str:
+        return self.string() if self.token.kind == "string" else ".".join(super().table())
+
+
+#: The words after ALTER TABLE t.
+_ALTERATIONS: Mapping[tuple[str, ...], Callable[[TableStatement], tuple[str, dict[str, Any]]]] = {
+    ("ADD", "COLUMNS"): TableStatement.add_columns,
+    ("ADD", "COLUMN"): TableStatement.add_columns,
+    ("ADD", "CONSTRAINT"): TableStatement.add_constraint,
+    ("DROP", "COLUMNS"): TableStatement.drop_columns,
+    ("DROP", "COLUMN"): TableStatement.drop_columns,
+    ("DROP", "CONSTRAINT"): TableStatement.drop_constraint,
+    ("DROP", "FEATURE"): TableStatement.drop_feature,
+    ("RENAME", "COLUMN"): TableStatement.rename_column,
+    ("ALTER", "COLUMN"): TableStatement.alter_column,
+    ("ALTER",): TableStatement.alter_column,
+    ("CHANGE", "COLUMN"): TableStatement.alter_column,
+    ("CHANGE",): TableStatement.alter_column,
+    ("SET", "TBLPROPERTIES"): TableStatement.set_properties,
+    ("UNSET", "TBLPROPERTIES"): TableStatement.unset_properties,
+}
+
+#: The words after ALTER COLUMN c.
+_CHANGES: Mapping[tuple[str, ...], Callable[[TableStatement], dict[str, Any]]] = {
+    ("TYPE",): lambda s: {"type": s.rest()},
+    ("SET", "NOT", "NULL"): lambda _: {"nullable": False},
+    ("DROP", "NOT", "NULL"): lambda _: {"nullable": True},
+    ("COMMENT",): lambda s: {"comment": s.string()},
+    ("SET", "DEFAULT"): lambda s: {"default": s.rest()},
+    ("DROP", "DEFAULT"): lambda _: {"default": ""},
+    ("FIRST",): lambda _: {"first": True},
+    ("AFTER",): lambda s: {"after": s.identifier()},
+}
+
+_STATEMENTS: Mapping[str, Callable[[TableStatement], Call | Asked | Conversion]] = {
+    "ALTER": TableStatement.alter,
+    "RESTORE": TableStatement.restore,
+    "TRUNCATE": TableStatement.truncate,
+    "DESCRIBE": TableStatement.describe,
+    "SHOW": TableStatement.show,
+    "CONVERT": TableStatement.convert,
+}

@@ -1,0 +1,109 @@
+"""What statements tell of a table: DESCRIBE DETAIL, DESCRIBE TABLE, SHOW COLUMNS, SHOW TBLPROPERTIES, and its history.
+
+The rule: columns have the names and types of delta-spark's answers.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from mica import compute as pc
+from mica.engines.spark.types import to_spark
+from mica.log import features
+from mica.log.domains import CLUSTERING_DOMAIN, clustering_columns
+from mica.query.table_statements import Question
+from mica.stats.columns import physical_names
+
+if TYPE_CHECKING:
+    from mica.schema.types import StructType
+    from mica.table import Table
+
+_TIME = pa.timestamp("us", "UTC")
+_DETAIL = pa.schema(
+    [
+        ("format", pa.string()), ("id", pa.string()), ("name", pa.string()), ("description", pa.string()),
+        ("location", pa.string()), ("createdAt", _TIME), ("lastModified", _TIME),
+        ("partitionColumns", pa.list_(pa.string())), ("clusteringColumns", pa.list_(pa.string())),
+        ("numFiles", pa.int64()), ("sizeInBytes", pa.int64()), ("properties", pa.map_(pa.string(), pa.string())),
+        ("minReaderVersion", pa.int32()), ("minWriterVersion", pa.int32()), ("tableFeatures", pa.list_(pa.string())),
+    ]
+)  # fmt: skip
+
+#: Columns of a history as delta-spark names them.
+_HISTORY: Mapping[str, str] = {
+    "user": "userName",
+    "operation_parameters": "operationParameters",
+    "read_version": "readVersion",
+    "isolation_level": "isolationLevel",
+    "is_blind_append": "isBlindAppend",
+    "operation_metrics": "operationMetrics",
+    "user_metadata": "userMetadata",
+    "engine_info": "engineInfo",
+    "txn_id": "txnId",
+}
+
+
+def answer(table: Table, what: Question, key: str | None = None) -> pa.Table:
+    """The rows of the answer; `key` is the property that is asked for."""
+    if what == "detail":
+        return _detail(table)
+    if what == "properties":
+        return _properties(table, key)
+    fields = to_spark(table.schema).fields
+    if what == "names":
+        return pa.table({"col_name": [f.name for f in fields]})
+    rows = [(f.name, f.dataType.simpleString(), f.metadata.get("comment")) for f in fields]
+    if table.partition_by:
+        rows += [("# Partition Information", "", ""), ("# col_name", "data_type", "comment")]
+        rows += [row for name in table.partition_by for row in rows[: len(fields)] if row[0] == name]
+    names = ("col_name", "data_type", "comment")
+    return pa.table({name: pa.array([row[i] for row in rows], pa.string()) for i, name in enumerate(names)})
+
+
+def history(table: Table, limit: int | None) -> pa.Table:
+    """DESCRIBE HISTORY."""
+    found = table.history(limit)
+    return found.rename_columns([_HISTORY.get(name, name) for name in found.column_names])
+
+
+def _detail(table: Table) -> pa.Table:
+    snapshot, metadata, protocol = table.snapshot, table.metadata, table.protocol
+    own = protocol.reader_features | protocol.writer_features
+    row: dict[str, Any] = {
+        "format": "delta", "id": metadata.id, "name": metadata.name, "description": metadata.description,
+        "location": table.path,
+        "createdAt": _moment(metadata.created_time), "lastModified": _moment(snapshot.timestamp),
+        "partitionColumns": list(table.partition_by),
+        "clusteringColumns": _clustering(table.schema, snapshot.domains.get(CLUSTERING_DOMAIN)),
+        "numFiles": snapshot.files.num_rows, "sizeInBytes": pc.sum(snapshot.files.column("size")).as_py() or 0,
+        "properties": sorted(table.properties.items()),
+        "minReaderVersion": protocol.reader, "minWriterVersion": protocol.writer,
+        "tableFeatures": sorted(own or features.names(protocol)),
+    }  # fmt: skip
+    return pa.Table.from_pylist([row], _DETAIL)
+
+
+def _properties(table: Table, key: str | None) -> pa.Table:
+    protocol = table.protocol
+    every = {
+        **table.properties,
+        **{f"delta.feature.{name}": "supported" for name in protocol.reader_features | protocol.writer_features},
+        "delta.minReaderVersion": str(protocol.reader),
+        "delta.minWriterVersion": str(protocol.writer),
+    }
+    missing = f"Table {table.path} does not have property: {key}"  # Spark's words
+    rows = sorted(every.items()) if key is None else [(key, every.get(key, missing))]
+    return pa.table({"key": [name for name, _ in rows], "value": [value for _, value in rows]})
+
+
+def _clustering(schema: StructType, domain: str | None) -> list[str]:
+    wanted = clustering_columns(domain)
+    return [f.name for f in schema.fields if physical_names(schema, (f.name,)) in wanted]
+
+
+def _moment(ms: int | None) -> dt.datetime | None:
+    return None if ms is None else dt.datetime.fromtimestamp(ms / 1000, dt.UTC)

@@ -1,0 +1,87 @@
+"""Statements that change what a table is, or tell it, as values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mica.query.statements import parse_statement
+from mica.query.table_statements import Asked, Call, Conversion, Unread
+
+P = ("delta", "/data/t")
+
+
+@pytest.mark.parametrize(
+    ("text", "method", "arguments"),
+    [
+        ("ADD COLUMN x INT", "add_columns", {"columns": "x INT"}),
+        ("add columns (x INT, `y z` STRING COMMENT 'q, (r')", "add_columns",
+         {"columns": "x INT, `y z` STRING COMMENT 'q, (r'"}),
+        ("ADD COLUMNS (x STRUCT<a: INT, b: ARRAY<INT>> FIRST)", "add_columns",
+         {"columns": "x STRUCT<a: INT, b: ARRAY<INT>>", "first": True}),
+        ("ADD COLUMN s.`x.y`.z INT AFTER `w v`", "add_columns",
+         {"columns": "z INT", "into": "s.`x.y`", "after": "w v"}),
+        ("DROP COLUMN s.x", "drop_columns", {"columns": ["s.x"]}),
+        ("DROP COLUMNS (a, `b c`)", "drop_columns", {"columns": ["a", "`b c`"]}),
+        ("RENAME COLUMN s.a TO `b c`", "rename_column", {"column": "s.a", "name": "b c"}),
+        ("ALTER COLUMN n TYPE BIGINT", "alter_column", {"column": "n", "type": "BIGINT"}),
+        ("ALTER n SET NOT NULL", "alter_column", {"column": "n", "nullable": False}),
+        ("ALTER COLUMN n DROP NOT NULL", "alter_column", {"column": "n", "nullable": True}),
+        ("CHANGE COLUMN n COMMENT 'it''s'", "alter_column", {"column": "n", "comment": "it's"}),
+        ("ALTER COLUMN n SET DEFAULT 1 + 2", "alter_column", {"column": "n", "default": "1 + 2"}),
+        ("ALTER COLUMN n DROP DEFAULT", "alter_column", {"column": "n", "default": ""}),
+        ("CHANGE n AFTER m", "alter_column", {"column": "n", "after": "m"}),
+        ("ALTER COLUMN n FIRST", "alter_column", {"column": "n", "first": True}),
+        ("SET TBLPROPERTIES ('a' = 'b', delta.appendOnly = true)", "set_properties",
+         {"properties": {"a": "b", "delta.appendOnly": "true"}}),
+        ("UNSET TBLPROPERTIES IF EXISTS ('a', b.c)", "set_properties", {"properties": {"a": None, "b.c": None}}),
+        ("ADD CONSTRAINT c CHECK (n > 0 AND (m < 1))", "add_constraint", {"name": "c", "expr": "n > 0 AND (m < 1)"}),
+        ("DROP CONSTRAINT IF EXISTS c", "drop_constraint", {"name": "c", "if_exists": True}),
+        ("DROP FEATURE deletionVectors TRUNCATE HISTORY", "drop_feature",
+         {"name": "deletionVectors", "truncate_history": True}),
+        ("DROP FEATURE 'variantShredding'", "drop_feature", {"name": "variantShredding", "truncate_history": False}),
+    ],
+)  # fmt: skip
+def test_an_alteration_is_one_call(text: str, method: str, arguments: dict[str, Any]) -> None:
+    assert parse_statement(f"-- a comment\nALTER TABLE delta.`/data/t` {text};") == Call(P, method, arguments)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("RESTORE TABLE delta.`/data/t` TO VERSION AS OF 3", Call(P, "restore", {"version": 3})),
+        ("restore delta.`/data/t` timestamp as of '2026-01-01'", Call(P, "restore", {"timestamp": "'2026-01-01'"})),
+        ("TRUNCATE TABLE t", Call(("t",), "delete")),
+        ("DESC DETAIL delta.`/data/t`", Asked(P, "detail")),
+        ("DESCRIBE TABLE EXTENDED t", Asked(("t",), "columns")),
+        ("describe t", Asked(("t",), "columns")),
+        ("SHOW COLUMNS FROM t", Asked(("t",), "names")),
+        ("SHOW TBLPROPERTIES delta.`/data/t`", Asked(P, "properties")),
+        ("SHOW TBLPROPERTIES t ('delta.appendOnly')", Asked(("t",), "properties", "delta.appendOnly")),
+        ("CONVERT TO DELTA parquet.`/data/p`", Conversion("/data/p", None)),
+        (
+            "CONVERT TO DELTA parquet.`/data/p` NO STATISTICS PARTITIONED BY (day DATE, n INT)",
+            Conversion("/data/p", "day DATE, n INT"),
+        ),
+    ],
+)
+def test_other_statements(text: str, expected: object) -> None:
+    assert parse_statement(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ALTER TABLE t RENAME TO u", "ALTER TABLE t ADD PARTITION (p = 1)", "ALTER TABLE t CLUSTER BY (a)",
+        "ALTER TABLE t ADD COLUMNS (a INT FIRST, b INT AFTER a)", "ALTER TABLE t DROP COLUMN IF EXISTS a",
+        "ALTER TABLE t CHANGE COLUMN a a BIGINT", "ALTER TABLE t SET TBLPROPERTIES ('a' 'b')", "DESCRIBE t a",
+        "DESCRIBE QUERY SELECT 1", "SHOW COLUMNS IN t IN d", "TRUNCATE TABLE t PARTITION (p = 1)",
+        "RESTORE TABLE t TO 3", "CONVERT TO DELTA t", "ALTER TABLE", "ALTER TABLE t", "ALTER TABLE t ADD COLUMN",
+        "ALTER TABLE t ADD COLUMN ()",
+    ],
+)  # fmt: skip
+def test_what_is_not_one_call_is_left_to_spark(text: str) -> None:
+    found = parse_statement(text)
+    assert isinstance(found, Unread)
+    assert found.error.code == "INVALID_EXPRESSION"
