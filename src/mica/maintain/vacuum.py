@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from mica import compute as pc
 from mica import late, properties
-from mica.errors import MicaError, UserError
+from mica.errors import ConflictError, MicaError, UserError
 from mica.log import features
 from mica.log.arrays import one_array
 from mica.log.cleanup import unnamed_sidecars
@@ -45,6 +45,9 @@ from mica.write.ingested import named_since
 
 #: Number of concurrent deletions.
 DELETERS = 16
+
+#: Attempts to record the end of a vacuum while other writers change the schema.
+_MAX_ENDS = 100
 
 _HOUR = 3_600_000
 _RETENTIONS = "a number of hours, a text such as '7 days', or a timedelta"
@@ -123,7 +126,7 @@ def vacuum(
         metrics = {"numFilesToDelete": deleted.num_rows, "sizeOfDataToDelete": size}
         last = _recorded(snapshot, "VACUUM START", settings, metrics)
         _delete(snapshot.storage, deleted.column("path").to_pylist())
-        last = _recorded(last, "VACUUM END", {"status": "COMPLETED"}, {"numDeletedFiles": deleted.num_rows})
+        last = _ended(last, {"numDeletedFiles": deleted.num_rows})
     took = time.monotonic() - began
     return Vacuum(table, last.version, dry_run, wanted / _HOUR, deleted.num_rows, size, took, deleted, last)
 
@@ -252,6 +255,19 @@ def _delete(storage: Storage, paths: Iterable[str]) -> None:
     with late.futures.ThreadPoolExecutor(DELETERS, thread_name_prefix="mica") as pool:
         for _ in pool.map(storage.delete, paths):
             pass
+
+
+def _ended(snapshot: Snapshot, metrics: dict[str, Any]) -> Snapshot:
+    """Records the end of the vacuum. The files are gone: another writer's new schema must not look as if they were not.
+    If the table itself was replaced meanwhile, that error is the user's."""
+    for _ in range(_MAX_ENDS):
+        try:
+            return _recorded(snapshot, "VACUUM END", {"status": "COMPLETED"}, metrics)
+        except ConflictError as error:
+            if error.code not in ("METADATA_CHANGED", "PROTOCOL_CHANGED"):
+                raise
+            snapshot = snapshot.refresh()
+    return snapshot
 
 
 def _recorded(snapshot: Snapshot, operation: str, parameters: dict[str, Any], metrics: dict[str, Any]) -> Snapshot:

@@ -6,11 +6,13 @@ import os
 import random
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import mica
 from mica.errors import StorageError, UserError
+from mica.maintain import vacuum as maintain_vacuum
 from mica.maintain.vacuum import millis, vacuum
 
 
@@ -51,6 +53,26 @@ def test_removed_files_go_when_their_retention_is_over(tmp_path: Path) -> None:
     assert data(tmp_path) == {name.replace("%20", " ") for name in live(table)}
     assert table.refresh().count() == 1
     assert [row["operation"] for row in table.history(limit=2).to_pylist()] == ["VACUUM END", "VACUUM START"]
+
+
+def test_a_schema_that_changes_while_files_are_deleted_does_not_hide_that_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The end was refused as a conflict, which said that nothing was written: the files were gone."""
+    table = table_of(tmp_path)
+    table.overwrite([{"id": 9, "p": "x"}])
+    older(tmp_path)
+    deleted = maintain_vacuum._delete
+
+    def meanwhile(*what: Any) -> None:
+        mica.Table.open(tmp_path).add_columns("more INT")
+        deleted(*what)
+
+    monkeypatch.setattr(maintain_vacuum, "_delete", meanwhile)
+    done = table.vacuum(0, enforce_retention=False)
+    assert (done.files, table.schema.names) == (6, ["id", "p", "more"])
+    operations = [row["operation"] for row in table.history(limit=3).to_pylist()]
+    assert operations == ["VACUUM END", "ADD COLUMNS", "VACUUM START"]
 
 
 def test_a_dry_run_deletes_nothing_and_lists_what_would_go(tmp_path: Path) -> None:
