@@ -4,7 +4,8 @@ The rule: a file is kept if the newest version uses it, if a version within the 
 than the retention, since its writer may be about to commit it. All other data files are deleted, including leftovers of
 killed writers. Names that begin with `_` or `.` are not data, except change files and records of ingested files, which
 are kept if they are young or if a commit within the retention names them. Of the log only sidecars go that no
-checkpoint names (`log/cleanup`).
+checkpoint names (`log/cleanup`). Partial files under hidden names, which killed writers left anywhere, go too
+(`Storage.sweep`); they are no files of the table, so they are not counted.
 
 Source: PROTOCOL.md, "Add File and Remove File" (tombstones), "VACUUM Protocol Check"; retention as in delta-spark.
 """
@@ -109,7 +110,8 @@ def vacuum(
         )
     oldest = int(clock() * 1000) - wanted
     needed = needed_files(snapshot, oldest, longer=wanted > kept)
-    found = [entry for entry in _data_files(snapshot) if entry.modified < oldest]
+    staged: set[str] = set()
+    found = [entry for entry in _data_files(snapshot, staged) if entry.modified < oldest]
     if any(entry.path.startswith(_CHANGES) for entry in found):
         needed = pa.concat_arrays([needed, change_files_since(snapshot, oldest)])
     paths = pa.array([entry.path for entry in found], pa.string())
@@ -126,6 +128,8 @@ def vacuum(
         metrics = {"numFilesToDelete": deleted.num_rows, "sizeOfDataToDelete": size}
         last = _recorded(snapshot, "VACUUM START", settings, metrics)
         _delete(snapshot.storage, deleted.column("path").to_pylist())
+        for directory in sorted(staged):
+            snapshot.storage.sweep(directory)
         last = _ended(last, {"numDeletedFiles": deleted.num_rows})
     took = time.monotonic() - began
     return Vacuum(table, last.version, dry_run, wanted / _HOUR, deleted.num_rows, size, took, deleted, last)
@@ -216,12 +220,15 @@ def _inside(storage: Storage, key: str) -> str | None:
     return rest[len(prefix) :] if rest.startswith(prefix) else None
 
 
-def _data_files(snapshot: Snapshot) -> Iterator[Entry]:
-    """The files that may be data. As in delta-spark, a directory `_x=1` of the partition column `_x` is not hidden."""
+def _data_files(snapshot: Snapshot, staged: set[str]) -> Iterator[Entry]:
+    """The files that may be data. As in delta-spark, a directory `_x=1` of the partition column `_x` is not hidden.
+    `staged` gets the directories, hidden ones too, where a writer that was killed may have left a partial file."""
     partitions = tuple(f"{name}=" for name in snapshot.partition_columns if name[:1] in ("_", "."))
     hidden = re.compile(r"(?:^|/)[_.]")
     for entry in snapshot.storage.list():
         path = entry.path
+        if path.endswith(".tmp"):
+            staged.add(path.rpartition("/")[0])
         if hidden.search(path) is not None and not path.startswith(_CHANGES):
             parts = (part for part in path.split("/") if not (partitions and part.startswith(partitions)))
             if any(part[:1] in ("_", ".") for part in parts):

@@ -111,6 +111,27 @@ def test_what_a_killed_writer_left_goes_and_what_is_hidden_stays(tmp_path: Path)
     assert table.count() == 6
 
 
+def test_partial_files_of_killed_writers_go_from_every_folder(tmp_path: Path) -> None:
+    """Nothing removed them but from the log, and there only with a checkpoint: a killed write of a deletion vector or of
+    bad lines left one for good."""
+    table = mica.Table.create(tmp_path, "id INT, p STRING", ["p"])
+    table.append([{"id": 1, "p": "a"}])
+    folders = ("", "p=a", "_change_data", "_mica_ingested", "_quarantine", "_delta_log", "_delta_log/_sidecars")
+    name = f".{'0123456789abcdef' * 2}.tmp"
+    for folder in folders:
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / name).write_bytes(b"half")
+        os.utime(tmp_path / folder / name, (1, 1))
+        (tmp_path / folder / name.replace("0", "f")).write_bytes(b"a writer that lives")
+        (tmp_path / folder / ".other.tmp").write_bytes(b"of somebody else")
+        os.utime(tmp_path / folder / ".other.tmp", (1, 1))
+    table.vacuum(dry_run=True)
+    assert len(list(tmp_path.rglob("*.tmp"))) == 3 * len(folders)
+    table.vacuum()
+    assert {file.name for file in tmp_path.rglob("*.tmp")} == {name.replace("0", "f"), ".other.tmp"}
+    assert len(list(tmp_path.rglob(name.replace("0", "f")))) == len(folders)
+
+
 def test_a_partition_column_may_begin_with_an_underscore(tmp_path: Path) -> None:
     table = mica.Table.create(tmp_path, "id INT, _p INT", ["_p"])
     table.append([{"id": 1, "_p": 1}])
