@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
+import time
 from decimal import Decimal
 from pathlib import Path
 from textwrap import dedent
@@ -14,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import mica
-from mica.errors import UserError
+from mica.errors import MicaError, UserError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -285,6 +287,30 @@ def test_few_rows_that_the_driver_may_not_have_are_written_by_workers(tmp_path: 
             print(table.append(spark.range(100).selectExpr("id AS n", large + " AS s")).rows)"""
     done = subprocess.run([sys.executable, "-c", dedent(program)], stdout=subprocess.PIPE, text=True, check=True)
     assert done.stdout.split() == ["100"]
+
+
+def test_a_cancelled_write_of_few_rows_is_not_begun_again_by_workers(spark: SparkSession, tmp_path: Path) -> None:
+    """The workers' job followed the cancelled one, and wrote the rows."""
+    from pyspark.sql.functions import udf
+
+    table = mica.Table.create(tmp_path / "t", "n BIGINT")
+    ended = threading.Event()
+
+    def cancel() -> None:
+        tracker = spark.sparkContext.statusTracker()
+        while not tracker.getActiveJobsIds() and not ended.wait(0.05):
+            pass
+        spark.sparkContext.cancelAllJobs()
+
+    slow = udf(lambda n: time.sleep(3) or n, "bigint")
+    canceller = threading.Thread(target=cancel)
+    canceller.start()
+    with pytest.raises(MicaError) as caught:
+        table.append(spark.range(2).select(slow("id").alias("n")).limit(5))
+    ended.set()
+    canceller.join()
+    assert (caught.value.code, table.refresh().version) == ("SPARK_JOB_FAILED", 0)
+    assert "was cancelled" in caught.value.message
 
 
 def test_few_rows_come_in_as_many_files_as_their_plan_wants(spark: SparkSession, tmp_path: Path) -> None:

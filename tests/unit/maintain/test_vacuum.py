@@ -112,8 +112,8 @@ def test_what_a_killed_writer_left_goes_and_what_is_hidden_stays(tmp_path: Path)
 
 
 def test_partial_files_of_killed_writers_go_from_every_folder(tmp_path: Path) -> None:
-    """Nothing removed them but from the log, and there only with a checkpoint: a killed write of a deletion vector or of
-    bad lines left one for good."""
+    """Nothing removed them but from the log, and there only with a checkpoint: a killed write of a deletion vector or
+    of bad lines left one for good."""
     table = mica.Table.create(tmp_path, "id INT, p STRING", ["p"])
     table.append([{"id": 1, "p": "a"}])
     folders = ("", "p=a", "_change_data", "_mica_ingested", "_quarantine", "_delta_log", "_delta_log/_sidecars")

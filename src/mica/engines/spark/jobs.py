@@ -219,6 +219,8 @@ _KINDS: dict[str, type[MicaError]] = {
 _LACKING = re.compile(
     r"No module named '((?:mica|pyarrow|numpy|pandas|obstore|orjson)\b)|Cannot run program \"([^\"]+)\""
 )
+#: What is said of a job that was cancelled: by its group, by its tag or in Spark's UI.
+CANCELLED = "a Spark job was cancelled; nothing was committed"
 #: The sentence of a job's error: of the task that failed, or the last of a worker's trace.
 _REASON = re.compile(r"(?:most recent failure: Lost task [^:]*: |^(?=\w+(?:Error|Exception): ))(.*)", re.MULTILINE)
 
@@ -253,6 +255,8 @@ def translate(error: Exception) -> Exception:
         return StorageError("DISK_FULL", "a Spark worker ran out of disk; nothing was committed")
     if "MALFORMED_VARIANT" in text:
         return CorruptDataError("MALFORMED_VARIANT", "Spark met a malformed Variant; nothing was committed")
+    if "SPARK_JOB_CANCELLED" in text:
+        return MicaError("SPARK_JOB_FAILED", CANCELLED)  # Spark's first line names a call of Py4J only
     told = _REASON.findall(text) or [line for line in text.splitlines() if line.strip()] or [type(error).__name__]
     return MicaError("SPARK_JOB_FAILED", f"a Spark job failed: {told[0].strip()[:500]}")
 
