@@ -7,10 +7,14 @@ and ignores what nobody reads.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from mica import late
 from mica.errors import UserError
+from mica.log.time_travel import parse_time
+from mica.properties import CODEC
 from mica.records import dataclass
 
 #: What the options mean, by name.
@@ -22,7 +26,8 @@ OPTIONS: Mapping[str, str] = {
     "columns": "read: only these columns of the table, separated by commas",
     "typedPaths": "read: paths as columns, `time_us BIGINT, collection STRING AS v:commit.collection`",
     "paths": "read: the same in SQL's OPTIONS (…); beside .load(path) Spark keeps this name for itself",
-    "timeZone": "read: the time zone of casts from texts to timestamps; UTC by default",
+    "timeZone": "read: the time zone of casts from texts to timestamps, UTC by default; and of timestampAsOf and its "
+    "like, which need one",
     "versionAsOf": "read: this version",
     "timestampAsOf": "read: the version of this time",
     "readChangeFeed": "read, streams: what was inserted, deleted and updated, instead of rows (`true`)",
@@ -33,6 +38,9 @@ OPTIONS: Mapping[str, str] = {
     "maxFilesPerTrigger": "streams: at most so many files in a batch; 1000 by default",
     "maxBytesPerTrigger": "streams: about so many bytes in a batch",
     "skipChangeCommits": "streams: leave out commits that delete or change rows, instead of an error (`true`)",
+    "ignoreDeletes": "streams: leave out commits that only remove files, instead of an error (`true`)",
+    "ignoreChanges": "streams: give all rows of files that a commit writes again, changed or not, instead of an error "
+    "(`true`)",
     "mergeSchema": "write: add the columns that the table lacks (`true`)",
     "replaceWhere": "overwrite: only the rows for which this predicate is true",
     "partitionOverwriteMode": "overwrite: `dynamic` replaces only the partitions that get rows; `static` by default: a "
@@ -40,18 +48,43 @@ OPTIONS: Mapping[str, str] = {
     "partitionBy": "write: the partition columns of a new table, separated by commas",
     "txnAppId": "write: the application of an idempotent write; with txnVersion",
     "txnVersion": "write: its version",
+    "userMetadata": "write: a text for the history of the table",
+    "compression": "write: the codec of the files of this write, instead of the table's",
     "checkpointLocation": "stream writes: the folder of the stream's state",
 }
 
-#: Options of delta-spark's writes that we do not have and must not ignore: the value that changes nothing, and what to
-#: do instead.
-ELSEWHERE: Mapping[str, tuple[str, str]] = {
+_NO_REPLACE = (
+    "Table.merge replaces rows by key, replaceWhere and partitionOverwriteMode=dynamic replace partitions; to replace "
+    "all rows, leave the option out."
+)
+_NO_TRACKING = (
+    "Leave it out: a stream ends where the schema changes, and goes on with the new one when it is started again."
+)
+_NO_ORDER = (
+    "The first rows come in the order of the log. Leave it out if the query has no watermark; otherwise begin with "
+    "startingVersion=0, whose commits come in their order."
+)
+
+#: Options of delta-spark that we do not have and must not ignore, because rows would be others: the value that changes
+#: nothing (None: there is none), and what to do instead.
+ELSEWHERE: Mapping[str, tuple[str | None, str]] = {
     "overwriteSchema": (
         "false",
         'Table.create(path, schema, mode="overwrite") sets another schema; append to it then.',
     ),
     "dataChange": ("true", "Table.optimize joins and orders files without a change of rows."),
+    "replaceOn": (None, _NO_REPLACE),
+    "replaceUsing": (None, _NO_REPLACE),
+    "readChangeData": ("false", "The option is called readChangeFeed."),
+    "excludeRegex": (None, "Option where leaves out rows: where=\"p <> 'old'\"."),
+    "schemaTrackingLocation": (None, _NO_TRACKING),
+    "schemaLocation": (None, _NO_TRACKING),
+    "ignoreFileDeletion": ("false", "Use ignoreDeletes, ignoreChanges or skipChangeCommits."),
+    "withEventTimeOrder": ("false", _NO_ORDER),
 }
+
+#: Codecs that Spark calls otherwise.
+_CODECS = {"uncompressed": "none", "lz4": "lz4_raw"}
 
 #: Options that are a number of files or bytes.
 COUNTS = ("maxFilesPerTrigger", "maxBytesPerTrigger")
@@ -74,7 +107,7 @@ class Options:
         elsewhere = {name.lower(): found for name, found in ELSEWHERE.items()}
         for name, value in given.items():
             harmless, hint = elsewhere.get(name.lower(), (value, ""))
-            if value.lower() != harmless.lower():
+            if harmless is None or value.lower() != harmless.lower():
                 raise UserError("INVALID_ARGUMENT", f"format mica has no option {name}={value}", hint=hint)
             if name.lower() in known | elsewhere or name.lower().startswith((*PROPERTIES, STORAGE)):
                 continue
@@ -109,6 +142,17 @@ class Options:
             raise UserError.bad_value("partitionOverwriteMode", value, "static or dynamic")
         return value == "dynamic"
 
+    @property
+    def codec(self) -> str | None:
+        """How files of the write are compressed. Errors: INVALID_ARGUMENT."""
+        value = self.text("compression")
+        if value is None:
+            return None
+        try:
+            return CODEC.values.parse(_CODECS.get(value.lower(), value))
+        except ValueError:
+            raise UserError.bad_value("compression", value, CODEC.values.expected) from None
+
     def number(self, name: str, default: int | None = None) -> int | None:
         """A whole number of 1 or more; bytes may have a unit (`10m`). Errors: INVALID_ARGUMENT."""
         value = self.text(name)
@@ -127,6 +171,26 @@ class Options:
         if value is not None and not value.strip().isdigit():
             raise UserError.bad_value(name, value, "a version")
         return None if value is None else int(value)
+
+    def moment(self, name: str) -> datetime | None:
+        """A time. Errors: INVALID_ARGUMENT, also for one without a zone: delta-spark reads it in the session's, which a
+        source does not see, and UTC would be the time of another version."""
+        value, zone = self.text(name), self.text("timeZone")
+        if value is None:
+            return None
+        found = parse_time(value)
+        if found.tzinfo is not None:
+            return found
+        if zone is None:
+            raise UserError(
+                "INVALID_ARGUMENT",
+                f"{name}={value} has no time zone, and a Python source does not see the session's",
+                hint=f'Give the zone with the time, {found.isoformat(" ")}Z for UTC, or by option("timeZone", …).',
+            )
+        try:
+            return found.replace(tzinfo=ZoneInfo(zone))
+        except (ValueError, KeyError, OSError):
+            raise UserError.bad_value("timeZone", zone, "a zone such as Europe/Berlin") from None
 
     def names(self, name: str) -> list[str] | None:
         """Names separated by commas."""

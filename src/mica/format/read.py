@@ -35,7 +35,7 @@ from mica.tasks.read import read_parts
 
 def opened(options: Options) -> Table:
     """The table at the version of the options. Errors: those of `Table.open`."""
-    version, timestamp = options.version("versionAsOf"), options.text("timestampAsOf")
+    version, timestamp = options.version("versionAsOf"), options.moment("timestampAsOf")
     return Table.open(options.path, version=version, timestamp=timestamp, storage_options=options.storage)
 
 
@@ -96,9 +96,13 @@ def scan_of(table: Table, options: Options, columns: Columns, predicates: Sequen
 
 
 def _changes(table: Table, options: Options, **asked: Any) -> Scan:
+    if options.text("startingVersion") is None and options.text("startingTimestamp") is None:
+        raise UserError(
+            "INVALID_ARGUMENT", "readChangeFeed needs a start", hint="Give startingVersion or startingTimestamp."
+        )
     return table.changes(
         options.version("startingVersion"), options.version("endingVersion"),
-        from_timestamp=options.text("startingTimestamp"), to_timestamp=options.text("endingTimestamp"), **asked,
+        from_timestamp=options.moment("startingTimestamp"), to_timestamp=options.moment("endingTimestamp"), **asked,
     )  # fmt: skip
 
 

@@ -33,6 +33,13 @@ from mica.tasks.file import ReadSpec
 #: Files of a batch if no limit is given (delta-spark's default).
 FILES = 1000
 
+#: Options that say what becomes of commits that remove files, the first one given decides (as in delta-spark).
+_CHANGING: Mapping[str, feed.Changing] = {
+    "skipChangeCommits": "skipped",
+    "ignoreChanges": "given again",
+    "ignoreDeletes": "deletes skipped",
+}
+
 
 @dataclass(frozen=True)
 class StreamPlace:
@@ -91,9 +98,17 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """`spark.readStream.format("mica")`."""
 
     def __init__(self, options: Options, schema: SparkStructType) -> None:
+        for name in ("versionAsOf", "timestampAsOf"):
+            if options.text(name) is not None:
+                raise UserError(
+                    "INVALID_ARGUMENT",
+                    f"{name} is an option of reads in a batch: a stream goes on with the table",
+                    hint="Use startingVersion or startingTimestamp.",
+                )
         self._options = options
         self._feed = options.flag("readChangeFeed")
-        self._skips = options.flag("skipChangeCommits")
+        found = [meaning for name, meaning in _CHANGING.items() if options.flag(name)]
+        self._changing: feed.Changing = found[0] if found else "refused"
         self._files = options.number("maxFilesPerTrigger")
         self._bytes = options.number("maxBytesPerTrigger")
         self._table = Table.open(options.path, storage_options=options.storage)
@@ -120,7 +135,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _first(self) -> StreamPlace:
         table, storage = self._end.metadata.id, self._end.storage
-        version, timestamp = self._options.text("startingVersion"), self._options.text("startingTimestamp")
+        version, timestamp = self._options.text("startingVersion"), self._options.moment("startingTimestamp")
         if version is not None and timestamp is not None:
             raise UserError.bad_value("startingVersion and startingTimestamp", (version, timestamp), "one of them")
         if timestamp is not None:
@@ -233,7 +248,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             )
         if self._feed:
             return feed.recorded_files(self._end, listing, place.version)
-        return feed.appended_files(self._end, listing, place.version, skip_changes=self._skips)
+        return feed.appended_files(self._end, listing, place.version, changing=self._changing)
 
     def _listing(self) -> Listing:
         """The log's files. Errors: STREAM_CHANGED if it is that of another table now; TABLE_NOT_FOUND."""

@@ -23,6 +23,7 @@ from mica.engines.spark.types import from_spark
 from mica.errors import StorageError, UserError
 from mica.format.options import Options, local_path
 from mica.log.actions import Metadata, Protocol
+from mica.log.commit_info import user_metadata
 from mica.log.fingerprint import replaced
 from mica.log.snapshot import Snapshot, load
 from mica.records import dataclass
@@ -80,6 +81,8 @@ class Planned:
     spec: WriteSpec
     #: Whether tasks write change files too, as for a replacement that needs them.
     feeds: bool = False
+    #: A text for the history.
+    user_metadata: str | None = None
 
     @classmethod
     def of(
@@ -113,6 +116,8 @@ class Planned:
             rules, feeds = replaced.rules(rules), replaced.feeds
         leaves, version = collated.comparable(target.collated, IN_PROCESS)
         spec = replace(target.write_spec(), tags=zone_tags(), rules=rules, collated=tuple(leaves), version=version)
+        if (codec := options.codec) is not None:
+            spec = replace(spec, options={**spec.options, "compression": codec})
         refuse_given(spec.schema, given.names, str(storage))
         try:
             plan_write(
@@ -123,7 +128,10 @@ class Planned:
                 error.hint = 'Add it with .option("mergeSchema", "true"), or leave it out.'
             raise
         found = None if snapshot is None else snapshot.version
-        return cls(storage, overwrite, where, dynamic, timezone, found, target.protocol, target.metadata, spec, feeds)
+        text = options.text("userMetadata")
+        return cls(
+            storage, overwrite, where, dynamic, timezone, found, target.protocol, target.metadata, spec, feeds, text
+        )
 
     def target(self, latest: Snapshot | None) -> Target:
         """The table as the target of the commit: changes since the plan are conflicts, as for any writer."""
@@ -164,7 +172,8 @@ class Planned:
             found: flow.RowSource = Reported(messages)
             if self.where is not None and target.snapshot is not None:
                 found = Replacement(target, IN_PROCESS, self.where, self.timezone).source(found)
-            return flow.commit(IN_PROCESS, target, self.spec, found)[0]
+            with user_metadata(self.user_metadata):
+                return flow.commit(IN_PROCESS, target, self.spec, found)[0]
 
         done = once(self.storage, latest, txn, committed)
         if done.repeated and done.snapshot is not None and not self._named_in(done.snapshot):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -103,10 +103,15 @@ def change_files_since(snapshot: Snapshot, oldest: int) -> pa.Array:
     return pa.concat_arrays(found)
 
 
-def appended_files(end: Snapshot, listing: Listing, version: int, *, skip_changes: bool) -> pa.Table:
+#: What a stream of new rows makes of a commit that removes files: an error; nothing; nothing if the commit only removes
+#: files; or the rows of the files that it adds, changed or not.
+Changing = Literal["refused", "skipped", "deletes skipped", "given again"]
+
+
+def appended_files(end: Snapshot, listing: Listing, version: int, *, changing: Changing = "refused") -> pa.Table:
     """Returns the files that the commit of a version added, as `FEED`, in its order; the table needs no feed for it.
 
-    Errors: CHANGES_IN_STREAM if the commit deletes or changes rows (with `skip_changes` such a commit has no files);
+    Errors: CHANGES_IN_STREAM if the commit deletes or changes rows, unless `changing` says what to do;
     STREAM_CHANGED if it changes the schema or the partition columns to others than those of `end`.
     """
     commit = _Commit.read(end, listing, version)
@@ -117,12 +122,15 @@ def appended_files(end: Snapshot, listing: Listing, version: int, *, skip_change
         raise _stream_changed(end, version)
     adds, removes = (_changing(commit.of(kind)) for kind in ("add", "remove"))
     if len(removes) or len(commit.of("cdc")):
-        if skip_changes:
+        if changing == "skipped" or (changing == "deletes skipped" and not len(adds)):
             return FEED.empty_table()
+        if changing == "given again":
+            return commit.table(adds, "insert", 0, commit.added)
         raise UserError(
             "CHANGES_IN_STREAM",
             f"version {version} of {end.storage} deleted or changed rows, which a stream of new rows cannot say",
-            hint="Leave such commits out with option skipChangeCommits, or stream the change feed (readChangeFeed).",
+            hint="Leave such commits out with option skipChangeCommits (ignoreDeletes if they only delete), have the "
+            "rows of rewritten files again (ignoreChanges), or stream the change feed (readChangeFeed).",
             version=version,
         )
     return commit.table(adds, "insert", 0, commit.added)

@@ -35,15 +35,20 @@ def to_millis(asked: Timestamp) -> int:
     if isinstance(asked, int):
         return asked
     if isinstance(asked, str):
-        try:
-            # Fractions may have any length, as in other engines' output.
-            asked = datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", asked.strip()))
-        except ValueError:
-            raise UserError.bad_value("timestamp", asked, "an ISO time such as 2026-01-31 12:00:00") from None
+        asked = parse_time(asked)
     if not isinstance(asked, datetime):
         asked = datetime(asked.year, asked.month, asked.day, tzinfo=UTC)
     moment = asked if asked.tzinfo is not None else asked.replace(tzinfo=UTC)
     return int(moment.timestamp() * 1000 // 1)
+
+
+def parse_time(text: str) -> datetime:
+    """Reads an ISO time; without a zone if the text has none. Errors: INVALID_ARGUMENT."""
+    try:
+        # Fractions may have any length, as in other engines' output.
+        return datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", text.strip()))
+    except ValueError:
+        raise UserError.bad_value("timestamp", text, "an ISO time such as 2026-01-31 12:00:00") from None
 
 
 def version_at(storage: Storage, listing: Listing, asked: Timestamp) -> int:

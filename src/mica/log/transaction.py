@@ -27,7 +27,7 @@ from mica.log.actions import Metadata, Protocol, format_line
 from mica.log.added import Added
 from mica.log.checkpoint_writer import write_checkpoint
 from mica.log.cleanup import clean_log
-from mica.log.commit_info import commit_info
+from mica.log.commit_info import commit_info, given_user_metadata
 from mica.log.fingerprint import replaced
 from mica.log.paths import LOG, commit_name, file_keys
 from mica.log.replay import FILES, STATE_FILES, parse_commits, partition_keys
@@ -248,6 +248,7 @@ class Transaction:
             "operationMetrics": {key: str(value) for key, value in self.metrics.items()},
             "engineInfo": f"mica/{kernel.version()}",
             "txnId": self.id,
+            **given_user_metadata(),
         }
         if row_tracking.is_enabled(self.metadata):
             info["tags"] = {row_tracking.PRESERVED: "true"}

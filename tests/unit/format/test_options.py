@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 import pytest
 
 from mica.errors import UserError
@@ -60,3 +62,36 @@ def test_flags_and_versions_are_checked() -> None:
     for check in (lambda o: o.flag("mergeSchema"), lambda o: o.version("versionAsOf"), lambda o: o.path):
         with pytest.raises(UserError):
             check(Options.of({"mergeSchema": "yes", "versionAsOf": "-1"}))
+
+
+@pytest.mark.parametrize(
+    "name", ["replaceOn", "REPLACEUSING", "excludeRegex", "schemaLocation", "withEventTimeOrder", "readChangeData"]
+)
+def test_an_option_that_would_change_the_rows_is_never_ignored(name: str) -> None:
+    with pytest.raises(UserError, match="has no option") as raised:
+        Options.of({name: "true"})
+    assert raised.value.hint
+    assert "nearest" not in raised.value.hint
+
+
+def test_codecs_have_sparks_names() -> None:
+    wanted = {"GZIP": "gzip", "uncompressed": "none", "lz4": "lz4_raw", "snappy": "snappy"}
+    assert {name: Options.of({"compression": name}).codec for name in wanted} == wanted
+    assert Options.of({}).codec is None
+    with pytest.raises(UserError, match="compression"):
+        _ = Options.of({"compression": "best"}).codec
+
+
+def test_a_time_needs_a_zone_since_the_session_s_is_not_seen() -> None:
+    def at(text: str, **more: str) -> object:
+        return Options.of({"timestampAsOf": text, **more}).moment("timestampAsOf")
+
+    noon = dt.datetime(2026, 7, 1, 12, tzinfo=dt.UTC)
+    assert at("2026-07-01 12:00:00Z") == at("2026-07-01T14:00:00+02:00") == noon
+    assert at("2026-07-01 14:00:00", timeZone="Europe/Berlin") == noon
+    for text in ("2026-07-01 12:00:00", "2026-07-01"):
+        with pytest.raises(UserError, match="has no time zone") as raised:
+            at(text)
+        assert "Z for UTC" in str(raised.value.hint)
+    with pytest.raises(UserError, match="timeZone"):
+        at("2026-07-01", timeZone="Mars/Base")

@@ -84,3 +84,36 @@ def test_an_offset_of_another_source_is_refused() -> None:
     ):
         with pytest.raises(UserError, match="no place in a table of mica"):
             StreamPlace.of(offset)
+
+
+@pytest.mark.parametrize(
+    ("option", "after_delete", "after_change"),
+    [
+        ("ignoreDeletes", [0, 1, 2, 3], None),
+        ("ignoreChanges", [0, 1, 2, 3], [0, 1, 2, 3, 3]),
+        ("skipChangeCommits", [0, 1, 2, 3], [0, 1, 2, 3]),
+        ("failOnDataLoss", None, None),
+    ],
+)
+def test_commits_that_remove_files_are_what_the_options_say(
+    tmp_path: Path, option: str, after_delete: list[int] | None, after_change: list[int] | None
+) -> None:
+    table = mica.Table.create(tmp_path, "id INT")
+    for first in (0, 2):
+        table.append(pa.table({"id": pa.array([first, first + 1], pa.int32())}))
+    for change, wanted in (("id < 2", after_delete), ("id = 2", after_change)):  # a file goes; one is written again
+        table.delete(change)
+        reader = _reader(table, startingversion="0", **{option.lower(): "true"})
+        start = reader.initialOffset()
+        if wanted is None:
+            with pytest.raises(UserError, match="deleted or changed rows") as raised:
+                reader.latestOffset(start, ReadAllAvailable())
+            assert "ignoreChanges" in str(raised.value.hint)
+        else:
+            assert sorted(_ids(reader, start, reader.latestOffset(start, ReadAllAvailable()))) == wanted
+
+
+@pytest.mark.parametrize("name", ["versionasof", "timestampasof"])
+def test_a_stream_is_of_no_older_version(table: mica.Table, name: str) -> None:
+    with pytest.raises(UserError, match="reads in a batch"):
+        _reader(table, **{name: "1"})

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql.types import IntegerType, StructType
 
@@ -87,3 +88,15 @@ def test_a_table_that_changed_since_the_tasks_wrote_is_a_conflict(tmp_path: Path
         stream(tmp_path).commit([message], 1)
     with pytest.raises(mica.UserError, match="small"):
         stream(tmp_path).write(rows(1))
+
+
+def test_a_write_has_the_text_and_the_codec_of_its_options(tmp_path: Path) -> None:
+    for number, options in enumerate(({"userMetadata": "run 7", "compression": "GZIP"}, {})):
+        writer = BatchWriter(Options.of({"path": str(tmp_path / "t"), **options}), {}, SCHEMA, overwrite=False)
+        writer.commit([writer.write(rows(number))])
+    table = mica.Table.open(tmp_path / "t")
+    assert table.history().column("user_metadata").to_pylist() == [None, "run 7"]
+    codecs = {
+        pq.ParquetFile(file).metadata.row_group(0).column(0).compression for file in (tmp_path / "t").glob("*.parquet")
+    }
+    assert codecs == {"GZIP", "ZSTD"}

@@ -25,6 +25,10 @@ from mica.table import Table
         ("mica.variantStats.maxPaths", "-1"),
         ("mica.unknown", "1"),
         ("delta.logRetentionDuration", "5 fortnights"),
+        # The end of each is an interval, and another one.
+        ("delta.logRetentionDuration", "interval -7 days"),
+        ("delta.deletedFileRetentionDuration", "interval 1.5 days"),
+        ("delta.deletedFileRetentionDuration", "interval 1 month 2 days"),
     ],
 )
 def test_a_mistake_is_refused_by_name(name: str, text: str) -> None:
