@@ -14,6 +14,7 @@ from pyspark.errors import PySparkException
 import mica
 from mica.engines.spark import engine
 from mica.query import names
+from tests.oracle import conf
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -393,3 +394,51 @@ def test_tables_are_changed_without_delta_spark(spark: SparkSession, tmp_path: P
     assert mica.Table.open(pa_path).count() == 3
     with pytest.raises(Exception, match="CLUSTER"):
         mica.sql(f"ALTER TABLE {name} CLUSTER BY (n)", spark)
+
+
+def test_statements_follow_the_settings_of_delta_spark(delta_session: SparkSession, pair: list[mica.Table]) -> None:
+    spark, delta, found = delta_session, "spark.databricks.delta.", []
+    settings = {f"{delta}schema.autoMerge.enabled": "true", f"{delta}commitInfo.userMetadata": "nightly"}
+    with conf(spark, settings):
+        for table, run in zip(pair, (lambda text: mica.sql(text, spark), spark.sql), strict=True):
+            t = f"delta.`{table.path}`"
+            row = f"SELECT id, 'new' AS s, 1 AS n, p, id * 2 AS twice FROM {t}"
+            run(f"INSERT INTO {t} {row} WHERE id < 2")
+            run(f"""MERGE INTO {t} t USING ({row} WHERE id > 17) s ON t.id = s.id
+                WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *""")
+            run(f"DELETE FROM {t} WHERE id = 5")
+            texts = table.refresh().history(3).column("user_metadata").to_pylist()
+            found.append((texts, sorted(map(repr, spark.read.format("delta").load(str(table.path)).collect()))))
+    assert found[0] == found[1]
+    assert (found[0][0], "twice" in found[0][1][0]) == (["nightly"] * 3, True)
+
+
+def test_a_new_table_has_the_defaults_of_the_session(delta_session: SparkSession, tmp_path: Path) -> None:
+    spark, prefix, found = delta_session, "spark.databricks.delta.properties.defaults.", []
+    settings = {f"{prefix}enableChangeDataFeed": "true", f"{prefix}logRetentionDuration": "interval 9 days"}
+    with conf(spark, settings | {f"{prefix}minReaderVersion": "1"}):
+        for run, source in ((lambda text: mica.sql(text, spark), "mica"), (spark.sql, "delta")):
+            place = tmp_path / source
+            run(f"""CREATE TABLE delta.`{place}` (id INT) USING {source}
+                TBLPROPERTIES ('delta.logRetentionDuration' = 'interval 3 days')""")
+            found.append(dict(mica.Table.open(place).properties))
+    assert found[0] == found[1]
+    assert found[0] == {"delta.enableChangeDataFeed": "true", "delta.logRetentionDuration": "interval 3 days"}
+
+
+def test_what_the_session_calls_a_timestamp_is_refused_where_mica_reads_it(spark: SparkSession, tmp_path: Path) -> None:
+    place = f"delta.`{tmp_path}/t`"
+    mica.sql(f"CREATE TABLE {place} (id INT, ts TIMESTAMP) USING mica", spark)
+    with conf(spark, {"spark.sql.timestampType": "TIMESTAMP_NTZ"}):
+        for text in (
+            f"CREATE TABLE delta.`{tmp_path}/other` (ts TIMESTAMP) USING mica",
+            f"UPDATE {place} SET ts = CAST('2026-01-01 00:00:00Z' AS TIMESTAMP)",
+            f"DELETE FROM {place} WHERE ts > to_timestamp('2026-01-01 00:00:00Z')",
+        ):
+            with pytest.raises(mica.MicaError, match="timestampType") as raised:
+                mica.sql(text, spark)
+            assert raised.value.code == "UNSUPPORTED_EXPRESSION"
+        mica.sql(f"CREATE TABLE delta.`{tmp_path}/other` (ts TIMESTAMP_NTZ) USING mica", spark)
+        mica.sql(f"INSERT INTO {place} SELECT 1, CAST('2026-01-01' AS TIMESTAMP)", spark)
+        done = mica.sql(f"DELETE FROM {place} WHERE ts = TIMESTAMP'2026-01-01'", spark)
+    assert done.collect()[0].num_affected_rows == 1

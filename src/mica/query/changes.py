@@ -19,7 +19,8 @@ from mica import compute as pc
 from mica.engines.spark import catalog
 from mica.engines.spark.session import is_connect, without_sql_log
 from mica.errors import UserError
-from mica.query import names, told
+from mica.log.commit_info import user_metadata
+from mica.query import names, settings, told
 from mica.query.row_statements import Delete, Insert, MergeInto, Update, with_defaults
 from mica.query.statements import Create, History, Optimize, Selected, Statement, StoredView, VacuumOf, View
 from mica.query.table_statements import Asked, Call, Conversion
@@ -51,7 +52,9 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str, tabl
         return found is not None and bool(found.views)
 
     if isinstance(statement, Create):
-        return _create(spark, statement, query)
+        settings.refuse_other_meaning(spark, statement.ddl)
+        with user_metadata(settings.user_metadata(spark)):
+            return _create(spark, statement, query)
     if isinstance(statement, View):
         return _view(spark, statement, query) if ours(statement.query) else None
     if isinstance(statement, StoredView):
@@ -68,7 +71,14 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str, tabl
             before = text.rstrip().rstrip(";").removesuffix(statement.query)
             return _selected(spark, Selected(before, statement.query), query)
         return None
-    _refuse_other_spelling(spark, text)
+    sparks = statement.query if isinstance(statement, Insert) else ""
+    sparks = statement.source if isinstance(statement, MergeInto) else sparks
+    settings.refuse_other_meaning(spark, text, sparks)
+    with user_metadata(settings.user_metadata(spark)):
+        return _run_on(spark, table, statement, query)
+
+
+def _run_on(spark: SparkSession, table: Table, statement: Statement, query: Query) -> DataFrame | None:
     match statement:
         case Delete(where=where):
             return _changed(spark, table.delete(where, spark=spark), numDeletedRows="num_affected_rows")
@@ -93,20 +103,7 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str, tabl
             return spark.createDataFrame(told.answer(table, what, key))
         case Call():
             return _called(spark, table, statement, query)
-
-
-def _refuse_other_spelling(spark: SparkSession, text: str) -> None:
-    """Refuses a text that the session reads otherwise than `Table` does: rows would change that are not meant."""
-    for mark, setting, meaning in (
-        ('"', "spark.sql.ansi.doubleQuotedIdentifiers", "double quotes for names"),
-        ("\\", "spark.sql.parser.escapedStringLiterals", "backslashes that escape nothing"),
-    ):
-        if mark in text and str(spark.conf.get(setting)).lower() == "true":
-            raise UserError(
-                "UNSUPPORTED_EXPRESSION",
-                f"the session has {meaning} ({setting}), which statements that change a table do not know",
-                hint=f"Write the statement without {mark}, or set {setting} to false.",
-            )
+    return None
 
 
 def target(spark: SparkSession, parts: tuple[str, ...], *, catalogs: bool = True) -> Table | None:
@@ -152,12 +149,12 @@ def _changed(spark: SparkSession, commit: Commit, **shown: str) -> DataFrame:
 
 
 def _insert(spark: SparkSession, table: Table, statement: Insert, query: Query) -> DataFrame:
-    fixed = _fixed(table, statement)
+    fixed, evolves = _fixed(table, statement), statement.evolves or settings.evolves(spark)
     columns = list(statement.columns) or [name for name in table.schema.names if name not in fixed]
     rows = _given(statement.query, [_default(table.schema.find(name)) for name in columns], query)
     if statement.by_name:
         columns = rows.columns
-    elif statement.evolves and not statement.columns:
+    elif evolves and not statement.columns:
         columns += rows.columns[len(columns) :]  # the others are new, with the names of the query
     if len(columns) != len(rows.columns):
         raise UserError(
@@ -180,11 +177,11 @@ def _insert(spark: SparkSession, table: Table, statement: Insert, query: Query) 
         if statement.overwrite:
             where = " AND ".join(f"{quote_if_needed(name)} <=> {text}" for name, text in fixed.items())
     if not statement.overwrite:
-        done = table.append(rows, schema_evolution=statement.evolves)
+        done = table.append(rows, schema_evolution=evolves)
     elif statement.where is None and _is_dynamic(spark, table, fixed):
-        done = table.dynamic_partition_overwrite(rows, schema_evolution=statement.evolves)
+        done = table.dynamic_partition_overwrite(rows, schema_evolution=evolves)
     else:
-        done = table.overwrite(rows, where, schema_evolution=statement.evolves)
+        done = table.overwrite(rows, where, schema_evolution=evolves)
     # Of files that a replacement rewrites, the other rows are there again.
     count = pa.array([done.rows - done.metrics.get("numCopiedRows", 0)], pa.int64())
     return spark.createDataFrame(pa.table({"num_affected_rows": count, "num_inserted_rows": count}))
@@ -273,7 +270,7 @@ def _merge(spark: SparkSession, table: Table, statement: MergeInto, query: Query
         statement.on,
         source_alias=statement.source_alias,
         target_alias=statement.alias,
-        schema_evolution=statement.evolves,
+        schema_evolution=statement.evolves or settings.evolves(spark),
         spark=spark,
     )
     for clause in statement.clauses:
@@ -311,7 +308,7 @@ def _create(spark: SparkSession, statement: Create, query: Query) -> DataFrame:
         place,
         _ddl(schema),
         list(statement.partition_by),
-        dict(statement.properties),
+        settings.with_defaults(spark, statement.properties),
         statement.mode,
     )
     if rows is not None and not (existed and statement.mode == "ignore"):

@@ -1,0 +1,90 @@
+"""What the settings of a session say to statements that make or change a table.
+
+The rule: a setting that gives a text another meaning is obeyed, or the text is refused with the setting's name: rows
+would change that are not meant. The settings of expressions (ANSI, the time zone) are those of the engine.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from mica.errors import UserError
+from mica.records import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import SparkSession
+
+_DELTA = "spark.databricks.delta."
+_DEFAULTS = f"{_DELTA}properties.defaults."
+#: Defaults that say nothing to mica, which makes the smallest protocol that a table needs.
+_PROTOCOL = {"delta.minreaderversion", "delta.minwriterversion"}
+
+
+@dataclass(frozen=True)
+class _Refused:
+    """A setting by which Spark reads texts otherwise than `Table`: what in a text it is about, its usual value."""
+
+    setting: str
+    usual: str
+    mark: re.Pattern[str]
+    meaning: str
+    hint: str
+    #: Whether only what mica evaluates has another meaning; otherwise the statement cannot be cut into its parts.
+    ours: bool = False
+
+
+_REFUSED = (
+    _Refused(
+        "spark.sql.ansi.doubleQuotedIdentifiers", "false", re.compile('"'), "double quotes for names",
+        'Write the statement without "',
+    ),
+    _Refused(
+        "spark.sql.parser.escapedStringLiterals", "false", re.compile(r"\\"), "backslashes that escape nothing",
+        "Write the statement without \\",
+    ),
+    # Types and casts; a literal is the same moment either way.
+    _Refused(
+        "spark.sql.timestampType", "TIMESTAMP_LTZ", re.compile(r"(?i)\btimestamp\b(?!\s*')|\bto_timestamp\s*\("),
+        "another type for TIMESTAMP", "Write TIMESTAMP_NTZ or TIMESTAMP_LTZ", ours=True,
+    ),
+)  # fmt: skip
+
+
+def refuse_other_meaning(spark: SparkSession, text: str, query: str = "") -> None:
+    """Refuses a text that the session reads otherwise than `Table` does; `query` is the part of it that Spark runs.
+
+    Errors: UNSUPPORTED_EXPRESSION.
+    """
+    for one in _REFUSED:
+        found = one.mark.search(text.replace(query, "") if one.ours and query else text)
+        if found and _text(spark, one.setting, one.usual).lower() != one.usual.lower():
+            raise UserError(
+                "UNSUPPORTED_EXPRESSION",
+                f"the session has {one.meaning} ({one.setting}), which statements that change a table do not know",
+                hint=f"{one.hint}, or set {one.setting} to {one.usual}.",
+            )
+
+
+def evolves(spark: SparkSession) -> bool:
+    """Whether INSERT and MERGE add the columns that the table lacks, as after WITH SCHEMA EVOLUTION."""
+    return _text(spark, f"{_DELTA}schema.autoMerge.enabled", "false").lower() == "true"
+
+
+def user_metadata(spark: SparkSession) -> str | None:
+    """The text for the history of every commit."""
+    return spark.conf.get(f"{_DELTA}commitInfo.userMetadata", None) or None
+
+
+def with_defaults(spark: SparkSession, properties: Mapping[str, str]) -> dict[str, str]:
+    """The properties of a new table: those of its statement, and the session's defaults of others."""
+    settings: Any = spark.conf.getAll
+    found = {f"delta.{name.removeprefix(_DEFAULTS)}": v for name, v in settings.items() if name.startswith(_DEFAULTS)}
+    own = {name.lower() for name in properties} | _PROTOCOL
+    return {**{name: value for name, value in found.items() if name.lower() not in own}, **properties}
+
+
+def _text(spark: SparkSession, name: str, default: str) -> str:
+    return str(spark.conf.get(name, default))
