@@ -420,13 +420,13 @@ def test_a_new_table_has_the_defaults_of_the_session(delta_session: SparkSession
         for run, source in ((lambda text: mica.sql(text, spark), "mica"), (spark.sql, "delta")):
             place = tmp_path / source
             run(f"""CREATE TABLE delta.`{place}` (id INT) USING {source}
-                TBLPROPERTIES ('delta.logRetentionDuration' = 'interval 3 days')""")
+                TBLPROPERTIES ('delta.logRetentionDuration' = 'interval 40 days')""")
             found.append(dict(mica.Table.open(place).properties))
     assert found[0] == found[1]
-    assert found[0] == {"delta.enableChangeDataFeed": "true", "delta.logRetentionDuration": "interval 3 days"}
+    assert found[0] == {"delta.enableChangeDataFeed": "true", "delta.logRetentionDuration": "interval 40 days"}
 
 
-def test_what_the_session_calls_a_timestamp_is_refused_where_mica_reads_it(spark: SparkSession, tmp_path: Path) -> None:
+def test_what_the_session_reads_otherwise_than_mica_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     place = f"delta.`{tmp_path}/t`"
     mica.sql(f"CREATE TABLE {place} (id INT, ts TIMESTAMP) USING mica", spark)
     with conf(spark, {"spark.sql.timestampType": "TIMESTAMP_NTZ"}):
@@ -442,3 +442,12 @@ def test_what_the_session_calls_a_timestamp_is_refused_where_mica_reads_it(spark
         mica.sql(f"INSERT INTO {place} SELECT 1, CAST('2026-01-01' AS TIMESTAMP)", spark)
         done = mica.sql(f"DELETE FROM {place} WHERE ts = TIMESTAMP'2026-01-01'", spark)
     assert done.collect()[0].num_affected_rows == 1
+    with conf(spark, {"spark.sql.decimalOperations.allowPrecisionLoss": "false"}):
+        with pytest.raises(mica.MicaError, match="allowPrecisionLoss"):
+            mica.sql(f"UPDATE {place} SET id = id * 2", spark)
+        mica.sql(f"UPDATE {place} SET id = -1, ts = TIMESTAMP'2026-01-01'", spark)
+        mica.sql(f"INSERT INTO {place} SELECT 2 * 2, NULL", spark)
+    with conf(spark, {"spark.sql.legacy.exponentLiteralAsDecimal.enabled": "true"}):
+        with pytest.raises(mica.MicaError, match="exponentLiteralAsDecimal"):
+            mica.sql(f"DELETE FROM {place} WHERE id > 1e2", spark)
+        mica.sql(f"DELETE FROM {place} WHERE id > 1e2D", spark)

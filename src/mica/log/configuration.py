@@ -37,7 +37,7 @@ def checked(changes: Mapping[str, str | None]) -> dict[str, str | None]:
         if known is None:
             _check_unknown(name, text)
         else:
-            _check_known(known, text)
+            found[name] = _known(known, text)
     return found
 
 
@@ -60,7 +60,9 @@ def needed_features(configuration: Mapping[str, str]) -> set[str]:
     }
 
 
-def _check_known(known: Property[Any], text: str) -> None:
+def _known(known: Property[Any], text: str) -> str:
+    """The text for the log. delta-spark cannot write a table whose properties have spaces around them, or words in
+    another case: `delta.checkpointPolicy = V2`."""
     try:
         value = known.values.parse(text)
         if known is ENABLE_SHREDDING and text not in ("true", "false"):
@@ -75,6 +77,7 @@ def _check_known(known: Property[Any], text: str) -> None:
             hint="Leave the property out.",
             feature=known.feature,
         )
+    return value if isinstance(value, str) else text.strip()
 
 
 def _check_unknown(name: str, text: str) -> None:

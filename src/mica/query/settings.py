@@ -45,12 +45,25 @@ _REFUSED = (
         "spark.sql.parser.escapedStringLiterals", "false", re.compile(r"\\"), "backslashes that escape nothing",
         "Write the statement without \\",
     ),
+    _Refused(
+        "spark.sql.decimalOperations.allowPrecisionLoss", "true",
+        re.compile(r"(?i)(?:\b(?!(?:set|insert|select|distinct)\b)\w+|[)`.])\s*[*/%+-]\s*[\w(`.]|\bdiv\b"),
+        "other types for the results of operators", "Compute the values in a query: INSERT or MERGE … USING (SELECT …)",
+        ours=True,
+    ),
+    _Refused(
+        "spark.sql.legacy.exponentLiteralAsDecimal.enabled", "false",
+        re.compile(r"(?i)(?<![\w.])(?:\d+\.?\d*|\.\d+)e[+-]?\d+(?!\w)"),
+        "decimals for numbers with an exponent", "Write 1.1e1D", ours=True,
+    ),
     # Types and casts; a literal is the same moment either way.
     _Refused(
         "spark.sql.timestampType", "TIMESTAMP_LTZ", re.compile(r"(?i)\btimestamp\b(?!\s*')|\bto_timestamp\s*\("),
         "another type for TIMESTAMP", "Write TIMESTAMP_NTZ or TIMESTAMP_LTZ", ours=True,
     ),
 )  # fmt: skip
+
+_STRINGS = re.compile(r"'(?:[^'\\]|\\.)*'|`[^`]*`")
 
 
 def refuse_other_meaning(spark: SparkSession, text: str, query: str = "") -> None:
@@ -59,7 +72,7 @@ def refuse_other_meaning(spark: SparkSession, text: str, query: str = "") -> Non
     Errors: UNSUPPORTED_EXPRESSION.
     """
     for one in _REFUSED:
-        found = one.mark.search(text.replace(query, "") if one.ours and query else text)
+        found = one.mark.search(_STRINGS.sub("''", text.replace(query, "") if query else text) if one.ours else text)
         if found and _text(spark, one.setting, one.usual).lower() != one.usual.lower():
             raise UserError(
                 "UNSUPPORTED_EXPRESSION",

@@ -59,6 +59,17 @@ def test_properties_of_nobody_are_taken_as_they_are() -> None:
     assert checked(given) == given
 
 
+def test_values_are_spelled_as_every_engine_reads_them() -> None:
+    given = {
+        "delta.checkpointInterval": " 3 ", "delta.checkpointPolicy": "V2", "delta.isolationLevel": " serializable",
+        "delta.columnMapping.mode": "NAME", "delta.appendOnly": "TRUE ", "mica.shredding": "a: skip, *: infer",
+        "delta.dataSkippingStatsColumns": "id, `b c`",
+    }  # fmt: skip
+    assert list(checked(given).values()) == [
+        "3", "v2", "Serializable", "name", "TRUE", "a: skip, *: infer", "id, `b c`",
+    ]  # fmt: skip
+
+
 def test_names_match_without_regard_to_case() -> None:
     assert checked({"DELTA.appendonly": "true"}) == {"delta.appendOnly": "true"}
 
