@@ -3,7 +3,8 @@ what mica does about every feature.
 
 The rule: properties are read by `Property.of` only. The log keeps the text as it was given, without spaces around it
 and with words as Delta spells them. An unreadable text (another engine may have set it) counts as not set, unless the
-row says otherwise. mica's own properties begin with `mica.`. `log/configuration.py` decides which may be set and which table features they add.
+row says otherwise. mica's own properties begin with `mica.`. `log/configuration.py` decides which may be set and which
+table features they add.
 
 A property with `obeyed=False` is kept for other engines and ignored by mica. One with `refused` requires what mica
 does not support, so it cannot be set. `docs/properties.md` is printed from these tables (`scripts/docs.py`).

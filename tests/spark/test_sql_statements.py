@@ -413,6 +413,25 @@ def test_statements_follow_the_settings_of_delta_spark(delta_session: SparkSessi
     assert (found[0][0], "twice" in found[0][1][0]) == (["nightly"] * 3, True)
 
 
+def test_a_statement_with_a_transaction_happens_once(delta_session: SparkSession, pair: list[mica.Table]) -> None:
+    spark, write, found = delta_session, "spark.databricks.delta.write.", []
+    for table, run in zip(pair, (lambda text: mica.sql(text, spark), spark.sql), strict=True):
+        t, counts = f"delta.`{table.path}`", []
+        with conf(spark, {f"{write}txnAppId": "job", f"{write}txnVersion": "7"}):
+            for text in (f"INSERT INTO {t} (id) VALUES (99)", f"DELETE FROM {t} WHERE id < 3"):
+                run(text)
+                counts.append(table.refresh().count())
+            spark.conf.set(f"{write}txnVersion", "8")
+            spark.conf.set(f"{write}txnVersion.autoReset.enabled", "true")
+            run(f"DELETE FROM {t} WHERE id < 3")
+            spark.conf.unset(f"{write}txnVersion.autoReset.enabled")
+            counts.append((table.refresh().count(), spark.conf.get(f"{write}txnVersion", None)))
+            with pytest.raises(Exception, match="txnVersion"):
+                run(f"DELETE FROM {t} WHERE id < 3")
+        found.append((counts, table.snapshot.app_transactions))
+    assert found[0] == found[1] == ([21, 21, (18, None)], {"job": 8})
+
+
 def test_a_new_table_has_the_defaults_of_the_session(delta_session: SparkSession, tmp_path: Path) -> None:
     spark, prefix, found = delta_session, "spark.databricks.delta.properties.defaults.", []
     settings = {f"{prefix}enableChangeDataFeed": "true", f"{prefix}logRetentionDuration": "interval 9 days"}

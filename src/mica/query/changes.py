@@ -30,11 +30,14 @@ from mica.schema.types import INTEGRALS, VARIANT, VOID, ArrayType, DataType, Map
 from mica.table import Table
 from mica.write.assignment import assignable
 from mica.write.commit import Commit
+from mica.write.once import Txn
 from mica.write.rules import is_identity
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+#: The statements that change rows.
+RowChange = Delete | Update | Insert | MergeInto
 #: Runs a query of the statement.
 Query = Callable[[str], "DataFrame"]
 #: The tables of mica's that a query names.
@@ -75,19 +78,28 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str, tabl
     sparks = statement.source if isinstance(statement, MergeInto) else sparks
     settings.refuse_other_meaning(spark, text, sparks)
     with user_metadata(settings.user_metadata(spark)):
-        return _run_on(spark, table, statement, query)
+        if not isinstance(statement, RowChange):
+            return _described(spark, table, statement)
+        done = _rows_changed(spark, table, statement, query, settings.txn(spark))
+        settings.written_once(spark)
+        return done
 
 
-def _run_on(spark: SparkSession, table: Table, statement: Statement, query: Query) -> DataFrame | None:
+def _rows_changed(spark: SparkSession, table: Table, statement: RowChange, query: Query, txn: Txn | None) -> DataFrame:
     match statement:
         case Delete(where=where):
-            return _changed(spark, table.delete(where, spark=spark), numDeletedRows="num_affected_rows")
+            return _changed(spark, table.delete(where, spark=spark, txn=txn), numDeletedRows="num_affected_rows")
         case Update(set=values, where=where):
-            return _changed(spark, table.update(values, where, spark=spark), numUpdatedRows="num_affected_rows")
+            done = table.update(values, where, spark=spark, txn=txn)
+            return _changed(spark, done, numUpdatedRows="num_affected_rows")
         case Insert():
-            return _insert(spark, table, statement, query)
+            return _insert(spark, table, statement, query, txn)
         case MergeInto():
-            return _merge(spark, table, statement, query)
+            return _merge(spark, table, statement, query, txn)
+
+
+def _described(spark: SparkSession, table: Table, statement: Statement) -> DataFrame | None:
+    match statement:
         case Optimize(where=where, zorder_by=columns):
             done = table.optimize(where, zorder_by=list(columns) or None, spark=spark)
             metrics = [(name, str(value)) for name, value in done.metrics.items()]
@@ -148,7 +160,7 @@ def _changed(spark: SparkSession, commit: Commit, **shown: str) -> DataFrame:
     return spark.createDataFrame(pa.table(found))
 
 
-def _insert(spark: SparkSession, table: Table, statement: Insert, query: Query) -> DataFrame:
+def _insert(spark: SparkSession, table: Table, statement: Insert, query: Query, txn: Txn | None) -> DataFrame:
     fixed, evolves = _fixed(table, statement), statement.evolves or settings.evolves(spark)
     columns = list(statement.columns) or [name for name in table.schema.names if name not in fixed]
     rows = _given(statement.query, [_default(table.schema.find(name)) for name in columns], query)
@@ -177,11 +189,11 @@ def _insert(spark: SparkSession, table: Table, statement: Insert, query: Query) 
         if statement.overwrite:
             where = " AND ".join(f"{quote_if_needed(name)} <=> {text}" for name, text in fixed.items())
     if not statement.overwrite:
-        done = table.append(rows, schema_evolution=evolves)
+        done = table.append(rows, schema_evolution=evolves, txn=txn)
     elif statement.where is None and _is_dynamic(spark, table, fixed):
-        done = table.dynamic_partition_overwrite(rows, schema_evolution=evolves)
+        done = table.dynamic_partition_overwrite(rows, schema_evolution=evolves, txn=txn)
     else:
-        done = table.overwrite(rows, where, schema_evolution=evolves)
+        done = table.overwrite(rows, where, schema_evolution=evolves, txn=txn)
     # Of files that a replacement rewrites, the other rows are there again.
     count = pa.array([done.rows - done.metrics.get("numCopiedRows", 0)], pa.int64())
     return spark.createDataFrame(pa.table({"num_affected_rows": count, "num_inserted_rows": count}))
@@ -264,7 +276,7 @@ def _cast(given: DataType, wanted: DataType) -> DataType:
     return wanted if wanted != VARIANT and not integers and assignable(given, wanted) else given
 
 
-def _merge(spark: SparkSession, table: Table, statement: MergeInto, query: Query) -> DataFrame:
+def _merge(spark: SparkSession, table: Table, statement: MergeInto, query: Query, txn: Txn | None) -> DataFrame:
     merge = table.merge(
         query(statement.source),
         statement.on,
@@ -282,7 +294,7 @@ def _merge(spark: SparkSession, table: Table, statement: MergeInto, query: Query
             merge = getattr(merge, f"{name}_all")(**named)
         else:
             merge = getattr(merge, name)(clause.values, **named)
-    metrics = merge.execute().metrics
+    metrics = merge.execute(txn=txn).metrics
     counts = {
         "num_updated_rows": metrics.get("numTargetRowsUpdated", 0),
         "num_deleted_rows": metrics.get("numTargetRowsDeleted", 0),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _DELTA = "spark.databricks.delta."
+_WRITE = f"{_DELTA}write."
 _DEFAULTS = f"{_DELTA}properties.defaults."
 #: Defaults that say nothing to mica, which makes the smallest protocol that a table needs.
 _PROTOCOL = {"delta.minreaderversion", "delta.minwriterversion"}
@@ -89,6 +90,24 @@ def evolves(spark: SparkSession) -> bool:
 def user_metadata(spark: SparkSession) -> str | None:
     """The text for the history of every commit."""
     return spark.conf.get(f"{_DELTA}commitInfo.userMetadata", None) or None
+
+
+def txn(spark: SparkSession) -> tuple[str, int] | None:
+    """The application and version of a write that happens once, as `txn` of the calls of `Table`. Errors:
+    INVALID_ARGUMENT."""
+    names = (f"{_WRITE}txnAppId", f"{_WRITE}txnVersion")
+    app, version = (spark.conf.get(name, None) for name in names)
+    if app is None and version is None:
+        return None
+    if app is None or version is None or not version.isdecimal():
+        raise UserError.bad_value(" and ".join(names), (app, version), "an application and a version, or neither")
+    return app, int(version)
+
+
+def written_once(spark: SparkSession) -> None:
+    """Takes the version back after a write, if the session wants that: the next write has its own."""
+    if _text(spark, f"{_WRITE}txnVersion.autoReset.enabled", "false").lower() == "true":
+        spark.conf.unset(f"{_WRITE}txnVersion")
 
 
 def with_defaults(spark: SparkSession, properties: Mapping[str, str]) -> dict[str, str]:
