@@ -466,6 +466,10 @@ def test_what_the_session_reads_otherwise_than_mica_is_refused(spark: SparkSessi
             mica.sql(f"UPDATE {place} SET id = id * 2", spark)
         mica.sql(f"UPDATE {place} SET id = -1, ts = TIMESTAMP'2026-01-01'", spark)
         mica.sql(f"INSERT INTO {place} SELECT 2 * 2, NULL", spark)
+    with pytest.raises(mica.MicaError, match="the retention is 0 hours"):
+        mica.sql(f"VACUUM {place} RETAIN 0 HOURS", spark)
+    with conf(spark, {"spark.databricks.delta.retentionDurationCheck.enabled": "false"}):
+        assert mica.sql(f"VACUUM {place} RETAIN 0 HOURS", spark).count()
     with conf(spark, {"spark.sql.legacy.exponentLiteralAsDecimal.enabled": "true"}):
         with pytest.raises(mica.MicaError, match="exponentLiteralAsDecimal"):
             mica.sql(f"DELETE FROM {place} WHERE id > 1e2", spark)

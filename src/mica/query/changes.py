@@ -107,7 +107,7 @@ def _described(spark: SparkSession, table: Table, statement: Statement) -> DataF
             found = {"path": pa.array([table.path]), "metrics": pa.array([metrics], kinds)}
             return spark.createDataFrame(pa.table(found))
         case VacuumOf(retain=retain, dry_run=dry):
-            gone = table.vacuum(retain, dry_run=dry).deleted
+            gone = table.vacuum(retain, dry_run=dry, enforce_retention=settings.keeps_retention(spark)).deleted
             return spark.createDataFrame(gone.select(["path"]))
         case History(limit=limit):
             return spark.createDataFrame(told.history(table, limit))

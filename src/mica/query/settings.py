@@ -110,6 +110,11 @@ def written_once(spark: SparkSession) -> None:
         spark.conf.unset(f"{_WRITE}txnVersion")
 
 
+def keeps_retention(spark: SparkSession) -> bool:
+    """Whether VACUUM refuses a shorter retention than the table's."""
+    return _text(spark, f"{_DELTA}retentionDurationCheck.enabled", "true").lower() != "false"
+
+
 def with_defaults(spark: SparkSession, properties: Mapping[str, str]) -> dict[str, str]:
     """The properties of a new table: those of its statement, and the session's defaults of others."""
     settings: Any = spark.conf.getAll
