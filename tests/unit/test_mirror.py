@@ -21,6 +21,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "query/enabled.py": "tests/spark/test_sql.py",
         "query/explained.py": "tests/spark/test_sql.py",
         "query/here.py": "tests/property/test_sql_spark.py",
+        "query/insert.py": "tests/spark/test_sql_statements.py",
         "query/narrowed.py": "tests/spark/test_sql.py",
         "query/select.py": "tests/property/test_sql_spark.py",
         "query/settings.py": "tests/spark/test_sql_statements.py",

@@ -9,29 +9,25 @@ from __future__ import annotations
 import datetime as dt
 import os
 import uuid
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from mica import compute as pc
 from mica.engines.spark import catalog
-from mica.engines.spark.session import is_connect, without_sql_log
+from mica.engines.spark.session import is_connect
 from mica.errors import UserError
 from mica.log.commit_info import user_metadata
 from mica.query import names, settings, told
-from mica.query.row_statements import Delete, Insert, MergeInto, Update, with_defaults
+from mica.query.insert import insert
+from mica.query.row_statements import Delete, Insert, MergeInto, Update
 from mica.query.statements import Create, History, Optimize, Selected, Statement, StoredView, VacuumOf, View
-from mica.query.table_statements import Asked, Call, Conversion
-from mica.schema.ddl import quote_if_needed, type_to_ddl
-from mica.schema.special import DEFAULT, GENERATED
-from mica.schema.types import INTEGRALS, VARIANT, VOID, ArrayType, DataType, MapType, StructField, StructType, renamed
+from mica.query.table_statements import ConvertToDelta, Question, TableCall
+from mica.schema.ddl import quote_if_needed
 from mica.table import Table
-from mica.write.assignment import assignable
 from mica.write.commit import Commit
 from mica.write.once import Txn
-from mica.write.rules import is_identity
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -65,10 +61,10 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str, tabl
         return _stored(spark, statement, named) if named is not None and named.views else None
     if isinstance(statement, Selected):
         return _selected(spark, statement, query) if ours(statement.query) else None
-    if isinstance(statement, Conversion):
+    if isinstance(statement, ConvertToDelta):
         Table.convert_to_delta(statement.path, statement.partition_by, spark=spark)
         return _nothing(spark)
-    table = target(spark, statement.table, catalogs=not isinstance(statement, Call | Asked))
+    table = target(spark, statement.table, catalogs=not isinstance(statement, TableCall | Question))
     if table is None:
         if isinstance(statement, Insert) and ours(statement.query):
             before = text.rstrip().rstrip(";").removesuffix(statement.query)
@@ -79,7 +75,7 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str, tabl
     settings.refuse_other_meaning(spark, text, sparks)
     with user_metadata(settings.user_metadata(spark)):
         if not isinstance(statement, RowChange):
-            return _described(spark, table, statement)
+            return _shaped(spark, table, statement, query)
         done = _rows_changed(spark, table, statement, query, settings.txn(spark))
         settings.written_once(spark)
         return done
@@ -93,12 +89,13 @@ def _rows_changed(spark: SparkSession, table: Table, statement: RowChange, query
             done = table.update(values, where, spark=spark, txn=txn)
             return _changed(spark, done, numUpdatedRows="num_affected_rows")
         case Insert():
-            return _insert(spark, table, statement, query, txn)
+            return insert(spark, table, statement, query, txn)
         case MergeInto():
             return _merge(spark, table, statement, query, txn)
 
 
-def _described(spark: SparkSession, table: Table, statement: Statement) -> DataFrame | None:
+def _shaped(spark: SparkSession, table: Table, statement: Statement, query: Query) -> DataFrame | None:
+    """What changes files, or what a table is; and what tells it."""
     match statement:
         case Optimize(where=where, zorder_by=columns):
             done = table.optimize(where, zorder_by=list(columns) or None, spark=spark)
@@ -111,9 +108,9 @@ def _described(spark: SparkSession, table: Table, statement: Statement) -> DataF
             return spark.createDataFrame(gone.select(["path"]))
         case History(limit=limit):
             return spark.createDataFrame(told.history(table, limit))
-        case Asked(what=what, key=key):
+        case Question(what=what, key=key):
             return spark.createDataFrame(told.answer(table, what, key))
-        case Call():
+        case TableCall():
             return _called(spark, table, statement, query)
     return None
 
@@ -134,7 +131,7 @@ def target(spark: SparkSession, parts: tuple[str, ...], *, catalogs: bool = True
     return None if place is None else Table.open(place)
 
 
-def _called(spark: SparkSession, table: Table, call: Call, query: Query) -> DataFrame:
+def _called(spark: SparkSession, table: Table, call: TableCall, query: Query) -> DataFrame:
     """The call's result: what a restore did, or nothing."""
     arguments = {**call.arguments, **({"spark": spark} if call.method == "delete" else {})}
     if "timestamp" in arguments:  # as the session reads it
@@ -158,122 +155,6 @@ def _called(spark: SparkSession, table: Table, call: Call, query: Query) -> Data
 def _changed(spark: SparkSession, commit: Commit, **shown: str) -> DataFrame:
     found = {name: pa.array([commit.metrics.get(metric, 0)], pa.int64()) for metric, name in shown.items()}
     return spark.createDataFrame(pa.table(found))
-
-
-def _insert(spark: SparkSession, table: Table, statement: Insert, query: Query, txn: Txn | None) -> DataFrame:
-    fixed, evolves = _fixed(table, statement), statement.evolves or settings.evolves(spark)
-    columns = list(statement.columns) or [name for name in table.schema.names if name not in fixed]
-    rows = _given(statement.query, [_default(table.schema.find(name)) for name in columns], query)
-    if statement.by_name:
-        columns = rows.columns
-    elif evolves and not statement.columns:
-        columns += rows.columns[len(columns) :]  # the others are new, with the names of the query
-    if len(columns) != len(rows.columns):
-        raise UserError(
-            "INVALID_ARGUMENT",
-            f"{len(rows.columns)} values are given for {len(columns)} columns: {', '.join(columns)}",
-            hint="Name the columns that the values are for, in parentheses after the table.",
-        )
-    rows = _as_stored(rows.toDF(*columns), table.schema, by_name=statement.by_name)
-    twice = [name for name in fixed if name.lower() in map(str.lower, columns)]
-    if twice:
-        raise UserError(
-            "INVALID_ARGUMENT",
-            f"PARTITION gives {twice[0]!r} a value, and so do the rows",
-            hint="Leave the column out of one of them.",
-            column=twice[0],
-        )
-    where = statement.where
-    if fixed:
-        rows = rows.selectExpr("*", *(f"{text} AS {quote_if_needed(name)}" for name, text in fixed.items()))
-        if statement.overwrite:
-            where = " AND ".join(f"{quote_if_needed(name)} <=> {text}" for name, text in fixed.items())
-    if not statement.overwrite:
-        done = table.append(rows, schema_evolution=evolves, txn=txn)
-    elif statement.where is None and _is_dynamic(spark, table, fixed):
-        done = table.dynamic_partition_overwrite(rows, schema_evolution=evolves, txn=txn)
-    else:
-        done = table.overwrite(rows, where, schema_evolution=evolves, txn=txn)
-    # Of files that a replacement rewrites, the other rows are there again.
-    count = pa.array([done.rows - done.metrics.get("numCopiedRows", 0)], pa.int64())
-    return spark.createDataFrame(pa.table({"num_affected_rows": count, "num_inserted_rows": count}))
-
-
-def _is_dynamic(spark: SparkSession, table: Table, fixed: Mapping[str, str]) -> bool:
-    """Whether only partitions that get rows are replaced: as in Spark, the session says so, and PARTITION does not give
-    all of their columns a value."""
-    mode = str(spark.conf.get("spark.sql.sources.partitionOverwriteMode")).lower()
-    return mode == "dynamic" and len(fixed) < len(table.partition_by)
-
-
-def _fixed(table: Table, statement: Insert) -> dict[str, str]:
-    """The columns that PARTITION gives a value, with the text of it. Errors: INVALID_PARTITION_COLUMN."""
-    found = {}
-    for name, value in statement.partition.items():
-        column = table.schema.find(name)
-        if column is None or column.name not in table.partition_by:
-            raise UserError(
-                "INVALID_PARTITION_COLUMN",
-                f"PARTITION names {name!r}, which is not a partition column",
-                hint=f"Partition columns are: {', '.join(table.partition_by) or 'none'}.",
-                column=name,
-            )
-        if value is not None:
-            # As Spark, for which these values are texts first.
-            found[column.name] = f"CAST(CAST({value} AS STRING) AS {type_to_ddl(column.type)})"
-    return found
-
-
-def _given(text: str, defaults: Sequence[str], query: Query) -> DataFrame:
-    """The rows of an INSERT's query, in which DEFAULT is the table's unless a column of the query is called so."""
-    filled = with_defaults(text, defaults)
-    if filled != text and text.lstrip()[:6].upper() == "SELECT":
-        try:
-            with without_sql_log():
-                return query(text)
-        except Exception as e:
-            if "[UNRESOLVED_COLUMN" not in str(e):
-                raise
-    return query(filled)
-
-
-def _default(column: StructField | None) -> str:
-    """The text that DEFAULT stands for in a row to insert; itself where the table makes the values."""
-    if column is None or GENERATED in column.metadata or is_identity(column):
-        return "DEFAULT"
-    text = column.metadata.get(DEFAULT)
-    return "NULL" if text is None else f"CAST(({text}) AS {type_to_ddl(column.type)})"
-
-
-def _as_stored(rows: DataFrame, schema: StructType, *, by_name: bool) -> DataFrame:
-    """The rows as Spark's INSERT assigns them, which an append does not: with casts, and fields of structs by place."""
-    from mica.engines.spark.assigned import assigned
-    from mica.engines.spark.types import from_spark
-
-    named, stored = [], []
-    for given in from_spark(rows.schema).fields:
-        column = schema.find(given.name)
-        wanted = given.type if column is None else column.type
-        named.append(given if by_name else replace(given, type=renamed(given.type, wanted)))
-        stored.append(replace(given, type=_cast(named[-1].type, wanted)))
-    return assigned(rows, StructType(tuple(named)), StructType(tuple(stored)))
-
-
-def _cast(given: DataType, wanted: DataType) -> DataType:
-    """The type that an INSERT casts to. Integers are cast by the append, which tells those that do not fit."""
-    match given, wanted:
-        case StructType(), StructType():
-            own = [wanted.find(f.name) for f in given.fields]
-            pairs = zip(given.fields, own, strict=True)
-            return StructType(tuple(f if o is None else replace(f, type=_cast(f.type, o.type)) for f, o in pairs))
-        case ArrayType(), ArrayType():
-            return replace(given, element=_cast(given.element, wanted.element))
-        case MapType(), MapType():
-            # Keys without a type are those of map(), which Arrow cannot name.
-            key = wanted.key if given.key == VOID else given.key
-            return replace(given, key=key, value=_cast(given.value, wanted.value))
-    integers = given in INTEGRALS and wanted in INTEGRALS
-    return wanted if wanted != VARIANT and not integers and assignable(given, wanted) else given
 
 
 def _merge(spark: SparkSession, table: Table, statement: MergeInto, query: Query, txn: Txn | None) -> DataFrame:

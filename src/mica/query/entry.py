@@ -43,9 +43,11 @@ def sql(
     DELETE, UPDATE, INSERT, MERGE, OPTIMIZE, VACUUM, DESCRIBE HISTORY of such a table, and CREATE TABLE … USING mica,
     are done by the calls of `Table` on this session; their expressions are those that these calls take. So are ALTER
     TABLE, RESTORE, TRUNCATE TABLE, CONVERT TO DELTA, DESCRIBE and SHOW of paths and registered names
-    (`query/table_statements.py` has the forms). The result has delta-spark's columns (`num_affected_rows`, …). CREATE TEMPORARY VIEW … AS, CREATE TABLE … AS and INSERT of Spark's
-    take their rows from a query of such tables; the view keeps their versions. CREATE VIEW is stored with the tables'
-    paths, if the session has delta-spark, which reads them. `_metadata` is as in `Table.scan`, but for Spark Connect.
+    (`query/table_statements.py` has the forms). The result has delta-spark's columns (`num_affected_rows`, …).
+
+    CREATE TEMPORARY VIEW … AS, CREATE TABLE … AS and INSERT of Spark's take their rows from a query of such tables; the
+    view keeps their versions. CREATE VIEW is stored with the tables' paths, if the session has delta-spark, which reads
+    them. `_metadata` is as in `Table.scan`, but for Spark Connect.
 
     On Spark Connect, which shows no plan, the text is read with sqlglot (the extra `connect`): what it says with
     certainty of a table is done by its scan, and a text that sqlglot cannot read runs over whole tables.

@@ -24,7 +24,7 @@ from dataclasses import field
 from mica.arguments import Mode
 from mica.query.row_statements import Delete, Insert, MergeInto, RowStatement, Update
 from mica.query.statement_parts import QUERY
-from mica.query.table_statements import Asked, Call, Conversion, TableStatement, Unread
+from mica.query.table_statements import ConvertToDelta, Question, TableCall, TableStatement, Unread
 from mica.records import dataclass
 
 
@@ -96,7 +96,7 @@ class Selected:
 
 Statement = (
     Delete | Update | Insert | MergeInto | Optimize | VacuumOf | History | Create | View | StoredView | Selected |
-    Call | Asked | Conversion
+    TableCall | Question | ConvertToDelta
 )  # fmt: skip
 
 _BEGINS = re.compile(

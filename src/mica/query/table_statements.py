@@ -27,11 +27,11 @@ from mica.records import dataclass
 from mica.schema.ddl import quote_if_needed
 
 Found = TypeVar("Found")
-Question = Literal["detail", "columns", "names", "properties"]
+Subject = Literal["detail", "columns", "names", "properties"]
 
 
 @dataclass(frozen=True)
-class Call:
+class TableCall:
     """A call of `Table`, and what it is given."""
 
     table: tuple[str, ...]
@@ -40,16 +40,16 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Question:
     """A question about a table; `key` is the property that is asked for."""
 
     table: tuple[str, ...]
-    what: Question
+    what: Subject
     key: str | None = None
 
 
 @dataclass(frozen=True)
-class Conversion:
+class ConvertToDelta:
     """CONVERT TO DELTA; `partition_by` is the DDL of the partition columns."""
 
     path: str
@@ -71,7 +71,7 @@ class TableStatement(Parts):
         super().__init__(text)
         self.named: tuple[str, ...] = ()
 
-    def read(self) -> Call | Asked | Conversion | Unread:
+    def read(self) -> TableCall | Question | ConvertToDelta | Unread:
         """The statement."""
         words = (self.word(), "DESCRIBE")[self.word() == "DESC"]
         try:
@@ -84,12 +84,12 @@ class TableStatement(Parts):
         self.named = super().table()
         return self.named
 
-    def alter(self) -> Call:
+    def alter(self) -> TableCall:
         """ALTER TABLE."""
         self.accept("ALTER", "TABLE")
-        return Call(self.table(), *self._one_of(_ALTERATIONS))
+        return TableCall(self.table(), *self._one_of(_ALTERATIONS))
 
-    def restore(self) -> Call:
+    def restore(self) -> TableCall:
         """RESTORE."""
         self.accept("RESTORE")
         self.accept("TABLE")
@@ -102,31 +102,31 @@ class TableStatement(Parts):
         else:
             self.fail("VERSION AS OF or TIMESTAMP AS OF is expected")
         self.end()
-        return Call(table, "restore", arguments)
+        return TableCall(table, "restore", arguments)
 
-    def truncate(self) -> Call:
+    def truncate(self) -> TableCall:
         """TRUNCATE TABLE: every row is deleted."""
         self.accept("TRUNCATE", "TABLE")
-        found = Call(self.table(), "delete")
+        found = TableCall(self.table(), "delete")
         self.end()
         return found
 
-    def describe(self) -> Asked:
+    def describe(self) -> Question:
         """DESCRIBE, of a whole table."""
         self.at += 1
         detail = self.accept("DETAIL")
         _ = not detail and self.accept("TABLE")
         _ = not detail and self.accept("EXTENDED")
-        found = Asked(self.table(), "detail" if detail else "columns")
+        found = Question(self.table(), "detail" if detail else "columns")
         self.end()
         return found
 
-    def show(self) -> Asked:
+    def show(self) -> Question:
         """SHOW TBLPROPERTIES and SHOW COLUMNS."""
         self.accept("SHOW")
         if self.accept("COLUMNS"):
             _ = self.accept("IN") or self.accept("FROM")
-            found = Asked(self.table(), "names")
+            found = Question(self.table(), "names")
             self.end()
             return found
         self.accept("TBLPROPERTIES")
@@ -135,9 +135,9 @@ class TableStatement(Parts):
             key = self._key()
             self.expect(")")
         self.end()
-        return Asked(table, "properties", key)
+        return Question(table, "properties", key)
 
-    def convert(self) -> Conversion:
+    def convert(self) -> ConvertToDelta:
         """CONVERT TO DELTA."""
         self.accept("CONVERT", "TO", "DELTA")
         parts = self.table()
@@ -146,7 +146,7 @@ class TableStatement(Parts):
         self.accept("NO", "STATISTICS")
         partition_by = self.parenthesised()[1:-1] if self.accept("PARTITIONED", "BY") else None
         self.end()
-        return Conversion(parts[1], partition_by)
+        return ConvertToDelta(parts[1], partition_by)
 
     def _one_of(self, known: Mapping[tuple[str, ...], Callable[[TableStatement], Found]]) -> Found:
         """What follows the words that come next, up to the end."""
@@ -258,7 +258,7 @@ _CHANGES: Mapping[tuple[str, ...], Callable[[TableStatement], dict[str, Any]]] =
     ("AFTER",): lambda s: {"after": s.identifier()},
 }
 
-_STATEMENTS: Mapping[str, Callable[[TableStatement], Call | Asked | Conversion]] = {
+_STATEMENTS: Mapping[str, Callable[[TableStatement], TableCall | Question | ConvertToDelta]] = {
     "ALTER": TableStatement.alter,
     "RESTORE": TableStatement.restore,
     "TRUNCATE": TableStatement.truncate,

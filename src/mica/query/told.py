@@ -15,7 +15,7 @@ from mica import compute as pc
 from mica.engines.spark.types import to_spark
 from mica.log import features
 from mica.log.domains import CLUSTERING_DOMAIN, clustering_columns
-from mica.query.table_statements import Question
+from mica.query.table_statements import Subject
 from mica.stats.columns import physical_names
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ _HISTORY: Mapping[str, str] = {
 }
 
 
-def answer(table: Table, what: Question, key: str | None = None) -> pa.Table:
+def answer(table: Table, what: Subject, key: str | None = None) -> pa.Table:
     """The rows of the answer; `key` is the property that is asked for."""
     if what == "detail":
         return _detail(table)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mica.query.statements import parse_statement
-from mica.query.table_statements import Asked, Call, Conversion, Unread
+from mica.query.table_statements import ConvertToDelta, Question, TableCall, Unread
 
 P = ("delta", "/data/t")
 
@@ -44,25 +44,28 @@ P = ("delta", "/data/t")
     ],
 )  # fmt: skip
 def test_an_alteration_is_one_call(text: str, method: str, arguments: dict[str, Any]) -> None:
-    assert parse_statement(f"-- a comment\nALTER TABLE delta.`/data/t` {text};") == Call(P, method, arguments)
+    assert parse_statement(f"-- a comment\nALTER TABLE delta.`/data/t` {text};") == TableCall(P, method, arguments)
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("RESTORE TABLE delta.`/data/t` TO VERSION AS OF 3", Call(P, "restore", {"version": 3})),
-        ("restore delta.`/data/t` timestamp as of '2026-01-01'", Call(P, "restore", {"timestamp": "'2026-01-01'"})),
-        ("TRUNCATE TABLE t", Call(("t",), "delete")),
-        ("DESC DETAIL delta.`/data/t`", Asked(P, "detail")),
-        ("DESCRIBE TABLE EXTENDED t", Asked(("t",), "columns")),
-        ("describe t", Asked(("t",), "columns")),
-        ("SHOW COLUMNS FROM t", Asked(("t",), "names")),
-        ("SHOW TBLPROPERTIES delta.`/data/t`", Asked(P, "properties")),
-        ("SHOW TBLPROPERTIES t ('delta.appendOnly')", Asked(("t",), "properties", "delta.appendOnly")),
-        ("CONVERT TO DELTA parquet.`/data/p`", Conversion("/data/p", None)),
+        ("RESTORE TABLE delta.`/data/t` TO VERSION AS OF 3", TableCall(P, "restore", {"version": 3})),
+        (
+            "restore delta.`/data/t` timestamp as of '2026-01-01'",
+            TableCall(P, "restore", {"timestamp": "'2026-01-01'"}),
+        ),
+        ("TRUNCATE TABLE t", TableCall(("t",), "delete")),
+        ("DESC DETAIL delta.`/data/t`", Question(P, "detail")),
+        ("DESCRIBE TABLE EXTENDED t", Question(("t",), "columns")),
+        ("describe t", Question(("t",), "columns")),
+        ("SHOW COLUMNS FROM t", Question(("t",), "names")),
+        ("SHOW TBLPROPERTIES delta.`/data/t`", Question(P, "properties")),
+        ("SHOW TBLPROPERTIES t ('delta.appendOnly')", Question(("t",), "properties", "delta.appendOnly")),
+        ("CONVERT TO DELTA parquet.`/data/p`", ConvertToDelta("/data/p", None)),
         (
             "CONVERT TO DELTA parquet.`/data/p` NO STATISTICS PARTITIONED BY (day DATE, n INT)",
-            Conversion("/data/p", "day DATE, n INT"),
+            ConvertToDelta("/data/p", "day DATE, n INT"),
         ),
     ],
 )

@@ -1,0 +1,148 @@
+"""INSERT, as Spark assigns its rows.
+
+The rule: values are cast to the columns' types, columns are found by place or by name, and DEFAULT is the table's; an
+append does none of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from mica.engines.spark.session import without_sql_log
+from mica.errors import UserError
+from mica.query import settings
+from mica.query.row_statements import Insert, with_defaults
+from mica.schema.ddl import quote_if_needed, type_to_ddl
+from mica.schema.special import DEFAULT, GENERATED
+from mica.schema.types import INTEGRALS, VARIANT, VOID, ArrayType, DataType, MapType, StructField, StructType, renamed
+from mica.table import Table
+from mica.write.assignment import assignable
+from mica.write.once import Txn
+from mica.write.rules import is_identity
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+#: Runs a query of the statement.
+Query = Callable[[str], "DataFrame"]
+
+
+def insert(spark: SparkSession, table: Table, statement: Insert, query: Query, txn: Txn | None) -> DataFrame:
+    """Appends or overwrites; the result is the number of rows. Errors: those of `Table.append` and `overwrite`."""
+    fixed, evolves = _fixed(table, statement), statement.evolves or settings.evolves(spark)
+    columns = list(statement.columns) or [name for name in table.schema.names if name not in fixed]
+    rows = _given(statement.query, [_default(table.schema.find(name)) for name in columns], query)
+    if statement.by_name:
+        columns = rows.columns
+    elif evolves and not statement.columns:
+        columns += rows.columns[len(columns) :]  # the others are new, with the names of the query
+    if len(columns) != len(rows.columns):
+        raise UserError(
+            "INVALID_ARGUMENT",
+            f"{len(rows.columns)} values are given for {len(columns)} columns: {', '.join(columns)}",
+            hint="Name the columns that the values are for, in parentheses after the table.",
+        )
+    rows = _as_stored(rows.toDF(*columns), table.schema, by_name=statement.by_name)
+    twice = [name for name in fixed if name.lower() in map(str.lower, columns)]
+    if twice:
+        raise UserError(
+            "INVALID_ARGUMENT",
+            f"PARTITION gives {twice[0]!r} a value, and so do the rows",
+            hint="Leave the column out of one of them.",
+            column=twice[0],
+        )
+    where = statement.where
+    if fixed:
+        rows = rows.selectExpr("*", *(f"{text} AS {quote_if_needed(name)}" for name, text in fixed.items()))
+        if statement.overwrite:
+            where = " AND ".join(f"{quote_if_needed(name)} <=> {text}" for name, text in fixed.items())
+    if not statement.overwrite:
+        done = table.append(rows, schema_evolution=evolves, txn=txn)
+    elif statement.where is None and _is_dynamic(spark, table, fixed):
+        done = table.dynamic_partition_overwrite(rows, schema_evolution=evolves, txn=txn)
+    else:
+        done = table.overwrite(rows, where, schema_evolution=evolves, txn=txn)
+    # Of files that a replacement rewrites, the other rows are there again.
+    count = pa.array([done.rows - done.metrics.get("numCopiedRows", 0)], pa.int64())
+    return spark.createDataFrame(pa.table({"num_affected_rows": count, "num_inserted_rows": count}))
+
+
+def _is_dynamic(spark: SparkSession, table: Table, fixed: Mapping[str, str]) -> bool:
+    """Whether only partitions that get rows are replaced: as in Spark, the session says so, and PARTITION does not give
+    all of their columns a value."""
+    mode = str(spark.conf.get("spark.sql.sources.partitionOverwriteMode")).lower()
+    return mode == "dynamic" and len(fixed) < len(table.partition_by)
+
+
+def _fixed(table: Table, statement: Insert) -> dict[str, str]:
+    """The columns that PARTITION gives a value, with the text of it. Errors: INVALID_PARTITION_COLUMN."""
+    found = {}
+    for name, value in statement.partition.items():
+        column = table.schema.find(name)
+        if column is None or column.name not in table.partition_by:
+            raise UserError(
+                "INVALID_PARTITION_COLUMN",
+                f"PARTITION names {name!r}, which is not a partition column",
+                hint=f"Partition columns are: {', '.join(table.partition_by) or 'none'}.",
+                column=name,
+            )
+        if value is not None:
+            # As Spark, for which these values are texts first.
+            found[column.name] = f"CAST(CAST({value} AS STRING) AS {type_to_ddl(column.type)})"
+    return found
+
+
+def _given(text: str, defaults: Sequence[str], query: Query) -> DataFrame:
+    """The rows of an INSERT's query, in which DEFAULT is the table's unless a column of the query is called so."""
+    filled = with_defaults(text, defaults)
+    if filled != text and text.lstrip()[:6].upper() == "SELECT":
+        try:
+            with without_sql_log():
+                return query(text)
+        except Exception as e:
+            if "[UNRESOLVED_COLUMN" not in str(e):
+                raise
+    return query(filled)
+
+
+def _default(column: StructField | None) -> str:
+    """The text that DEFAULT stands for in a row to insert; itself where the table makes the values."""
+    if column is None or GENERATED in column.metadata or is_identity(column):
+        return "DEFAULT"
+    text = column.metadata.get(DEFAULT)
+    return "NULL" if text is None else f"CAST(({text}) AS {type_to_ddl(column.type)})"
+
+
+def _as_stored(rows: DataFrame, schema: StructType, *, by_name: bool) -> DataFrame:
+    """The rows as Spark's INSERT assigns them, which an append does not: with casts, and fields of structs by place."""
+    from mica.engines.spark.assigned import assigned
+    from mica.engines.spark.types import from_spark
+
+    named, stored = [], []
+    for given in from_spark(rows.schema).fields:
+        column = schema.find(given.name)
+        wanted = given.type if column is None else column.type
+        named.append(given if by_name else replace(given, type=renamed(given.type, wanted)))
+        stored.append(replace(given, type=_cast(named[-1].type, wanted)))
+    return assigned(rows, StructType(tuple(named)), StructType(tuple(stored)))
+
+
+def _cast(given: DataType, wanted: DataType) -> DataType:
+    """The type that an INSERT casts to. Integers are cast by the append, which tells those that do not fit."""
+    match given, wanted:
+        case StructType(), StructType():
+            own = [wanted.find(f.name) for f in given.fields]
+            pairs = zip(given.fields, own, strict=True)
+            return StructType(tuple(f if o is None else replace(f, type=_cast(f.type, o.type)) for f, o in pairs))
+        case ArrayType(), ArrayType():
+            return replace(given, element=_cast(given.element, wanted.element))
+        case MapType(), MapType():
+            # Keys without a type are those of map(), which Arrow cannot name.
+            key = wanted.key if given.key == VOID else given.key
+            return replace(given, key=key, value=_cast(given.value, wanted.value))
+    integers = given in INTEGRALS and wanted in INTEGRALS
+    return wanted if wanted != VARIANT and not integers and assignable(given, wanted) else given
