@@ -14,7 +14,9 @@ import pyarrow as pa
 from mica import compute as pc
 from mica.engines.spark.types import to_spark
 from mica.log import features
+from mica.log.actions import Protocol
 from mica.log.domains import CLUSTERING_DOMAIN, clustering_columns
+from mica.properties import FEATURE
 from mica.query.table_statements import Subject
 from mica.stats.columns import physical_names
 
@@ -81,7 +83,7 @@ def _detail(table: Table) -> pa.Table:
         "clusteringColumns": _clustering(table.schema, snapshot.domains.get(CLUSTERING_DOMAIN)),
         "numFiles": snapshot.files.num_rows, "sizeInBytes": pc.sum(snapshot.files.column("size")).as_py() or 0,
         "properties": sorted(table.properties.items()),
-        "minReaderVersion": protocol.reader, "minWriterVersion": protocol.writer,
+        **_versions(protocol),
         "tableFeatures": sorted(own or features.names(protocol)),
     }  # fmt: skip
     return pa.Table.from_pylist([row], _DETAIL)
@@ -91,13 +93,16 @@ def _properties(table: Table, key: str | None) -> pa.Table:
     protocol = table.protocol
     every = {
         **table.properties,
-        **{f"delta.feature.{name}": "supported" for name in protocol.reader_features | protocol.writer_features},
-        "delta.minReaderVersion": str(protocol.reader),
-        "delta.minWriterVersion": str(protocol.writer),
+        **{f"{FEATURE}{name}": "supported" for name in protocol.reader_features | protocol.writer_features},
+        **{f"delta.{name}": str(version) for name, version in _versions(protocol).items()},
     }
     missing = f"Table {table.path} does not have property: {key}"  # Spark's words
     rows = sorted(every.items()) if key is None else [(key, every.get(key, missing))]
     return pa.table({"key": [name for name, _ in rows], "value": [value for _, value in rows]})
+
+
+def _versions(protocol: Protocol) -> dict[str, int]:
+    return {"minReaderVersion": protocol.reader, "minWriterVersion": protocol.writer}
 
 
 def _clustering(schema: StructType, domain: str | None) -> list[str]:

@@ -92,8 +92,8 @@ def values(rows: Sequence[Sequence[Candidates]], leaves: Sequence[CollatedColumn
     """The columns for rows of one file or of none each."""
     found = []
     for i, _ in enumerate(leaves):
-        strings = [row[i].take() if row else _NONE for row in rows]
-        ends = np.cumsum([0, *map(len, strings)])
+        strings = [_NONE, *(row[i].take() if row else _NONE for row in rows)]
+        ends = np.cumsum([*map(len, strings)])
         found.append(pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pa.concat_arrays(strings)))
         found.append(pa.array([row[i].whole if row else None for row in rows], pa.bool_()))
     return found

@@ -165,6 +165,14 @@ def test_a_write_is_done_once_and_conflicts_as_a_delete(tmp_path: Path) -> None:
     assert mica.Table.open(tmp_path).count() == 7
 
 
+def test_collated_columns_and_a_feed_take_no_rows(tmp_path: Path) -> None:
+    properties = {"delta.enableChangeDataFeed": "true"}
+    table = mica.Table.create(tmp_path, "id INT, s STRING COLLATE UTF8_LCASE", properties=properties)
+    table.append([{"id": i, "s": "a"} for i in range(5)])
+    table.overwrite([], "id = 1 AND s = 'A'")
+    assert (table.count(), table.changes(2).count()) == (4, 1)
+
+
 def test_an_append_only_table_keeps_its_rows(tmp_path: Path) -> None:
     table = mica.Table.create(tmp_path, "id INT", properties={"delta.appendOnly": "true"})
     table.append([{"id": 1}])
