@@ -34,6 +34,10 @@ def test_everyone_reads_what_mica_writes_and_mica_reads_everyone(
         # A file whose fault leaves a value without one meaning is refused, and never read as something else.
         broken = set(outcome.violations[writer, layout]) - TOLERATED
         allowed = {"cannot read"} if reader == "mica" and broken else set()
+        # Digits that DuckDB does not read back itself (integers of 38 digits) it lost when it wrote.
+        own = outcome.cells[writer, layout, writer].wrong.get("digits", (0, ""))
+        if writer.startswith("DuckDB") and cell.wrong.get("digits", (0, ""))[0] <= own[0]:
+            allowed.add("digits")
         assert set(cell.wrong) <= allowed, (writer, layout, reader, cell.wrong, broken)
     assert not outcome.violations["mica", "shredded"]
     assert not outcome.violations["mica", "unshredded"]
