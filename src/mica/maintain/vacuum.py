@@ -4,8 +4,8 @@ The rule: a file is kept if the newest version uses it, if a version within the 
 than the retention, since its writer may be about to commit it. All other data files are deleted, including leftovers of
 killed writers. Names that begin with `_` or `.` are not data, except change files and records of ingested files, which
 are kept if they are young or if a commit within the retention names them. Of the log only sidecars go that no
-checkpoint names (`log/cleanup`). Partial files under hidden names, which killed writers left anywhere, go too
-(`Storage.sweep`); they are no files of the table, so they are not counted.
+checkpoint names (`log/cleanup`). Partial files under hidden names, which killed writers left in any directory, are
+deleted too (`Storage.sweep`); they are not files of the table, so they are not counted.
 
 Source: PROTOCOL.md, "Add File and Remove File" (tombstones), "VACUUM Protocol Check"; retention as in delta-spark.
 """
@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field
 from datetime import timedelta
 from itertools import chain
@@ -47,7 +47,7 @@ from mica.write.ingested import named_since
 #: Number of concurrent deletions.
 DELETERS = 16
 
-#: Attempts to record the end of a vacuum while other writers change the schema.
+#: Attempts to record the end of a vacuum while other writers change the schema or the protocol.
 _MAX_ENDS = 100
 
 _HOUR = 3_600_000
@@ -106,12 +106,13 @@ def vacuum(
             f"{table} keeps removed files for {_hours(kept)} (delta.deletedFileRetentionDuration), but the retention is"
             f" {_hours(wanted)}",
             hint="Readers of older versions and writers that have not committed yet would lose files. If there are "
-            "none, say enforce_retention=False.",
+            "none, pass enforce_retention=False; in SQL, set spark.databricks.delta.retentionDurationCheck.enabled to "
+            "false.",
         )
     oldest = int(clock() * 1000) - wanted
     needed = needed_files(snapshot, oldest, longer=wanted > kept)
-    staged: set[str] = set()
-    found = [entry for entry in _data_files(snapshot, staged) if entry.modified < oldest]
+    entries = list(snapshot.storage.list())
+    found = [entry for entry in _data_files(entries, snapshot.partition_columns) if entry.modified < oldest]
     if any(entry.path.startswith(_CHANGES) for entry in found):
         needed = pa.concat_arrays([needed, change_files_since(snapshot, oldest)])
     paths = pa.array([entry.path for entry in found], pa.string())
@@ -128,7 +129,7 @@ def vacuum(
         metrics = {"numFilesToDelete": deleted.num_rows, "sizeOfDataToDelete": size}
         last = _recorded(snapshot, "VACUUM START", settings, metrics)
         _delete(snapshot.storage, deleted.column("path").to_pylist())
-        for directory in sorted(staged):
+        for directory in sorted({e.path.rpartition("/")[0] for e in entries if e.path.endswith(".tmp")}):
             snapshot.storage.sweep(directory)
         last = _ended(last, {"numDeletedFiles": deleted.num_rows})
     took = time.monotonic() - began
@@ -220,15 +221,12 @@ def _inside(storage: Storage, key: str) -> str | None:
     return rest[len(prefix) :] if rest.startswith(prefix) else None
 
 
-def _data_files(snapshot: Snapshot, staged: set[str]) -> Iterator[Entry]:
-    """The files that may be data. As in delta-spark, a directory `_x=1` of the partition column `_x` is not hidden.
-    `staged` gets the directories, hidden ones too, where a writer that was killed may have left a partial file."""
-    partitions = tuple(f"{name}=" for name in snapshot.partition_columns if name[:1] in ("_", "."))
+def _data_files(entries: Iterable[Entry], partition_columns: Sequence[str]) -> Iterator[Entry]:
+    """The files that may be data. As in delta-spark, a directory `_x=1` of the partition column `_x` is not hidden."""
+    partitions = tuple(f"{name}=" for name in partition_columns if name[:1] in ("_", "."))
     hidden = re.compile(r"(?:^|/)[_.]")
-    for entry in snapshot.storage.list():
+    for entry in entries:
         path = entry.path
-        if path.endswith(".tmp"):
-            staged.add(path.rpartition("/")[0])
         if hidden.search(path) is not None and not path.startswith(_CHANGES):
             parts = (part for part in path.split("/") if not (partitions and part.startswith(partitions)))
             if any(part[:1] in ("_", ".") for part in parts):
@@ -265,8 +263,8 @@ def _delete(storage: Storage, paths: Iterable[str]) -> None:
 
 
 def _ended(snapshot: Snapshot, metrics: dict[str, Any]) -> Snapshot:
-    """Records the end of the vacuum. The files are gone: another writer's new schema must not look as if they were not.
-    If the table itself was replaced meanwhile, that error is the user's."""
+    """Records the end of the vacuum. The files are gone already, so another writer's new schema must not fail it. If
+    the table was replaced meanwhile, that conflict is raised."""
     for _ in range(_MAX_ENDS):
         try:
             return _recorded(snapshot, "VACUUM END", {"status": "COMPLETED"}, metrics)
