@@ -1,7 +1,8 @@
 """Overwrites the rows for which a predicate is true (delta-spark's `replaceWhere`).
 
 The rule: these rows are deleted as by a DELETE, and the new rows are added, in one commit; the predicate must be true
-for every new row. Where partition columns alone decide, whole files go and none is read.
+for every new row. Where partition columns alone decide, whole files are removed and none is read. Change files, if the
+commit has any, must have the new rows too: readers of the feed then ignore its data files (PROTOCOL.md, "Add CDC File").
 """
 
 from __future__ import annotations
@@ -20,16 +21,17 @@ from mica.tasks.write import WriteSpec
 from mica.write import flow
 from mica.write.change import Change
 from mica.write.facts import Facts
-from mica.write.target import Target
+from mica.write.target import Target, write_metrics
 
-#: Metrics of a delete that delta-spark gives an overwrite too.
+#: Metrics of a delete that delta-spark reports for an overwrite too.
 _METRICS = (
     "numRemovedFiles", "numRemovedBytes", "numCopiedRows", "numDeletedRows", "numAddedChangeFiles",
 )  # fmt: skip
 
 
 class Replacement(Change):
-    """The rows of the table that make place for new ones; see `Change` for how they are found."""
+    """The delete of the rows that new ones replace; see `Change` for how they are found. It makes `target` the target
+    of the whole overwrite."""
 
     def __init__(self, target: Target, engine: Engine, where: str, timezone: str = "UTC") -> None:
         super().__init__(target, engine, where, timezone=timezone)
@@ -45,13 +47,12 @@ class Replacement(Change):
         return replace(rules, checks=(*rules.checks, self._check))
 
     def source(self, rows: flow.RowSource) -> flow.RowSource:
-        """The new rows, and then what the tasks leave of the old ones."""
+        """The new rows, and then the rows of rewritten files that stay."""
         return _Both(rows, flow.FromTasks(self._deleting, in_tasks(self._parts, self.engine.parallelism)))
 
     def _overwritten(self, facts: Facts) -> dict[str, int]:
-        found = self._metrics(facts)
-        written = {"numFiles": facts.files.num_rows, "numOutputRows": facts.rows, "numOutputBytes": facts.bytes}
-        return {**written, **{name: found[name] for name in _METRICS}}
+        deleted = self._metrics(facts)
+        return {**write_metrics(facts), **{name: deleted[name] for name in _METRICS}}
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,7 @@ class Target:
     operation: str = "WRITE"
     parameters: Mapping[str, Any] = field(default_factory=dict)
     replaced: Replaced | None = None
-    #: The predicate of the rows that a WRITE replaces, if it replaces some (`write.replacement`).
+    #: The predicate of the rows that a WRITE replaces (`write.replacement`); None: `replaced` files, or nothing.
     replaces: str | None = None
     #: The files that the result depends on, if they are not `replaced`.
     reads: FilePredicate | None = None
@@ -274,16 +274,12 @@ class Target:
 
     def _described(self, facts: Facts) -> tuple[dict[str, Any], dict[str, Any]]:
         """Parameters and metrics of the commit for the history."""
-        files = facts.files.num_rows
-        if self.operation == "WRITE":
-            parameters = self._write_parameters()
-            metrics = {"numFiles": files, "numOutputRows": facts.rows, "numOutputBytes": facts.bytes}
-        else:
-            parameters = dict(self.parameters)
-            metrics = {"numRemovedFiles": len(facts.removed), "numAddedFiles": files}
-        return parameters, metrics if self.metrics is None else dict(self.metrics(facts))
+        writes = self.operation == "WRITE"
+        parameters = self._write_parameters() if writes else dict(self.parameters)
+        return parameters, dict((self.metrics or (write_metrics if writes else _rewrite_metrics))(facts))
 
     def _write_parameters(self) -> dict[str, Any]:
+        """The parameters of a WRITE, as delta-spark names them."""
         appends = self.replaced is None and self.replaces is None
         parameters: dict[str, Any] = {"mode": "Append" if appends else "Overwrite"}
         if self.snapshot is None or self.metadata.partition_columns:
@@ -307,6 +303,15 @@ class Target:
                 version=snapshot.version,
             ) from error
         return replace(self, snapshot=snapshot, protocol=snapshot.protocol, metadata=snapshot.metadata)
+
+
+def write_metrics(facts: Facts) -> dict[str, int]:
+    """The metrics of a WRITE, as delta-spark names them."""
+    return {"numFiles": facts.files.num_rows, "numOutputRows": facts.rows, "numOutputBytes": facts.bytes}
+
+
+def _rewrite_metrics(facts: Facts) -> dict[str, int]:
+    return {"numRemovedFiles": len(facts.removed), "numAddedFiles": facts.files.num_rows}
 
 
 def open_target(
