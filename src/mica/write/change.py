@@ -111,8 +111,11 @@ class Change:
         """The files to read; the commit removes those of which no row is left."""
         kept = self.scan.plan.kept
         gone = self._gone(kept)
+        if gone is None:
+            return list(self.table.rewritten(kept))
+        # The other files keep every row: if they were read, change files would be asked for, which lack whole files.
         self.target.removes = kept[gone]
-        return [part for part, whole in zip(self.table.rewritten(kept), gone.tolist(), strict=True) if not whole]
+        return []
 
     def _task(self, parts: Sequence[FilePart]) -> tuple[Callable[[WriteSpec], Task], bool]:
         """What changes these files, and whether the commit has change files."""
@@ -137,17 +140,17 @@ class Change:
             spec = replace(spec, rules=self.target.rules(self.scan.ansi, self.scan.timezone))
         return flow.commit_changes(self.engine, self.target, spec, source)
 
-    def _gone(self, kept: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """The files of which every row is deleted, by partition values alone."""
+    def _gone(self, kept: NDArray[np.int64]) -> NDArray[np.bool_] | None:
+        """The files of which every row is deleted, if partition values alone decide; None if rows must be read."""
         if not self.deletes or not is_decided(self.scan.predicate):
-            return np.zeros(len(kept), np.bool_)
+            return None
         if self.scan.predicate is None:
             return np.ones(len(kept), np.bool_)
         values = self.snapshot.files.column("partition_values").take(pa.array(kept))
         try:
             found = holds_for(self.scan.predicate, self.snapshot.schema, values)
         except UserError:  # a task fails on the same value, and names its file
-            return np.zeros(len(kept), np.bool_)
+            return None
         return np.asarray(found.to_numpy(zero_copy_only=False), np.bool_)
 
     @property

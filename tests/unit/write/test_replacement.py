@@ -155,6 +155,21 @@ def test_a_schema_evolves_with_the_rows(tmp_path: Path) -> None:
     assert table.changes(2).count() == 3
 
 
+@pytest.mark.parametrize("features", [(), ("delta.enableDeletionVectors",)], ids=str)
+def test_a_feed_has_rows_of_whole_files_beside_partitions_that_only_a_look_excludes(
+    tmp_path: Path, features: tuple[str, ...]
+) -> None:
+    # upper(p) skips no file: 'b' is found to stay, and nothing of it may be read. Change files would lack those of 'a'.
+    properties = {name: FEATURES[name] for name in ("delta.enableChangeDataFeed", *features)}
+    table = mica.Table.create(tmp_path, "id INT, p STRING", ["p"], properties)
+    table.append([{"id": i, "p": p} for i, p in enumerate("aab")])
+    if features:
+        table.set_properties({"delta.enableDeletionVectors": "false"})
+    table.overwrite([{"id": 9, "p": "a"}], "upper(p) = 'A'")
+    found = table.changes(table.version).to_arrow().to_pylist()
+    assert sorted((row["id"], row["_change_type"]) for row in found) == [(0, "delete"), (1, "delete"), (9, "insert")]
+
+
 def test_a_table_may_be_written_from_its_own_rows(tmp_path: Path) -> None:
     table = mica.Table.create(tmp_path, "id INT, n INT")
     table.append([{"id": i, "n": 0} for i in range(10)])
