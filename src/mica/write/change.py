@@ -57,8 +57,7 @@ if TYPE_CHECKING:
 
 def delete(snapshot: Snapshot, where: str | None, spark: SparkSession | None, txn: Txn | None = None) -> Commit:
     """Deletes the rows for which `where` is true; see `Table.delete`."""
-    engine = engines.of(spark)
-    return once(snapshot.storage, snapshot, txn, lambda: Change(target_of(snapshot, txn), engine, where).commit())
+    return _change(snapshot, where, None, spark, txn)
 
 
 def update(
@@ -71,10 +70,16 @@ def update(
     """Updates columns of the rows for which `where` is true; see `Table.update`."""
     if not values:
         raise UserError.bad_value("set", dict(values), "a dict of at least one column to its expression")
-    engine = engines.of(spark)
-    return once(
-        snapshot.storage, snapshot, txn, lambda: Change(target_of(snapshot, txn), engine, where, values).commit()
-    )
+    return _change(snapshot, where, values, spark, txn)
+
+
+def _change(
+    snapshot: Snapshot, where: str | None, values: Mapping[str, Any] | None, spark: SparkSession | None, txn: Txn | None
+) -> Commit:
+    def change() -> Commit:
+        return Change(target_of(snapshot, txn), engines.of(spark), where, values).commit()
+
+    return once(snapshot.storage, snapshot, txn, change)
 
 
 class Change:
@@ -88,7 +93,7 @@ class Change:
         self.began = time.monotonic()
         self.target, self.engine, self.where, self.deletes = target, engine, where, values is None
         ansi, timezone = engine.settings(True, timezone)
-        # Its files are read as those of a table that has the columns already which the commit adds.
+        # Files are read with the new schema: a column that the commit adds is null in them.
         self.snapshot = snapshot = replace(target.snapshot, protocol=target.protocol, metadata=target.metadata)
         self.table = TableSource(snapshot)
         self.scan = Scan(self.table, where, None, None, ansi, timezone)
@@ -105,7 +110,7 @@ class Change:
         parts = self._split()
         if not parts and not len(self.target.removes):
             return self.target.commit_nothing()
-        return self._run(self._task(parts)[0], parts)
+        return self._run(self._task(parts), parts)
 
     def _split(self) -> list[FilePart]:
         """The files to read; the commit removes those of which no row is left."""
@@ -117,20 +122,27 @@ class Change:
         self.target.removes = kept[gone]
         return []
 
-    def _task(self, parts: Sequence[FilePart]) -> tuple[Callable[[WriteSpec], Task], bool]:
-        """What changes these files, and whether the commit has change files."""
-        if self.target.feeds:
-            refuse_reserved(self.snapshot.schema)
+    def _task(self, parts: Sequence[FilePart]) -> Callable[[WriteSpec], Task]:
+        """What changes these files."""
         read = replace(self.scan.spec(), outputs=self.outputs)
-        vectors = may_keep_rows(self.table, np.array([part.number for part in parts], np.int64))
-        # Removed files and deletion vectors tell by themselves which rows are deleted.
-        told = self.deletes and all(part.number in vectors for part in parts)
-        before = self.scan.outputs if self.target.feeds and not told else None
+        vectors = self._vectors(parts)
+        before = self.scan.outputs if self._writes_changes(parts) else None
 
         def task(spec: WriteSpec) -> Task:
             return partial(change_files, ChangeSpec(read, spec, self.deletes, vectors, before))
 
-        return task, before is not None
+        return task
+
+    def _vectors(self, parts: Sequence[FilePart]) -> frozenset[int]:
+        """The files that may get a deletion vector."""
+        return may_keep_rows(self.table, np.array([part.number for part in parts], np.int64))
+
+    def _writes_changes(self, parts: Sequence[FilePart]) -> bool:
+        """Whether the commit has change files. A reader of the feed needs none for a delete if all files are removed or
+        get a deletion vector (PROTOCOL.md, "Add CDC File"). Errors: those of `refuse_reserved`."""
+        if self.target.feeds:
+            refuse_reserved(self.snapshot.schema)
+        return self.target.feeds and not (self.deletes and len(self._vectors(parts)) == len(parts))
 
     def _run(self, task: Callable[[WriteSpec], Task], parts: Sequence[FilePart]) -> Commit:
         """Runs the task on these files and commits, unless no row matches."""

@@ -2,7 +2,8 @@
 
 The rule: these rows are deleted as by a DELETE, and the new rows are added, in one commit; the predicate must be true
 for every new row. Where partition columns alone decide, whole files are removed and none is read. Change files, if the
-commit has any, must have the new rows too: readers of the feed then ignore its data files (PROTOCOL.md, "Add CDC File").
+commit has any, have the new rows too, because readers of the feed then ignore the data files (PROTOCOL.md, "Add CDC
+File").
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Replacement(Change):
     def __init__(self, target: Target, engine: Engine, where: str, timezone: str = "UTC") -> None:
         super().__init__(target, engine, where, timezone=timezone)
         self._parts = self._split()
-        self._deleting, self.feeds = self._task(self._parts)
+        self._deleting, self.feeds = self._task(self._parts), self._writes_changes(self._parts)
         target.reads = self.reads
         target.replaces, target.metrics = where, self._overwritten
         bound = bind(where, target.schema, ansi=self.scan.ansi, timezone=self.scan.timezone)
