@@ -319,7 +319,7 @@ def test_what_variants_and_schemas_a_statement_makes(delta_session: SparkSession
     assert found[0] == found[1]
 
 
-#: What a table is, changed and told, in this order.
+#: A table is altered and described, in this order.
 OF_TABLES = (
     "DESCRIBE DETAIL {t}", "SHOW TBLPROPERTIES {t}", "DESCRIBE TABLE {t}", "SHOW COLUMNS IN {t}",
     "ALTER TABLE {t} SET TBLPROPERTIES ('a' = 'b', 'delta.columnMapping.mode' = 'name')",
@@ -338,7 +338,7 @@ OF_TABLES = (
 _OWN = {"id", "location", "createdAt", "lastModified", "sizeInBytes", "minReaderVersion"}
 
 
-def test_tables_are_changed_and_told_as_by_delta_spark(delta_session: SparkSession, tmp_path: Path) -> None:
+def test_tables_are_altered_and_described_as_by_delta_spark(delta_session: SparkSession, tmp_path: Path) -> None:
     spark = delta_session
     paths = [tmp_path / "ours", tmp_path / "theirs"]
     for path in paths:
@@ -394,6 +394,24 @@ def test_tables_are_changed_without_delta_spark(spark: SparkSession, tmp_path: P
     assert mica.Table.open(pa_path).count() == 3
     with pytest.raises(Exception, match="CLUSTER"):
         mica.sql(f"ALTER TABLE {name} CLUSTER BY (n)", spark)
+
+
+def test_a_time_to_restore_is_read_as_that_of_a_query(spark: SparkSession, tmp_path: Path) -> None:
+    """A session with another TIMESTAMP refused both; a text that is not a time failed without a code."""
+    table = mica.Table.create(tmp_path / "t", "id INT")
+    when = (
+        table.history()
+        .to_pylist()[0]["timestamp"]
+        .astimezone(ZoneInfo(str(spark.conf.get("spark.sql.session.timeZone"))))
+    )
+    table.append([{"id": 1}])
+    as_of = f"TIMESTAMP AS OF '{when.replace(tzinfo=None).isoformat(' ', 'milliseconds')}'"
+    with conf(spark, {"spark.sql.timestampType": "TIMESTAMP_NTZ"}):
+        assert mica.sql(f"SELECT * FROM delta.`{table.path}` {as_of}", spark).count() == 0
+        mica.sql(f"RESTORE delta.`{table.path}` TO {as_of} -- empty", spark)
+    assert table.refresh().count() == 0
+    with conf(spark, {"spark.sql.ansi.enabled": "false"}), pytest.raises(mica.UserError, match="TIMESTAMP AS OF"):
+        mica.sql(f"RESTORE delta.`{table.path}` TO TIMESTAMP AS OF 'yesterday''s'", spark)
 
 
 def test_statements_follow_the_settings_of_delta_spark(delta_session: SparkSession, pair: list[mica.Table]) -> None:

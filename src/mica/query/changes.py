@@ -6,7 +6,6 @@ that delta-spark gives. A table that is not mica's leaves the statement to Spark
 
 from __future__ import annotations
 
-import datetime as dt
 import os
 import uuid
 from collections.abc import Callable
@@ -19,8 +18,8 @@ from mica.engines.spark import catalog
 from mica.engines.spark.session import is_connect
 from mica.errors import UserError
 from mica.log.commit_info import user_metadata
-from mica.query import names, settings, told
-from mica.query.insert import insert
+from mica.query import described, names, settings
+from mica.query.insert import Query, insert
 from mica.query.row_statements import Delete, Insert, MergeInto, Update
 from mica.query.statements import Create, History, Optimize, Selected, Statement, StoredView, VacuumOf, View
 from mica.query.table_statements import ConvertToDelta, Question, TableCall
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
 
 #: The statements that change rows.
 RowChange = Delete | Update | Insert | MergeInto
-#: Runs a query of the statement.
-Query = Callable[[str], "DataFrame"]
 #: The tables of mica's that a query names.
 Tables = Callable[[str], "names.Named | None"]
 
@@ -70,15 +67,21 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str, tabl
             before = text.rstrip().rstrip(";").removesuffix(statement.query)
             return _selected(spark, Selected(before, statement.query), query)
         return None
-    sparks = statement.query if isinstance(statement, Insert) else ""
-    sparks = statement.source if isinstance(statement, MergeInto) else sparks
-    settings.refuse_other_meaning(spark, text, sparks)
+    settings.refuse_other_meaning(spark, text, _query_of(statement))
     with user_metadata(settings.user_metadata(spark)):
         if not isinstance(statement, RowChange):
-            return _shaped(spark, table, statement, query)
+            return _shaped(spark, table, statement)
         done = _rows_changed(spark, table, statement, query, settings.txn(spark))
-        settings.written_once(spark)
+        settings.reset_txn(spark)
         return done
+
+
+def _query_of(statement: Statement) -> str:
+    """The part of a statement that Spark runs."""
+    match statement:
+        case Insert(query=query) | MergeInto(source=query):
+            return query
+    return ""
 
 
 def _rows_changed(spark: SparkSession, table: Table, statement: RowChange, query: Query, txn: Txn | None) -> DataFrame:
@@ -94,8 +97,8 @@ def _rows_changed(spark: SparkSession, table: Table, statement: RowChange, query
             return _merge(spark, table, statement, query, txn)
 
 
-def _shaped(spark: SparkSession, table: Table, statement: Statement, query: Query) -> DataFrame | None:
-    """What changes files, or what a table is; and what tells it."""
+def _shaped(spark: SparkSession, table: Table, statement: Statement) -> DataFrame | None:
+    """Statements that change a table but none of its rows, or describe it."""
     match statement:
         case Optimize(where=where, zorder_by=columns):
             done = table.optimize(where, zorder_by=list(columns) or None, spark=spark)
@@ -107,17 +110,17 @@ def _shaped(spark: SparkSession, table: Table, statement: Statement, query: Quer
             gone = table.vacuum(retain, dry_run=dry, enforce_retention=settings.keeps_retention(spark)).deleted
             return spark.createDataFrame(gone.select(["path"]))
         case History(limit=limit):
-            return spark.createDataFrame(told.history(table, limit))
+            return spark.createDataFrame(described.history(table, limit))
         case Question(what=what, key=key):
-            return spark.createDataFrame(told.answer(table, what, key))
+            return spark.createDataFrame(described.answer(table, what, key))
         case TableCall():
-            return _called(spark, table, statement, query)
+            return _called(spark, table, statement)
     return None
 
 
 def target(spark: SparkSession, parts: tuple[str, ...], *, catalogs: bool = True) -> Table | None:
-    """The table of a name that a statement changes; None if it is not mica's. What a catalog keeps of its tables is
-    Spark's to change: only without `catalogs` these are not mica's."""
+    """The table that a statement names; None if it is not mica's. With `catalogs` a Delta table of Spark's catalog is
+    mica's too; without, the statement is left to Spark, which keeps the catalog's entry up to date."""
     if len(parts) == 2 and parts[0].lower() in ("delta", "mica"):
         return Table.open(parts[1])
     if len(parts) == 1:
@@ -131,12 +134,11 @@ def target(spark: SparkSession, parts: tuple[str, ...], *, catalogs: bool = True
     return None if place is None else Table.open(place)
 
 
-def _called(spark: SparkSession, table: Table, call: TableCall, query: Query) -> DataFrame:
+def _called(spark: SparkSession, table: Table, call: TableCall) -> DataFrame:
     """The call's result: what a restore did, or nothing."""
     arguments = {**call.arguments, **({"spark": spark} if call.method == "delete" else {})}
-    if "timestamp" in arguments:  # as the session reads it
-        milliseconds = query(f"SELECT unix_millis(CAST({arguments['timestamp']} AS TIMESTAMP))").collect()[0][0]
-        arguments["timestamp"] = dt.datetime.fromtimestamp(milliseconds / 1000, dt.UTC)
+    if "timestamp" in arguments:
+        arguments["timestamp"] = settings.moment(spark, arguments["timestamp"])
     done = getattr(table, call.method)(**arguments)
     if call.method != "restore":
         return _nothing(spark)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mica import late
@@ -15,7 +16,7 @@ from mica.arguments import SESSION, TEXT, takes
 from mica.engines.spark import catalog
 from mica.engines.spark.session import current, is_connect
 from mica.errors import UserError
-from mica.query import changes, connect, names, select
+from mica.query import changes, connect, names, select, settings
 from mica.query.statements import parse_statement
 from mica.query.table_statements import Unread
 
@@ -102,14 +103,14 @@ def _is_sparks(text: str, spark: SparkSession) -> bool:
     except Exception:  # noqa: BLE001 - not Spark's either: the error is mica's
         return False
     known = (names.is_registered(name) or catalog.delta_location(spark, name) is not None for name in parsed)
-    return bool(parsed) and not names.by_path(text, _moment(spark)).views and not any(known)
+    return bool(parsed) and not names.by_path(text, partial(settings.moment, spark)).views and not any(known)
 
 
 def tables_of(text: str, spark: SparkSession) -> names.Named | None:
     """The mica tables of a query; None if the text is not a query."""
     if not _QUERY.match(text):
         return None
-    named = names.by_path(text, _moment(spark))
+    named = names.by_path(text, partial(settings.moment, spark))
     if is_connect(spark):
         mentioned = sorted(names.words(text))
         own = {name: table for name in mentioned if (table := names.registered(name)) is not None}
@@ -136,20 +137,6 @@ def tables_of(text: str, spark: SparkSession) -> names.Named | None:
         else:
             views[name] = table
     return names.Named(text, views, named.pinned)
-
-
-def _moment(spark: SparkSession) -> Callable[[str], int]:
-    """How the session reads the time of TIMESTAMP AS OF, as ms since the epoch."""
-
-    def of(text: str) -> int:
-        # Not the method of an enabled session.
-        query = f"SELECT unix_millis(CAST(({text}) AS TIMESTAMP))"
-        found = type(spark).sql(spark, query).collect()[0][0]
-        if found is None:
-            raise UserError.bad_value("TIMESTAMP AS OF", text, "a time such as '2026-01-31 12:00:00'")
-        return int(found)
-
-    return of
 
 
 def _by_spark(spark: SparkSession, text: str, args: Any) -> DataFrame:

@@ -1,7 +1,7 @@
-"""What the settings of a session say to statements that make or change a table.
+"""Which settings of the session statements follow, and which texts they refuse because of a setting.
 
-The rule: a setting that gives a text another meaning is obeyed, or the text is refused with the setting's name: rows
-would change that are not meant. The settings of expressions (ANSI, the time zone) are those of the engine.
+The rule: a setting that gives a text another meaning is obeyed, or the text is refused with the setting's name: other
+rows would change than the user means. The engine applies the settings of expressions (ANSI, the time zone).
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 _DELTA = "spark.databricks.delta."
 _WRITE = f"{_DELTA}write."
 _DEFAULTS = f"{_DELTA}properties.defaults."
-#: Defaults that say nothing to mica, which makes the smallest protocol that a table needs.
+#: Defaults that mica ignores: a new table gets the lowest protocol that it needs.
 _PROTOCOL = {"delta.minreaderversion", "delta.minwriterversion"}
 
 
 @dataclass(frozen=True)
 class _Refused:
-    """A setting by which Spark reads texts otherwise than `Table`: what in a text it is about, its usual value."""
+    """A setting with which Spark reads texts in another way than `Table`: its usual value, and the texts it changes."""
 
     setting: str
     usual: str
     mark: re.Pattern[str]
     meaning: str
     hint: str
-    #: Whether only what mica evaluates has another meaning; otherwise the statement cannot be cut into its parts.
+    #: Whether only the part that mica evaluates is searched; otherwise all of it, since mica parses all of it.
     ours: bool = False
 
 
@@ -59,7 +59,8 @@ _REFUSED = (
     ),
     # Types and casts; a literal is the same moment either way.
     _Refused(
-        "spark.sql.timestampType", "TIMESTAMP_LTZ", re.compile(r"(?i)\btimestamp\b(?!\s*')|\bto_timestamp\s*\("),
+        "spark.sql.timestampType", "TIMESTAMP_LTZ",
+        re.compile(r"(?i)\btimestamp\b(?!\s*'|\s+as\s+of\b)|\bto_timestamp\s*\("),
         "another type for TIMESTAMP", "Write TIMESTAMP_NTZ or TIMESTAMP_LTZ", ours=True,
     ),
 )  # fmt: skip
@@ -68,7 +69,7 @@ _STRINGS = re.compile(r"'(?:[^'\\]|\\.)*'|`[^`]*`")
 
 
 def refuse_other_meaning(spark: SparkSession, text: str, query: str = "") -> None:
-    """Refuses a text that the session reads otherwise than `Table` does; `query` is the part of it that Spark runs.
+    """Refuses a text that the session reads in another way than `Table`; `query` is the part of it that Spark runs.
 
     Errors: UNSUPPORTED_EXPRESSION.
     """
@@ -82,6 +83,15 @@ def refuse_other_meaning(spark: SparkSession, text: str, query: str = "") -> Non
             )
 
 
+def moment(spark: SparkSession, text: str) -> int:
+    """The time of TIMESTAMP AS OF as the session reads it, in ms since the epoch. Errors: INVALID_ARGUMENT."""
+    # Not the method of an enabled session.
+    found = type(spark).sql(spark, f"SELECT unix_millis(CAST(({text}) AS TIMESTAMP_LTZ))").collect()[0][0]
+    if found is None:
+        raise UserError.bad_value("TIMESTAMP AS OF", text, "a time such as '2026-01-31 12:00:00'")
+    return int(found)
+
+
 def evolves(spark: SparkSession) -> bool:
     """Whether INSERT and MERGE add the columns that the table lacks, as after WITH SCHEMA EVOLUTION."""
     return _text(spark, f"{_DELTA}schema.autoMerge.enabled", "false").lower() == "true"
@@ -93,8 +103,7 @@ def user_metadata(spark: SparkSession) -> str | None:
 
 
 def txn(spark: SparkSession) -> tuple[str, int] | None:
-    """The application and version of a write that happens once, as `txn` of the calls of `Table`. Errors:
-    INVALID_ARGUMENT."""
+    """The `txn` of an idempotent write, as the calls of `Table` take it. Errors: INVALID_ARGUMENT."""
     names = (f"{_WRITE}txnAppId", f"{_WRITE}txnVersion")
     app, version = (spark.conf.get(name, None) for name in names)
     if app is None and version is None:
@@ -104,8 +113,8 @@ def txn(spark: SparkSession) -> tuple[str, int] | None:
     return app, int(version)
 
 
-def written_once(spark: SparkSession) -> None:
-    """Takes the version back after a write, if the session wants that: the next write has its own."""
+def reset_txn(spark: SparkSession) -> None:
+    """Unsets the version of `txn` after a write, if the session asks for it: the next write must set its own."""
     if _text(spark, f"{_WRITE}txnVersion.autoReset.enabled", "false").lower() == "true":
         spark.conf.unset(f"{_WRITE}txnVersion")
 

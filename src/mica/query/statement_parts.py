@@ -141,9 +141,9 @@ class Parts(Cursor):
         return found
 
     def rest(self) -> str:
-        """The text up to the end."""
+        """The text up to the last word, without a comment after it."""
         start, self.at = self.token.at, len(self.tokens) - 1
-        return self.text[start:]
+        return self.text[start : self.tokens[-2].end]
 
     def end(self) -> None:
         """Nothing more may follow."""

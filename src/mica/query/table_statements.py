@@ -1,7 +1,7 @@
-"""Parses the statements that change what a table is, or tell it, into plain values.
+"""Parses the statements that alter, restore or describe a table into plain values.
 
-The rule: a statement is one call of `Table`, with its arguments, or a question that `told` answers. What is not one
-call, or not said here, is for Spark to try first.
+The rule: a statement is one call of `Table`, with its arguments, or a question that `described` answers. Spark tries
+first what is neither, or has another form than these.
 
     ALTER TABLE t ADD {COLUMN | COLUMNS} (c TYPE … [FIRST | AFTER c])        … DROP {COLUMN | COLUMNS} (c, …)
                   RENAME COLUMN c TO d        SET TBLPROPERTIES (…)        UNSET TBLPROPERTIES [IF EXISTS] (…)
@@ -32,7 +32,7 @@ Subject = Literal["detail", "columns", "names", "properties"]
 
 @dataclass(frozen=True)
 class TableCall:
-    """A call of `Table`, and what it is given."""
+    """A call of `Table` and its arguments."""
 
     table: tuple[str, ...]
     method: str
@@ -41,7 +41,7 @@ class TableCall:
 
 @dataclass(frozen=True)
 class Question:
-    """A question about a table; `key` is the property that is asked for."""
+    """A question about a table; `key`: one property, or None for all."""
 
     table: tuple[str, ...]
     what: Subject
@@ -58,24 +58,23 @@ class ConvertToDelta:
 
 @dataclass(frozen=True)
 class Unread:
-    """A statement that is none of these: Spark may know it, otherwise this is the error."""
+    """A statement of another form. Spark may run it; otherwise `error` is raised."""
 
     table: tuple[str, ...]
     error: UserError
 
 
 class TableStatement(Parts):
-    """The statements, by their first words. Errors: INVALID_EXPRESSION, with the place."""
+    """Parses one statement. Errors, but for `read`: INVALID_EXPRESSION, with the place."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.named: tuple[str, ...] = ()
 
     def read(self) -> TableCall | Question | ConvertToDelta | Unread:
-        """The statement."""
-        words = (self.word(), "DESCRIBE")[self.word() == "DESC"]
+        """The statement, by its first word."""
         try:
-            return _STATEMENTS[words](self)
+            return _STATEMENTS[self.word()](self)
         except UserError as e:
             return Unread(self.named, e)
 
@@ -115,8 +114,9 @@ class TableStatement(Parts):
         """DESCRIBE, of a whole table."""
         self.at += 1
         detail = self.accept("DETAIL")
-        _ = not detail and self.accept("TABLE")
-        _ = not detail and self.accept("EXTENDED")
+        if not detail:
+            self.accept("TABLE")
+            self.accept("EXTENDED")
         found = Question(self.table(), "detail" if detail else "columns")
         self.end()
         return found
@@ -263,6 +263,7 @@ _STATEMENTS: Mapping[str, Callable[[TableStatement], TableCall | Question | Conv
     "RESTORE": TableStatement.restore,
     "TRUNCATE": TableStatement.truncate,
     "DESCRIBE": TableStatement.describe,
+    "DESC": TableStatement.describe,
     "SHOW": TableStatement.show,
     "CONVERT": TableStatement.convert,
 }

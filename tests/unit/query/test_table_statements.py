@@ -1,4 +1,4 @@
-"""Statements that change what a table is, or tell it, as values."""
+"""Statements that alter, restore or describe a table, as values."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ P = ("delta", "/data/t")
         ("DROP COLUMN s.x", "drop_columns", {"columns": ["s.x"]}),
         ("DROP COLUMNS (a, `b c`)", "drop_columns", {"columns": ["a", "`b c`"]}),
         ("RENAME COLUMN s.a TO `b c`", "rename_column", {"column": "s.a", "name": "b c"}),
-        ("ALTER COLUMN n TYPE BIGINT", "alter_column", {"column": "n", "type": "BIGINT"}),
+        ("ALTER COLUMN n TYPE BIGINT -- more", "alter_column", {"column": "n", "type": "BIGINT"}),
         ("ALTER n SET NOT NULL", "alter_column", {"column": "n", "nullable": False}),
         ("ALTER COLUMN n DROP NOT NULL", "alter_column", {"column": "n", "nullable": True}),
         ("CHANGE COLUMN n COMMENT 'it''s'", "alter_column", {"column": "n", "comment": "it's"}),
@@ -52,7 +52,7 @@ def test_an_alteration_is_one_call(text: str, method: str, arguments: dict[str, 
     [
         ("RESTORE TABLE delta.`/data/t` TO VERSION AS OF 3", TableCall(P, "restore", {"version": 3})),
         (
-            "restore delta.`/data/t` timestamp as of '2026-01-01'",
+            "restore delta.`/data/t` timestamp as of '2026-01-01' -- the last good one",
             TableCall(P, "restore", {"timestamp": "'2026-01-01'"}),
         ),
         ("TRUNCATE TABLE t", TableCall(("t",), "delete")),

@@ -1,4 +1,4 @@
-"""What statements tell of a table: DESCRIBE DETAIL, DESCRIBE TABLE, SHOW COLUMNS, SHOW TBLPROPERTIES, and its history.
+"""The answers of DESCRIBE DETAIL, DESCRIBE TABLE, DESCRIBE HISTORY, SHOW COLUMNS and SHOW TBLPROPERTIES.
 
 The rule: columns have the names and types of delta-spark's answers.
 """
@@ -50,7 +50,7 @@ _HISTORY: Mapping[str, str] = {
 
 
 def answer(table: Table, what: Subject, key: str | None = None) -> pa.Table:
-    """The rows of the answer; `key` is the property that is asked for."""
+    """The rows of the answer; `key`: one property, or None for all."""
     if what == "detail":
         return _detail(table)
     if what == "properties":
