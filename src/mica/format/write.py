@@ -23,9 +23,9 @@ from mica.engines.spark.types import from_spark
 from mica.errors import StorageError, UserError
 from mica.format.options import Options, local_path
 from mica.log.actions import Metadata, Protocol
-from mica.log.commit_info import user_metadata
 from mica.log.fingerprint import replaced
 from mica.log.snapshot import Snapshot, load
+from mica.log.user_metadata import user_metadata
 from mica.records import dataclass
 from mica.schema.arrow import to_arrow
 from mica.schema.evolution import plan_write

@@ -1,4 +1,4 @@
-"""Reads the commitInfo of a commit without reading the rest, and keeps the user's text for the commits to come.
+"""Reads the commitInfo of a commit without reading the rest.
 
 The rule: only the beginning of a commit is fetched, because a commit may have hundreds of megabytes. commitInfo is
 normally the first line: every writer puts it there, and in-commit timestamps require it. If it is not there, the whole
@@ -7,9 +7,7 @@ commit is read (PROTOCOL.md "Commit Provenance Information").
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Mapping
 from typing import Any
 
 from mica.errors import CorruptDataError
@@ -17,25 +15,6 @@ from mica.log.actions import parse_line, whole
 from mica.storage import Storage
 
 _HEAD = 1 << 16
-
-_USER_METADATA: ContextVar[str | None] = ContextVar("user_metadata", default=None)
-
-
-@contextmanager
-def user_metadata(text: str | None) -> Iterator[None]:
-    """Commits within have this text in the history (`userMetadata`), as delta-spark's have by the option and the
-    setting of this name: it belongs to whoever asked for the commit, not to what the commit does."""
-    token = _USER_METADATA.set(text)
-    try:
-        yield
-    finally:
-        _USER_METADATA.reset(token)
-
-
-def given_user_metadata() -> dict[str, str]:
-    """Returns the text of `user_metadata` as a part of commitInfo; empty if there is none."""
-    text = _USER_METADATA.get()
-    return {} if text is None else {"userMetadata": text}
 
 
 def first_line(storage: Storage, rel: str, size: int) -> bytes:

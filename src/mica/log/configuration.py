@@ -37,7 +37,7 @@ def checked(changes: Mapping[str, str | None]) -> dict[str, str | None]:
         if known is None:
             _check_unknown(name, text)
         else:
-            found[name] = _known(known, text)
+            found[name] = _spelled(known, text)
     return found
 
 
@@ -60,9 +60,9 @@ def needed_features(configuration: Mapping[str, str]) -> set[str]:
     }
 
 
-def _known(known: Property[Any], text: str) -> str:
-    """The text for the log. delta-spark cannot write a table whose properties have spaces around them, or words in
-    another case: `delta.checkpointPolicy = V2`."""
+def _spelled(known: Property[Any], text: str) -> str:
+    """Returns the text as the log gets it: without spaces around it, and with words in Delta's case. delta-spark cannot
+    write a table with `delta.checkpointPolicy = V2`. Errors: those of `checked`."""
     try:
         value = known.values.parse(text)
         if known is ENABLE_SHREDDING and text not in ("true", "false"):

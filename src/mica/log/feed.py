@@ -103,8 +103,8 @@ def change_files_since(snapshot: Snapshot, oldest: int) -> pa.Array:
     return pa.concat_arrays(found)
 
 
-#: What a stream of new rows makes of a commit that removes files: an error; nothing; nothing if the commit only removes
-#: files; or the rows of the files that it adds, changed or not.
+#: How a stream of new rows takes a commit that removes files: it fails; skips the commit; skips it if it adds no files
+#: and fails otherwise; or gives all rows of the files that the commit adds, changed or not.
 Changing = Literal["refused", "skipped", "deletes skipped", "given again"]
 
 

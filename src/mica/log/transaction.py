@@ -27,11 +27,12 @@ from mica.log.actions import Metadata, Protocol, format_line
 from mica.log.added import Added
 from mica.log.checkpoint_writer import write_checkpoint
 from mica.log.cleanup import clean_log
-from mica.log.commit_info import commit_info, given_user_metadata
+from mica.log.commit_info import commit_info
 from mica.log.fingerprint import replaced
 from mica.log.paths import LOG, commit_name, file_keys
 from mica.log.replay import FILES, STATE_FILES, parse_commits, partition_keys
 from mica.log.snapshot import Snapshot, load
+from mica.log.user_metadata import given_user_metadata
 from mica.records import dataclass
 from mica.storage import AlreadyExistsError, Storage
 from mica.variant import kernel

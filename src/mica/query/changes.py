@@ -17,7 +17,7 @@ from mica import compute as pc
 from mica.engines.spark import catalog
 from mica.engines.spark.session import is_connect
 from mica.errors import UserError
-from mica.log.commit_info import user_metadata
+from mica.log.user_metadata import user_metadata
 from mica.query import described, names, settings
 from mica.query.insert import Query, insert
 from mica.query.row_statements import Delete, Insert, MergeInto, Update
