@@ -43,7 +43,7 @@ _SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 def _interval(text: str) -> int:
     """Parses `interval 30 days` (the word is optional) to ms."""
     text = re.sub(r"^\s*interval\s", "", text.lower()).strip()
-    # All of it: the rest of "-1 days" or "1.5 days" is an interval too, and another one.
+    # The whole text must match: the end of "-1 days" or "1.5 days" is another interval.
     if re.fullmatch(r"(?:\+?\d+\s+[a-z]+(?:\s+|$))+", text) is None:
         raise ValueError
     found = [(count, unit.removesuffix("s")) for count, unit in re.findall(r"(\d+)\s+([a-z]+)", text)]

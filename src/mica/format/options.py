@@ -26,8 +26,8 @@ OPTIONS: Mapping[str, str] = {
     "columns": "read: only these columns of the table, separated by commas",
     "typedPaths": "read: paths as columns, `time_us BIGINT, collection STRING AS v:commit.collection`",
     "paths": "read: the same in SQL's OPTIONS (…); beside .load(path) Spark keeps this name for itself",
-    "timeZone": "read: the time zone of casts from texts to timestamps, UTC by default; and of timestampAsOf and its "
-    "like, which need one",
+    "timeZone": "read: the time zone of casts from texts to timestamps, UTC by default; and of a time such as "
+    "timestampAsOf that has no zone, which needs the option",
     "versionAsOf": "read: this version",
     "timestampAsOf": "read: the version of this time",
     "readChangeFeed": "read, streams: what was inserted, deleted and updated, instead of rows (`true`)",
@@ -54,8 +54,8 @@ OPTIONS: Mapping[str, str] = {
 }
 
 _NO_REPLACE = (
-    "Table.merge replaces rows by key, replaceWhere and partitionOverwriteMode=dynamic replace partitions; to replace "
-    "all rows, leave the option out."
+    "Table.merge replaces rows by key, replaceWhere those of a predicate, partitionOverwriteMode=dynamic those of "
+    "partitions; to replace all rows, leave the option out."
 )
 _NO_TRACKING = (
     "Leave it out: a stream ends where the schema changes, and goes on with the new one when it is started again."
@@ -65,8 +65,8 @@ _NO_ORDER = (
     "startingVersion=0, whose commits come in their order."
 )
 
-#: Options of delta-spark that we do not have and must not ignore, because rows would be others: the value that changes
-#: nothing (None: there is none), and what to do instead.
+#: Options of delta-spark that we do not have and must not ignore, because other rows would be read or written: the
+#: value that changes nothing (None: there is none), and what to do instead.
 ELSEWHERE: Mapping[str, tuple[str | None, str]] = {
     "overwriteSchema": (
         "false",
@@ -83,7 +83,7 @@ ELSEWHERE: Mapping[str, tuple[str | None, str]] = {
     "withEventTimeOrder": ("false", _NO_ORDER),
 }
 
-#: Codecs that Spark calls otherwise.
+#: Spark's names of codecs, where ours differ.
 _CODECS = {"uncompressed": "none", "lz4": "lz4_raw"}
 
 #: Options that are a number of files or bytes.
@@ -173,8 +173,8 @@ class Options:
         return None if value is None else int(value)
 
     def moment(self, name: str) -> datetime | None:
-        """A time. Errors: INVALID_ARGUMENT, also for one without a zone: delta-spark reads it in the session's, which a
-        source does not see, and UTC would be the time of another version."""
+        """A time. Errors: INVALID_ARGUMENT, also for a time without a zone: delta-spark reads it in the session's zone,
+        which a source does not see, and UTC could give another version."""
         value, zone = self.text(name), self.text("timeZone")
         if value is None:
             return None

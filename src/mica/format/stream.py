@@ -33,7 +33,7 @@ from mica.tasks.file import ReadSpec
 #: Files of a batch if no limit is given (delta-spark's default).
 FILES = 1000
 
-#: Options that say what becomes of commits that remove files, the first one given decides (as in delta-spark).
+#: Options for commits that remove files. If several are given, the first in this table applies, as in delta-spark.
 _CHANGING: Mapping[str, feed.Changing] = {
     "skipChangeCommits": "skipped",
     "ignoreChanges": "given again",

@@ -42,9 +42,9 @@ def sql(
     versions are those of the call; `mica.explain` shows what the scans do.
 
     DELETE, UPDATE, INSERT, MERGE, OPTIMIZE, VACUUM, DESCRIBE HISTORY of such a table, and CREATE TABLE … USING mica,
-    are done by the calls of `Table` on this session; their expressions are those that these calls take. So are ALTER
-    TABLE, RESTORE, TRUNCATE TABLE, CONVERT TO DELTA, DESCRIBE and SHOW of paths and registered names
-    (`query/table_statements.py` has the forms). The result has delta-spark's columns (`num_affected_rows`, …).
+    run as calls of `Table` on this session; their expressions are those that these calls take. So do ALTER TABLE,
+    RESTORE, TRUNCATE TABLE, CONVERT TO DELTA, DESCRIBE and SHOW of paths and registered names
+    (`query/table_statements.py` lists their forms). The result has delta-spark's columns (`num_affected_rows`, …).
 
     CREATE TEMPORARY VIEW … AS, CREATE TABLE … AS and INSERT of Spark's take their rows from a query of such tables; the
     view keeps their versions. CREATE VIEW is stored with the tables' paths, if the session has delta-spark, which reads
@@ -85,7 +85,7 @@ def run(text: str, spark: SparkSession, args: Any, otherwise: Callable[[], DataF
 
 
 def _tried(spark: SparkSession, statement: Unread, otherwise: Callable[[], DataFrame]) -> DataFrame:
-    """Spark's result, also of delta-spark's statements; of a table that Spark does not know the error is mica's."""
+    """Spark's result; if Spark fails and the table is a path or a registered name, the error of mica's parser."""
     try:
         return _hinted(otherwise)
     except Exception:

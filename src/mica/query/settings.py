@@ -78,7 +78,7 @@ def refuse_other_meaning(spark: SparkSession, text: str, query: str = "") -> Non
         if found and _text(spark, one.setting, one.usual).lower() != one.usual.lower():
             raise UserError(
                 "UNSUPPORTED_EXPRESSION",
-                f"the session has {one.meaning} ({one.setting}), which statements that change a table do not know",
+                f"the session has {one.meaning} ({one.setting}), which statements that change a table do not follow",
                 hint=f"{one.hint}, or set {one.setting} to {one.usual}.",
             )
 

@@ -33,15 +33,15 @@ def write_changes(spec: WriteSpec, rows: Iterable[pa.RecordBatch]) -> Iterator[p
 
 
 def write_inserted(spec: WriteSpec, rows: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Writes new rows to data files and, as they get there, to change files; yields facts about both. The batches are
-    as for `write_files`."""
+    """Writes new rows to data files and to change files, in one pass; yields facts about both. The batches are as for
+    `write_files`."""
     made = _feeding(spec)
     with TableWriter(made) as changes:
 
-        def tell(batch: pa.RecordBatch) -> None:
+        def write_change(batch: pa.RecordBatch) -> None:
             changes.write(_typed("insert", batch).select(made.schema.names))
 
-        yield from write_files(spec, rows, tell)
+        yield from write_files(spec, rows, write_change)
         yield facts(changes.close(), spec.collated)
 
 

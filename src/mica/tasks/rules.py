@@ -29,7 +29,7 @@ from mica.tasks.leaf_values import compute, distinct, extract
 from mica.tasks.row_errors import SHOWN, located, text, whole
 from mica.variant.path import VariantPath
 
-#: What asks for a condition: the code of its violation, and the way out.
+#: Error code and way out of a violation, by what makes the condition.
 _VIOLATED = {
     "table": ("CONSTRAINT_VIOLATED", "Correct or leave out such rows, or drop the constraint."),
     "overwrite": ("ROWS_OUTSIDE_OVERWRITE", "Filter the rows first, or widen the predicate."),

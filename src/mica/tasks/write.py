@@ -161,7 +161,8 @@ def write_files(
     spec: WriteSpec, batches: Iterable[pa.RecordBatch], also: Callable[[pa.RecordBatch], None] | None = None
 ) -> Iterator[pa.RecordBatch]:
     """Writes the rows and yields facts. The batches have the columns of the table; Variants are unshredded, shredded,
-    or values that become Variants (`variant.plain`). `also` gets the rows as they are written.
+    or values that become Variants (`variant.plain`). `also` gets each batch as the files get it: cast, with the values
+    that the table's rules add.
     """
     rows = size = 0
     plan = seen = None

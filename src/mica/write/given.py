@@ -114,7 +114,7 @@ def _empty_rows(count: int, schema: StructType) -> pa.Table:
 
 
 def _given(schema: StructType) -> StructType:
-    """The columns of rows that name none: those whose values the table does not count itself."""
+    """The columns of rows that name none: all but identity columns, whose values the table makes."""
     return StructType(tuple(f for f in schema.fields if not is_identity(f)))
 
 

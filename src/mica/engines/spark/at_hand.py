@@ -40,7 +40,7 @@ def at_hand(frame: DataFrame, most: int) -> pa.Table | None:
         return _with_variants(frame, held) if held else jobs.collect_given(frame)
     except MicaError as error:
         if error.message == jobs.CANCELLED:
-            raise  # whoever ended the job wants no other one for the same rows
+            raise  # the user wants no second job for the same rows
         return None  # rows larger than Spark lets the driver have; whatever else fails, the workers' job says
 
 

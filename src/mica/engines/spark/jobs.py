@@ -219,7 +219,7 @@ _KINDS: dict[str, type[MicaError]] = {
 _LACKING = re.compile(
     r"No module named '((?:mica|pyarrow|numpy|pandas|obstore|orjson)\b)|Cannot run program \"([^\"]+)\""
 )
-#: What is said of a job that was cancelled: by its group, by its tag or in Spark's UI.
+#: The message for a job that was cancelled: by its group, by its tag or in Spark's UI.
 CANCELLED = "a Spark job was cancelled; nothing was committed"
 #: The sentence of a job's error: of the task that failed, or the last of a worker's trace.
 _REASON = re.compile(r"(?:most recent failure: Lost task [^:]*: |^(?=\w+(?:Error|Exception): ))(.*)", re.MULTILINE)
