@@ -463,6 +463,29 @@ def test_a_new_table_has_the_defaults_of_the_session(delta_session: SparkSession
     assert found[0] == {"delta.enableChangeDataFeed": "true", "delta.logRetentionDuration": "interval 40 days"}
 
 
+def test_a_converted_table_follows_the_session(delta_session: SparkSession, tmp_path: Path) -> None:
+    spark, delta, found = delta_session, "spark.databricks.delta.", []
+    settings = {
+        f"{delta}properties.defaults.enableChangeDataFeed": "true",
+        f"{delta}commitInfo.userMetadata": "nightly",
+    }
+    with conf(spark, settings):
+        for run, source in ((lambda text: mica.sql(text, spark), "mica"), (spark.sql, "delta")):
+            place = tmp_path / source
+            spark.range(3).write.parquet(str(place))
+            run(f"CONVERT TO DELTA parquet.`{place}`")
+            table = mica.Table.open(place)
+            found.append(
+                (table.properties.get("delta.enableChangeDataFeed"), table.history()["user_metadata"][0].as_py())
+            )
+    assert found[0] == found[1] == ("true", "nightly")
+    with (
+        conf(spark, {"spark.sql.timestampType": "TIMESTAMP_NTZ"}),
+        pytest.raises(mica.UserError, match="timestampType"),
+    ):
+        mica.sql(f"CONVERT TO DELTA parquet.`{tmp_path}/other` PARTITIONED BY (t TIMESTAMP)", spark)
+
+
 def test_what_the_session_reads_otherwise_than_mica_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     place = f"delta.`{tmp_path}/t`"
     mica.sql(f"CREATE TABLE {place} (id INT, ts TIMESTAMP) USING mica", spark)

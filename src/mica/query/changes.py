@@ -47,10 +47,10 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str, tabl
         found = tables(query)
         return found is not None and bool(found.views)
 
-    if isinstance(statement, Create):
-        settings.refuse_other_meaning(spark, statement.ddl)
+    if isinstance(statement, Create | ConvertToDelta):
         with user_metadata(settings.user_metadata(spark)):
-            return _create(spark, statement, query)
+            _create(spark, statement, query) if isinstance(statement, Create) else _convert(spark, statement)
+        return _nothing(spark)
     if isinstance(statement, View):
         return _view(spark, statement, query) if ours(statement.query) else None
     if isinstance(statement, StoredView):
@@ -58,9 +58,6 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str, tabl
         return _stored(spark, statement, named) if named is not None and named.views else None
     if isinstance(statement, Selected):
         return _selected(spark, statement, query) if ours(statement.query) else None
-    if isinstance(statement, ConvertToDelta):
-        Table.convert_to_delta(statement.path, statement.partition_by, spark=spark)
-        return _nothing(spark)
     table = target(spark, statement.table, catalogs=not isinstance(statement, TableCall | Question))
     if table is None:
         if isinstance(statement, Insert) and ours(statement.query):
@@ -187,8 +184,9 @@ def _merge(spark: SparkSession, table: Table, statement: MergeInto, query: Query
     return spark.createDataFrame(pa.table({name: pa.array([n], pa.int64()) for name, n in counts.items()}))
 
 
-def _create(spark: SparkSession, statement: Create, query: Query) -> DataFrame:
+def _create(spark: SparkSession, statement: Create, query: Query) -> None:
     """Makes the table at its location, or below the session's warehouse, and registers a name of one part."""
+    settings.refuse_other_meaning(spark, statement.ddl)
     parts = statement.table
     by_path = len(parts) == 2 and parts[0].lower() in ("delta", "mica")
     place = statement.location or (parts[1] if by_path else None)
@@ -210,7 +208,12 @@ def _create(spark: SparkSession, statement: Create, query: Query) -> DataFrame:
         table.append(rows)
     if len(parts) == 1:
         names.register(parts[0], place)
-    return _nothing(spark)
+
+
+def _convert(spark: SparkSession, statement: ConvertToDelta) -> None:
+    settings.refuse_other_meaning(spark, statement.partition_by or "")
+    properties = settings.with_defaults(spark, {})
+    Table.convert_to_delta(statement.path, statement.partition_by, properties=properties, spark=spark)
 
 
 def _view(spark: SparkSession, statement: View, query: Query) -> DataFrame:

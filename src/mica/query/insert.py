@@ -66,7 +66,7 @@ def insert(spark: SparkSession, table: Table, statement: Insert, query: Query, t
         done = table.dynamic_partition_overwrite(rows, schema_evolution=evolves, txn=txn)
     else:
         done = table.overwrite(rows, where, schema_evolution=evolves, txn=txn)
-    # Of files that a replacement rewrites, the other rows are there again.
+    # The rows of a commit include those that a replacement copies from rewritten files.
     count = pa.array([done.rows - done.metrics.get("numCopiedRows", 0)], pa.int64())
     return spark.createDataFrame(pa.table({"num_affected_rows": count, "num_inserted_rows": count}))
 
