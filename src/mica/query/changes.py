@@ -95,7 +95,7 @@ def _rows_changed(spark: SparkSession, table: Table, statement: RowChange, query
 
 
 def _shaped(spark: SparkSession, table: Table, statement: Statement) -> DataFrame | None:
-    """Statements that change a table but none of its rows, or describe it."""
+    """All other statements on a table: no `txn` of the session applies to them."""
     match statement:
         case Optimize(where=where, zorder_by=columns):
             done = table.optimize(where, zorder_by=list(columns) or None, spark=spark)

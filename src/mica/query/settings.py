@@ -35,6 +35,8 @@ class _Refused:
     hint: str
     #: Whether only the part that mica evaluates is searched; otherwise all of it, since mica parses all of it.
     ours: bool = False
+    #: Whether strings and comments are searched too.
+    everywhere: bool = False
 
 
 _REFUSED = (
@@ -44,7 +46,7 @@ _REFUSED = (
     ),
     _Refused(
         "spark.sql.parser.escapedStringLiterals", "false", re.compile(r"\\"), "backslashes that escape nothing",
-        "Write the statement without \\",
+        "Write the statement without \\", everywhere=True,
     ),
     _Refused(
         "spark.sql.decimalOperations.allowPrecisionLoss", "true",
@@ -60,12 +62,12 @@ _REFUSED = (
     # Types and casts; a literal is the same moment either way.
     _Refused(
         "spark.sql.timestampType", "TIMESTAMP_LTZ",
-        re.compile(r"(?i)\btimestamp\b(?!\s*'|\s+as\s+of\b)|\bto_timestamp\s*\("),
+        re.compile(r"(?i)\btimestamp\b(?!\s*['\"]|\s+as\s+of\b)|\bto_timestamp\s*\("),
         "another type for TIMESTAMP", "Write TIMESTAMP_NTZ or TIMESTAMP_LTZ", ours=True,
     ),
 )  # fmt: skip
 
-_STRINGS = re.compile(r"'(?:[^'\\]|\\.)*'|`[^`]*`")
+_STRINGS = re.compile(r"""'(?:[^'\\]|\\.)*'|`[^`]*`|"(?:[^"\\]|\\.)*"|(?P<comment>--[^\r\n]*|/\*.*?\*/)""", re.DOTALL)
 
 
 def refuse_other_meaning(spark: SparkSession, text: str, query: str = "") -> None:
@@ -74,13 +76,19 @@ def refuse_other_meaning(spark: SparkSession, text: str, query: str = "") -> Non
     Errors: UNSUPPORTED_EXPRESSION.
     """
     for one in _REFUSED:
-        found = one.mark.search(_STRINGS.sub("''", text.replace(query, "") if query else text) if one.ours else text)
+        part = text.replace(query, "") if query and one.ours else text
+        found = one.mark.search(part if one.everywhere else _STRINGS.sub(_emptied, part))
         if found and _text(spark, one.setting, one.usual).lower() != one.usual.lower():
             raise UserError(
                 "UNSUPPORTED_EXPRESSION",
                 f"the session has {one.meaning} ({one.setting}), which statements that change a table do not follow",
                 hint=f"{one.hint}, or set {one.setting} to {one.usual}.",
             )
+
+
+def _emptied(found: re.Match[str]) -> str:
+    """A string or name without its content; a blank for a comment."""
+    return " " if found["comment"] else found[0][0] * 2
 
 
 def moment(spark: SparkSession, text: str) -> int:

@@ -149,8 +149,8 @@ class Table(ShapedTable):
         schema_evolution: bool = False,
         txn: Txn | None = None,
     ) -> Commit:
-        """Replaces all rows, or those for which `where` is true (delta-spark's `replaceWhere`); `where` must be true for
-        every new row too. The old rows are deleted as by `delete`: no file is read where partition columns decide.
+        """Replaces all rows, or those for which `where` is true (delta-spark's `replaceWhere`). `where` must be true
+        for every new row too. The old rows are deleted as by `delete`: no file is read where partition columns decide.
         `data` and `schema_evolution` are as in `append`; `data` may be a scan of this table.
 
         Errors: those of `append` and of a scan's `where`; ROWS_OUTSIDE_OVERWRITE; APPEND_ONLY; ConflictError if another

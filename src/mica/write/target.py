@@ -276,7 +276,8 @@ class Target:
         """Parameters and metrics of the commit for the history."""
         writes = self.operation == "WRITE"
         parameters = self._write_parameters() if writes else dict(self.parameters)
-        return parameters, dict((self.metrics or (write_metrics if writes else _rewrite_metrics))(facts))
+        metrics = self.metrics or (write_metrics if writes else _rewrite_metrics)
+        return parameters, dict(metrics(facts))
 
     def _write_parameters(self) -> dict[str, Any]:
         """The parameters of a WRITE, as delta-spark names them."""

@@ -1,0 +1,151 @@
+"""Statements through `mica.sql` follow the settings of the session as delta-spark's do, or are refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+import pytest
+
+import mica
+from tests.oracle import conf
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> list[mica.Table]:
+    """Two equal tables of twenty rows in two files."""
+    tables = [mica.Table.create(tmp_path / name, "id BIGINT, s STRING") for name in ("ours", "theirs")]
+    for table in tables:
+        for first in (0, 10):
+            table.append([{"id": i, "s": f"s{i}"} for i in range(first, first + 10)])
+    return tables
+
+
+def test_a_time_to_restore_is_read_as_that_of_a_query(spark: SparkSession, tmp_path: Path) -> None:
+    """A session with another TIMESTAMP refused both; a text that is not a time failed without a code."""
+    table = mica.Table.create(tmp_path / "t", "id INT")
+    zone = ZoneInfo(str(spark.conf.get("spark.sql.session.timeZone")))
+    when = table.history().to_pylist()[0]["timestamp"].astimezone(zone).replace(tzinfo=None)
+    table.append([{"id": 1}])
+    as_of = f"TIMESTAMP AS OF '{when.isoformat(' ', 'milliseconds')}'"
+    with conf(spark, {"spark.sql.timestampType": "TIMESTAMP_NTZ"}):
+        assert mica.sql(f"SELECT * FROM delta.`{table.path}` {as_of}", spark).count() == 0
+        mica.sql(f"RESTORE delta.`{table.path}` TO {as_of} -- empty", spark)
+    assert table.refresh().count() == 0
+    with conf(spark, {"spark.sql.ansi.enabled": "false"}), pytest.raises(mica.UserError, match="TIMESTAMP AS OF"):
+        mica.sql(f"RESTORE delta.`{table.path}` TO TIMESTAMP AS OF 'yesterday''s'", spark)
+
+
+def test_statements_follow_the_settings_of_delta_spark(delta_session: SparkSession, pair: list[mica.Table]) -> None:
+    spark, delta, found = delta_session, "spark.databricks.delta.", []
+    settings = {f"{delta}schema.autoMerge.enabled": "true", f"{delta}commitInfo.userMetadata": "nightly"}
+    with conf(spark, settings):
+        for table, run in zip(pair, (lambda text: mica.sql(text, spark), spark.sql), strict=True):
+            t = f"delta.`{table.path}`"
+            row = f"SELECT id, 'new' AS s, id * 2 AS twice FROM {t}"
+            run(f"INSERT INTO {t} {row} WHERE id < 2")
+            run(f"""MERGE INTO {t} t USING ({row} WHERE id > 17) s ON t.id = s.id
+                WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *""")
+            run(f"DELETE FROM {t} WHERE id = 5")
+            texts = table.refresh().history(3).column("user_metadata").to_pylist()
+            found.append((texts, sorted(map(repr, spark.read.format("delta").load(str(table.path)).collect()))))
+    assert found[0] == found[1]
+    assert (found[0][0], "twice" in found[0][1][0]) == (["nightly"] * 3, True)
+
+
+def test_a_statement_with_a_transaction_happens_once(delta_session: SparkSession, pair: list[mica.Table]) -> None:
+    spark, write, found = delta_session, "spark.databricks.delta.write.", []
+    for table, run in zip(pair, (lambda text: mica.sql(text, spark), spark.sql), strict=True):
+        t, counts = f"delta.`{table.path}`", []
+        with conf(spark, {f"{write}txnAppId": "job", f"{write}txnVersion": "7"}):
+            for text in (f"INSERT INTO {t} (id) VALUES (99)", f"DELETE FROM {t} WHERE id < 3"):
+                run(text)
+                counts.append(table.refresh().count())
+            spark.conf.set(f"{write}txnVersion", "8")
+            spark.conf.set(f"{write}txnVersion.autoReset.enabled", "true")
+            run(f"DELETE FROM {t} WHERE id < 3")
+            spark.conf.unset(f"{write}txnVersion.autoReset.enabled")
+            counts.append((table.refresh().count(), spark.conf.get(f"{write}txnVersion", None)))
+            with pytest.raises(Exception, match="txnVersion"):
+                run(f"DELETE FROM {t} WHERE id < 3")
+        found.append((counts, table.snapshot.app_transactions))
+    assert found[0] == found[1] == ([21, 21, (18, None)], {"job": 8})
+
+
+def test_a_new_table_has_the_defaults_of_the_session(delta_session: SparkSession, tmp_path: Path) -> None:
+    spark, prefix, found = delta_session, "spark.databricks.delta.properties.defaults.", []
+    settings = {f"{prefix}enableChangeDataFeed": "true", f"{prefix}logRetentionDuration": "interval 9 days"}
+    with conf(spark, settings | {f"{prefix}minReaderVersion": "1"}):
+        for run, source in ((lambda text: mica.sql(text, spark), "mica"), (spark.sql, "delta")):
+            place = tmp_path / source
+            run(f"""CREATE TABLE delta.`{place}` (id INT) USING {source}
+                TBLPROPERTIES ('delta.logRetentionDuration' = 'interval 40 days')""")
+            found.append(dict(mica.Table.open(place).properties))
+    assert found[0] == found[1]
+    assert found[0] == {"delta.enableChangeDataFeed": "true", "delta.logRetentionDuration": "interval 40 days"}
+
+
+def test_a_converted_table_follows_the_session(delta_session: SparkSession, tmp_path: Path) -> None:
+    spark, delta, found = delta_session, "spark.databricks.delta.", []
+    settings = {
+        f"{delta}properties.defaults.enableChangeDataFeed": "true",
+        f"{delta}commitInfo.userMetadata": "nightly",
+    }
+    with conf(spark, settings):
+        for run, source in ((lambda text: mica.sql(text, spark), "mica"), (spark.sql, "delta")):
+            place = tmp_path / source
+            spark.range(3).write.parquet(str(place))
+            run(f"CONVERT TO DELTA parquet.`{place}`")
+            table = mica.Table.open(place)
+            found.append(
+                (table.properties.get("delta.enableChangeDataFeed"), table.history()["user_metadata"][0].as_py())
+            )
+    assert found[0] == found[1] == ("true", "nightly")
+    with (
+        conf(spark, {"spark.sql.timestampType": "TIMESTAMP_NTZ"}),
+        pytest.raises(mica.UserError, match="timestampType"),
+    ):
+        mica.sql(f"CONVERT TO DELTA parquet.`{tmp_path}/other` PARTITIONED BY (t TIMESTAMP)", spark)
+
+
+def test_what_the_session_reads_otherwise_than_mica_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    place = f"delta.`{tmp_path}/t`"
+    mica.sql(f"CREATE TABLE {place} (id INT, ts TIMESTAMP) USING mica", spark)
+    with conf(spark, {"spark.sql.timestampType": "TIMESTAMP_NTZ"}):
+        for text in (
+            f"CREATE TABLE delta.`{tmp_path}/other` (ts TIMESTAMP) USING mica",
+            f"UPDATE {place} SET ts = CAST('2026-01-01 00:00:00Z' AS TIMESTAMP)",
+            f"DELETE FROM {place} WHERE ts > to_timestamp('2026-01-01 00:00:00Z')",
+        ):
+            with pytest.raises(mica.MicaError, match="timestampType") as raised:
+                mica.sql(text, spark)
+            assert raised.value.code == "UNSUPPORTED_EXPRESSION"
+        mica.sql(f"CREATE TABLE delta.`{tmp_path}/other` (ts TIMESTAMP_NTZ) USING mica", spark)
+        mica.sql(f"INSERT INTO {place} SELECT 1, CAST('2026-01-01' AS TIMESTAMP)", spark)
+        done = mica.sql(f"DELETE FROM {place} WHERE ts = TIMESTAMP'2026-01-01'", spark)
+    assert done.collect()[0].num_affected_rows == 1
+    with conf(spark, {"spark.sql.decimalOperations.allowPrecisionLoss": "false"}):
+        with pytest.raises(mica.MicaError, match="allowPrecisionLoss"):
+            mica.sql(f"UPDATE {place} SET id = id * 2", spark)
+        mica.sql(f"UPDATE {place} SET id = -1, ts = TIMESTAMP'2026-01-01'", spark)
+        mica.sql(f"INSERT INTO {place} SELECT 2 * 2, NULL", spark)
+    with conf(spark, {"spark.sql.ansi.doubleQuotedIdentifiers": "true"}):
+        mica.sql(f"""INSERT INTO {place} SELECT parse_json('{{"a":7}}'):a::int, NULL""", spark)
+        with pytest.raises(mica.MicaError, match="doubleQuotedIdentifiers"):
+            mica.sql(
+                f"""DELETE FROM {place} -- it's a name
+                WHERE "id" <> 'id'""",
+                spark,
+            )
+    with pytest.raises(mica.MicaError, match="the retention is 0 hours"):
+        mica.sql(f"VACUUM {place} RETAIN 0 HOURS", spark)
+    with conf(spark, {"spark.databricks.delta.retentionDurationCheck.enabled": "false"}):
+        assert mica.sql(f"VACUUM {place} RETAIN 0 HOURS", spark).count()
+    with conf(spark, {"spark.sql.legacy.exponentLiteralAsDecimal.enabled": "true"}):
+        with pytest.raises(mica.MicaError, match="exponentLiteralAsDecimal"):
+            mica.sql(f"DELETE FROM {place} WHERE id > 1e2", spark)
+        mica.sql(f"DELETE FROM {place} WHERE id > 1e2D", spark)
