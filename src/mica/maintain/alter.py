@@ -1,4 +1,4 @@
-"""Tables created and altered: properties, collations, and what every change of metadata commits.
+"""Tables altered: properties, collations, and what every change of metadata commits.
 
 The rule: no data file is read or written. Each call is one commit, which puts what the change needs into the protocol
 and never takes anything out of it.
@@ -8,62 +8,22 @@ Source: PROTOCOL.md, "Change Metadata", "Protocol Evolution"; operations named a
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from mica import compute as pc
 from mica.collation import names as names_of_collations
 from mica.errors import UserError
 from mica.log import added, creation, features, row_tracking
 from mica.log.actions import Metadata, Protocol
-from mica.log.domains import CLUSTERING_DOMAIN
 from mica.log.snapshot import Snapshot
 from mica.log.transaction import Transaction
 from mica.properties import parse_names
 from mica.schema import collations
-from mica.schema import json as schema_json
-from mica.schema.arrow import from_arrow
-from mica.schema.ddl import parse_ddl
 from mica.schema.types import StructType
-from mica.storage import Storage
-from mica.write.ingested import forgotten
-from mica.write.rules import rules_of, uses
-from mica.write.target import load_if_any
-
-
-def create(
-    storage: Storage, schema: Any, partition_by: Sequence[str], properties: Mapping[str, str] | None, mode: str
-) -> Snapshot:
-    """Creates the table or returns the existing one; see `Table.create`."""
-    found = load_if_any(storage)
-    if found is not None and mode == "ignore":
-        return found
-    if found is not None and mode == "error":
-        raise UserError("TABLE_EXISTS", f"a table already exists at {storage}", hint="Open it, or use mode='ignore'.")
-    parsed = as_schema(schema)
-    if found is None:
-        transaction = Transaction(storage, "CREATE TABLE")
-        now = int(time.time() * 1000)
-        protocol, metadata = creation.new_table(parsed, partition_by, properties, created_time=now)
-    else:
-        writable(found)
-        transaction = Transaction(found, "CREATE OR REPLACE TABLE")
-        protocol, metadata = creation.altered(
-            found.protocol, found.metadata, schema=parsed, partition_columns=partition_by, changes=properties
-        )
-        transaction.read()
-        transaction.remove_files()
-        transaction.set_application_transactions(forgotten(found.app_transactions))
-        if CLUSTERING_DOMAIN in found.domains:
-            transaction.set_domain(CLUSTERING_DOMAIN, None)
-    rules_of(schema_json.loads(metadata.schema_string), metadata.configuration, str(storage), ansi=True, timezone="UTC")
-    transaction.update_protocol(protocol)
-    transaction.update_metadata(metadata)
-    return transaction.commit().snapshot
+from mica.write.rules import uses
 
 
 def set_properties(before: Snapshot, changes: Mapping[str, str | None]) -> Snapshot:
@@ -96,21 +56,6 @@ def writable(snapshot: Snapshot) -> Snapshot:
     """The snapshot, if mica may change it. Errors: those of `features.check_write`."""
     features.check_write(snapshot.protocol, snapshot.metadata, str(snapshot.storage))
     return snapshot
-
-
-def as_schema(given: Any) -> StructType:
-    """A schema from Spark DDL, a StructType (PySpark's or ours) or a pyarrow schema."""
-    if isinstance(given, StructType):
-        return given
-    if isinstance(given, str):
-        return parse_ddl(given)
-    if isinstance(given, pa.Schema):
-        return from_arrow(given)
-    if hasattr(given, "jsonValue"):
-        from mica.engines.spark.types import from_spark
-
-        return from_spark(given)
-    raise UserError.bad_value("schema", given, "Spark DDL, a StructType or a pyarrow schema")
 
 
 def is_partition(snapshot: Snapshot, name: str) -> bool:

@@ -196,16 +196,14 @@ def _create(spark: SparkSession, statement: Create, query: Query) -> None:
     schema: Any = statement.ddl or (None if rows is None else rows.schema)
     if schema is None:
         raise UserError("INVALID_DDL", "CREATE TABLE names no columns", hint="Add (name TYPE, …), or AS SELECT ….")
-    existed = Table.exists(place)
-    table = Table.create(
+    Table.create(
         place,
         _ddl(schema),
         list(statement.partition_by),
         settings.with_defaults(spark, statement.properties),
         statement.mode,
+        data=rows,
     )
-    if rows is not None and not (existed and statement.mode == "ignore"):
-        table.append(rows)
     if len(parts) == 1:
         names.register(parts[0], place)
 

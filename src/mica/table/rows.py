@@ -52,22 +52,24 @@ class Table(ShapedTable):
         mode: Mode = "error",
         storage_options: Mapping[str, str] | None = None,
         *,
+        data: Any = None,
         if_exists: str | None = None,
     ) -> Table:
-        """Creates an empty table. `schema` is Spark DDL, a StructType or a pyarrow schema.
+        """Creates a table. `schema` is Spark DDL, a StructType or a pyarrow schema. It is empty, or has the rows of
+        `data` (as in `append`) in the same commit.
 
-        `mode` says what to do if the table exists: `error` refuses, `ignore` opens it as it is, `overwrite` empties it
-        and sets this schema (older versions stay readable). `if_exists` is the deprecated name of `mode`.
+        `mode` says what to do if the table exists: `error` refuses, `ignore` opens it as it is, `overwrite` replaces
+        its rows and its schema (older versions stay readable). `if_exists` is the deprecated name of `mode`.
 
-        Errors: TABLE_EXISTS, INVALID_DDL, INVALID_PARTITION_COLUMN.
+        Errors: TABLE_EXISTS, INVALID_DDL, INVALID_PARTITION_COLUMN; those of `append` for `data`.
         """
-        from mica.maintain import alter
+        from mica.maintain.create import create
 
         if if_exists is not None:
             warnings.warn("if_exists is deprecated: use mode", DeprecationWarning, stacklevel=3)
             mode = cast("Mode", if_exists)
         one_of("mode", mode, ("error", "ignore", "overwrite"))
-        return cls(alter.create(Storage.open(path, storage_options), schema, partition_by, properties, mode))
+        return cls(create(Storage.open(path, storage_options), schema, partition_by, properties, mode, data))
 
     @classmethod
     @takes(path=PATH, partition_by=TEXT, properties=TEXTS, storage_options=OPTIONS, spark=SESSION)

@@ -88,6 +88,8 @@ class Target:
     replaced: Replaced | None = None
     #: The predicate of the rows that a WRITE replaces (`write.replacement`); None: `replaced` files, or nothing.
     replaces: str | None = None
+    #: Whether the table is made, or made anew with other columns.
+    remakes: bool = False
     #: The files that the result depends on, if they are not `replaced`.
     reads: FilePredicate | None = None
     #: Positions in the snapshot of files that the commit removes and no task reads.
@@ -167,7 +169,7 @@ class Target:
         Requirements for Clustered Table").
         """
         configuration = dict(self.metadata.configuration)
-        domain = None if self.snapshot is None else self.snapshot.domains.get(CLUSTERING_DOMAIN)
+        domain = None if self.snapshot is None or self.remakes else self.snapshot.domains.get(CLUSTERING_DOMAIN)
         wanted = clustering_columns(domain)
         if wanted:
             partitions = self.metadata.partition_columns
@@ -243,6 +245,8 @@ class Target:
             metrics=metrics,
         )
         metadata = numbered(self.metadata, facts.numbers)
+        if self.remakes and self.snapshot is not None and CLUSTERING_DOMAIN in self.snapshot.domains:
+            transaction.set_domain(CLUSTERING_DOMAIN, None)
         if self.snapshot is None or metadata is not self.snapshot.metadata:
             transaction.update_protocol(self.protocol)
             transaction.update_metadata(metadata)

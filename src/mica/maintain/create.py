@@ -1,0 +1,78 @@
+"""Tables created, and replaced by others.
+
+The rule: a table appears with its columns, properties and first rows in one commit, or not at all. One that is replaced
+keeps its id, its features and its older versions.
+
+Source: PROTOCOL.md, "Change Metadata", "Protocol Evolution"; operations named as delta-spark names them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from mica.errors import UserError
+from mica.log import creation
+from mica.log.snapshot import Snapshot
+from mica.maintain.alter import writable
+from mica.schema import json as schema_json
+from mica.schema.arrow import from_arrow
+from mica.schema.ddl import parse_ddl
+from mica.schema.types import StructType
+from mica.storage import Storage
+from mica.write.facts import no_facts
+from mica.write.rows import write_rows
+from mica.write.rules import rules_of
+from mica.write.target import Replaced, Target, load_if_any
+
+
+def create(
+    storage: Storage,
+    schema: Any,
+    partition_by: Sequence[str],
+    properties: Mapping[str, str] | None,
+    mode: str,
+    data: Any = None,
+) -> Snapshot:
+    """Creates the table, with these rows if there are any, or returns the existing one; see `Table.create`."""
+    found = load_if_any(storage)
+    if found is not None and mode == "ignore":
+        return found
+    if found is not None and mode == "error":
+        raise UserError("TABLE_EXISTS", f"a table already exists at {storage}", hint="Open it, or use mode='ignore'.")
+    parsed = _parsed(schema)
+    if found is None:
+        now = int(time.time() * 1000)
+        protocol, metadata = creation.new_table(parsed, partition_by, properties, created_time=now)
+    else:
+        writable(found)
+        protocol, metadata = creation.altered(
+            found.protocol, found.metadata, schema=parsed, partition_columns=partition_by, changes=properties
+        )
+    rules_of(schema_json.loads(metadata.schema_string), metadata.configuration, str(storage), ansi=True, timezone="UTC")
+    operation = f"CREATE {'' if found is None else 'OR REPLACE '}TABLE{'' if data is None else ' AS SELECT'}"
+    target = Target(storage, found, protocol, metadata, operation=operation, remakes=True, joins=False)
+    if found is not None:
+        target.replaced = Replaced(np.arange(found.files.num_rows))
+    done = target.commit(no_facts()) if data is None else write_rows(target, data, None)
+    assert done.snapshot is not None
+    return done.snapshot
+
+
+def _parsed(given: Any) -> StructType:
+    """A schema from Spark DDL, a StructType (PySpark's or ours) or a pyarrow schema."""
+    if isinstance(given, StructType):
+        return given
+    if isinstance(given, str):
+        return parse_ddl(given)
+    if isinstance(given, pa.Schema):
+        return from_arrow(given)
+    if hasattr(given, "jsonValue"):
+        from mica.engines.spark.types import from_spark
+
+        return from_spark(given)
+    raise UserError.bad_value("schema", given, "Spark DDL, a StructType or a pyarrow schema")

@@ -1,0 +1,62 @@
+"""Tables made with their first rows, and replaced by others, in one commit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import mica
+from mica.errors import UserError
+
+ROWS = [{"id": i, "v": {"k": i}} for i in range(5)]
+
+
+def operations(table: mica.Table) -> list[str]:
+    return [row["operation"] for row in table.history().to_pylist()]
+
+
+def test_a_table_comes_with_its_rows_or_not_at_all(tmp_path: Path) -> None:
+    with pytest.raises(UserError) as raised:
+        mica.Table.create(tmp_path / "t", "id INT NOT NULL", data=[{"id": None}])
+    assert raised.value.code == "NULL_IN_NOT_NULL_COLUMN"
+    assert not mica.Table.exists(tmp_path / "t")
+    assert not list(tmp_path.rglob("*.parquet"))
+    table = mica.Table.create(tmp_path / "t", "id INT, v VARIANT", ["id"], data=ROWS)
+    assert (table.version, table.count(), table.partition_by) == (0, 5, ("id",))
+    assert table.scan("v:k::int = 3").count() == 1
+    assert operations(table) == ["CREATE TABLE AS SELECT"]
+    assert mica.check(table).ok
+
+
+def test_a_table_is_replaced_with_its_rows_or_stays(tmp_path: Path) -> None:
+    mica.Table.create(tmp_path, "id INT, v VARIANT", data=ROWS, properties={"delta.enableChangeDataFeed": "true"})
+    with pytest.raises(UserError):
+        mica.Table.create(tmp_path, "n INT NOT NULL", mode="overwrite", data=[{"n": None}])
+    assert mica.Table.open(tmp_path).count() == 5
+    kept = mica.Table.create(tmp_path, "other STRING", mode="ignore", data=[{"other": "x"}])
+    assert (kept.version, kept.schema.names) == (0, ["id", "v"])
+    table = mica.Table.create(tmp_path, "n BIGINT, p STRING", ["p"], mode="overwrite", data=[{"n": 7, "p": "a"}])
+    assert (table.version, table.to_arrow().to_pylist(), table.partition_by) == (1, [{"n": 7, "p": "a"}], ("p",))
+    assert operations(table) == ["CREATE OR REPLACE TABLE AS SELECT", "CREATE TABLE AS SELECT"]
+    assert mica.Table.open(tmp_path, version=0).count() == 5
+    again = mica.Table.create(tmp_path, table.schema, ["p"], mode="overwrite", data=table)
+    assert again.to_arrow().to_pylist() == [{"n": 7, "p": "a"}]
+    assert mica.check(table).ok
+
+
+def test_another_writer_may_be_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from mica.maintain import create
+
+    own = create.write_rows
+
+    def late(*args: object, **named: object) -> object:
+        mica.Table.create(tmp_path, "id INT, v VARIANT", data=ROWS[:1])
+        return own(*args, **named)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patched:
+        patched.setattr(create, "write_rows", lambda *args: (patched.undo(), late(*args))[1])
+        with pytest.raises(mica.MicaError) as raised:
+            mica.Table.create(tmp_path, "id INT, v VARIANT", data=ROWS)
+    assert raised.value.code == "TABLE_EXISTS"
+    assert mica.Table.open(tmp_path).count() == 1
