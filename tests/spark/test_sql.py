@@ -331,3 +331,36 @@ def test_time_travel(delta_session: SparkSession, tmp_path: Path) -> None:
         assert spark.sql("SELECT id FROM kept").collect() == [(0,)]
     finally:
         spark.sql("DROP VIEW kept")
+
+
+def test_a_database_called_mica_is_sparks(spark: SparkSession) -> None:
+    spark.sql("CREATE DATABASE mica")
+    try:
+        spark.sql("CREATE TABLE mica.t1 (a INT) USING parquet")
+        mica.sql("INSERT INTO mica.t1 VALUES (1)", spark)
+        mica.sql("ALTER TABLE mica.t1 SET TBLPROPERTIES ('q' = 'r')", spark)
+        assert [row.col_name for row in mica.sql("DESC mica.t1", spark).collect()] == ["a"]
+        mica.sql("TRUNCATE TABLE mica.t1", spark)
+        assert spark.table("mica.t1").count() == 0
+    finally:
+        spark.sql("DROP DATABASE mica CASCADE")
+
+
+def test_statements_that_only_spark_knows_are_sparks(spark: SparkSession, tmp_path: Path) -> None:
+    mica.sql(f"INSERT OVERWRITE DIRECTORY '{tmp_path}' USING parquet SELECT 1 AS a", spark)
+    assert spark.read.parquet(str(tmp_path)).collect() == [(1,)]
+    mica.sql("CREATE OR REPLACE TEMP VIEW seen (z COMMENT 'q') AS SELECT 1 AS a", spark)
+    spark.sql("CREATE TABLE history (a INT) USING parquet")
+    try:
+        assert [row.col_name for row in mica.sql("DESC history", spark).collect()] == ["a"]
+        spark.sql("SET said = history")
+        assert [row.col_name for row in mica.sql("DESC ${said}", spark).collect()] == ["a"]
+    finally:
+        spark.sql("DROP TABLE history")
+        spark.catalog.dropTempView("seen")
+
+
+def test_a_restore_to_no_time_is_told(spark: SparkSession, tmp_path: Path) -> None:
+    mica.Table.create(tmp_path, "id INT")
+    with pytest.raises(mica.UserError, match="TIMESTAMP AS OF must be a time"):
+        mica.sql(f"RESTORE mica.`{tmp_path}` TO TIMESTAMP AS OF NULL", spark)

@@ -7,6 +7,7 @@ that delta-spark gives. A table that is not mica's leaves the statement to Spark
 from __future__ import annotations
 
 import os
+import re
 import uuid
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -118,7 +119,7 @@ def _shaped(spark: SparkSession, table: Table, statement: Statement) -> DataFram
 def target(spark: SparkSession, parts: tuple[str, ...], *, catalogs: bool = True) -> Table | None:
     """The table that a statement names; None if it is not mica's. With `catalogs` a Delta table of Spark's catalog is
     mica's too; without, the statement is left to Spark, which keeps the catalog's entry up to date."""
-    if len(parts) == 2 and parts[0].lower() in ("delta", "mica"):
+    if len(parts) == 2 and parts[0].lower() in ("delta", "mica") and not _is_in_database(spark, parts):
         return Table.open(parts[1])
     if len(parts) == 1:
         found = names.registered(parts[0])
@@ -129,6 +130,11 @@ def target(spark: SparkSession, parts: tuple[str, ...], *, catalogs: bool = True
         return None
     place = catalog.delta_location(spark, ".".join(map(quote_if_needed, parts)))
     return None if place is None else Table.open(place)
+
+
+def _is_in_database(spark: SparkSession, parts: tuple[str, ...]) -> bool:
+    """Whether a name that might be a path is one of a database called so: the quotes around it are gone here."""
+    return re.fullmatch(r"\w+", parts[1]) is not None and spark.catalog.tableExists(".".join(parts))
 
 
 def _called(spark: SparkSession, table: Table, call: TableCall) -> DataFrame:

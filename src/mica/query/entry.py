@@ -102,8 +102,10 @@ def _is_sparks(text: str, spark: SparkSession) -> bool:
         parsed = catalog.relations(spark, text).names
     except Exception:  # noqa: BLE001 - not Spark's either: the error is mica's
         return False
+    # A statement without a relation (INSERT OVERWRITE DIRECTORY, DESC history) may name a table all the same.
     known = (names.is_registered(name) or catalog.delta_location(spark, name) is not None for name in parsed)
-    return bool(parsed) and not names.by_path(text, partial(settings.moment, spark)).views and not any(known)
+    ours = any(known) if parsed else any(map(names.is_registered, names.words(text)))
+    return not ours and not names.by_path(text, partial(settings.moment, spark)).views
 
 
 def tables_of(text: str, spark: SparkSession) -> names.Named | None:

@@ -7,6 +7,7 @@ Source: Spark's SqlBaseParser.g4 and delta-spark's DeltaSqlBase.g4.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from mica.expressions.cursor import Cursor
@@ -136,9 +137,18 @@ class Parts(Cursor):
         try:
             found = float(self.token.text)
         except ValueError:
+            found = math.nan
+        if not math.isfinite(found):
             self.fail("a number is expected")
         self.at += 1
         return found
+
+    def count(self) -> int:
+        """A whole number."""
+        if not self.token.text.isdecimal():
+            self.fail("a whole number is expected")
+        self.at += 1
+        return int(self.tokens[self.at - 1].text)
 
     def rest(self) -> str:
         """The text up to the last word, without a comment after it."""

@@ -24,7 +24,7 @@ from dataclasses import field
 from mica.arguments import Mode
 from mica.query.row_statements import Delete, Insert, MergeInto, RowStatement, Update
 from mica.query.statement_parts import QUERY
-from mica.query.table_statements import ConvertToDelta, Question, TableCall, TableStatement, Unread
+from mica.query.table_statements import ConvertToDelta, Question, TableCall, Unread, read_table_statement
 from mica.records import dataclass
 
 
@@ -104,7 +104,6 @@ _BEGINS = re.compile(
     r"ALTER\s+TABLE|RESTORE|TRUNCATE\s+TABLE|DESC(?:RIBE)?|SHOW\s+(?:TBLPROPERTIES|COLUMNS)|CONVERT\s+TO\s+DELTA|"
     r"CREATE\s+(?:OR\s+REPLACE\s+)?(?:TABLE|(?:(?:GLOBAL\s+)?TEMP(?:ORARY)?\s+)?VIEW)(?=.*\b(?:USING\s+mica|AS)\b))\b"
 )
-_OURS = re.compile(r"(?is)\bUSING\s+mica\b")
 
 
 def parse_statement(text: str) -> Statement | Unread | None:
@@ -114,10 +113,10 @@ def parse_statement(text: str) -> Statement | Unread | None:
         return None
     words = begin[1].upper().split()
     text = text.rstrip().rstrip(";")
-    if words[0] == "CREATE" and (_OURS.search(text) is None or words[-1] != "TABLE"):
+    if words[0] == "CREATE" and (words[-1] != "TABLE" or not _Statement(text).makes_ours()):
         return _Statement(text).selected()
     read = _STATEMENTS.get("HISTORY" if words[-1] == "HISTORY" else words[0])
-    return TableStatement(text).read() if read is None else read(_Statement(text))
+    return read_table_statement(text) if read is None else read(_Statement(text))
 
 
 class _Statement(RowStatement):
@@ -142,9 +141,20 @@ class _Statement(RowStatement):
     def describe(self) -> History:
         self.at += 2
         table = self.table()
-        limit = int(self.number()) if self.accept("LIMIT") else None
+        limit = self.count() if self.accept("LIMIT") else None
         self.end()
         return History(table, limit)
+
+    def makes_ours(self) -> bool:
+        """Whether USING mica precedes a query: in strings, comments and queries the words mean nothing."""
+        depth = 0
+        for at in range(len(self.tokens)):
+            depth += (self.mark(at) == "(") - (self.mark(at) == ")")
+            if not depth and self.word(at) == "AS":
+                return False
+            if not depth and self.word(at) == "USING" and self.word(at + 1) == "MICA":
+                return True
+        return False
 
     def create(self) -> Create:
         self.accept("CREATE")

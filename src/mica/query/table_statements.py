@@ -17,11 +17,12 @@ Source: Spark's SqlBaseParser.g4 and delta-spark's DeltaSqlBase.g4.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any, Literal, TypeVar
 
 from mica.errors import UserError
+from mica.expressions.tokens import Token
 from mica.query.statement_parts import Parts
 from mica.records import dataclass
 from mica.schema.ddl import quote_if_needed
@@ -64,6 +65,14 @@ class Unread:
     error: UserError
 
 
+def read_table_statement(text: str) -> TableCall | Question | ConvertToDelta | Unread:
+    """The statement of a text that begins like one of these."""
+    try:
+        return TableStatement(text).read()
+    except UserError as e:  # Spark may know its marks
+        return Unread((), e)
+
+
 class TableStatement(Parts):
     """Parses one statement. Errors, but for `read`: INVALID_EXPRESSION, with the place."""
 
@@ -79,9 +88,10 @@ class TableStatement(Parts):
             return Unread(self.named, e)
 
     def table(self) -> tuple[str, ...]:
-        """The name of the table."""
-        self.named = super().table()
-        return self.named
+        """The name of the table: the first one."""
+        found = super().table()
+        self.named = self.named or found
+        return found
 
     def alter(self) -> TableCall:
         """ALTER TABLE."""
@@ -95,7 +105,7 @@ class TableStatement(Parts):
         table = self.table()
         self.accept("TO")
         if self.accept("VERSION", "AS", "OF"):
-            arguments: dict[str, Any] = {"version": int(self.number())}
+            arguments: dict[str, Any] = {"version": self.count()}
         elif self.accept("TIMESTAMP", "AS", "OF"):
             arguments = {"timestamp": self.rest()}
         else:
@@ -162,23 +172,25 @@ class TableStatement(Parts):
     def add_columns(self) -> tuple[str, dict[str, Any]]:
         """One column with its place, or several at the end."""
         inside = TableStatement(self.parenthesised()[1:-1] if self.mark() == "(" else self.rest())
-        into, start = "", inside.token.at
+        columns = list(_columns(inside.tokens[:-1]))
+        words = [token.text.upper() for token in columns[0]]
+        place, ends = dict[str, Any](), len(words)
+        if ends > 2 and words[-1] == "FIRST":
+            place, ends = {"first": True}, ends - 1
+        elif ends > 3 and words[-2] == "AFTER":
+            inside.at = ends - 1
+            place, ends = {"after": inside.identifier()}, ends - 2
+        inside.at = 0
+        into = list[str]()
         while inside.mark(1) == ".":
-            into += f"{'.' if into else ''}{quote_if_needed(inside.identifier())}"
+            into.append(quote_if_needed(inside.identifier()))
             inside.at += 1
-            start = inside.token.at
-        last = len(inside.tokens) - 1
-        words = [token.text.upper() for token in inside.tokens]
-        ends, place = last, dict[str, Any]()
-        if "FIRST" in words[last - 1 : last]:
-            ends, place = last - 1, {"first": True}
-        elif "AFTER" in words[last - 2 : last - 1]:
-            inside.at = last - 1
-            ends, place = last - 2, {"after": inside.identifier()}
-        if any(word in ("FIRST", "AFTER") for word in words[:ends]) or not ends:
+        ddl = inside.text[inside.token.at : columns[0][ends - 1].end] if ends else ""
+        if len(columns) > 1 and not place and not into and not any(map(_has_place, columns)):
+            ddl = inside.text
+        elif len(columns) > 1 or not ends:
             self.fail("one column with its place is expected, or several at the end")
-        ddl = inside.text[start : inside.tokens[ends - 1].end]
-        return "add_columns", {"columns": ddl, **({"into": into} if into else {}), **place}
+        return "add_columns", {"columns": ddl, **({"into": ".".join(into)} if into else {}), **place}
 
     def drop_columns(self) -> tuple[str, dict[str, Any]]:
         """DROP COLUMNS."""
@@ -226,6 +238,24 @@ class TableStatement(Parts):
 
     def _key(self) -> str:
         return self.string() if self.token.kind == "string" else ".".join(super().table())
+
+
+def _columns(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
+    """Columns with commas between, which their types may have too."""
+    begin = depth = 0
+    for at, token in enumerate(tokens):
+        if token.kind == "mark":
+            depth += (token.text in "(<") - (token.text in ")>")
+        if token.text == "," and not depth:
+            yield tokens[begin:at]
+            begin = at + 1
+    yield tokens[begin:]
+
+
+def _has_place(column: Sequence[Token]) -> bool:
+    """Whether a column is put within another one, or elsewhere than at the end."""
+    words = [token.text.upper() for token in column]
+    return words[1:2] == ["."] or (len(words) > 2 and words[-1] == "FIRST") or (len(words) > 3 and words[-2] == "AFTER")
 
 
 #: The words after ALTER TABLE t.

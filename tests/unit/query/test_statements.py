@@ -93,9 +93,24 @@ def test_a_statement_is_a_value(text: str) -> None:
     assert parse_statement(text) == STATEMENTS[text]
 
 
-@pytest.mark.parametrize("text", ["SELECT 1", "CREATE TABLE t (a INT) USING parquet", "SHOW TABLES", ""])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT 1", "CREATE TABLE t (a INT) USING parquet", "SHOW TABLES", "",
+        "CREATE TABLE t (a INT COMMENT 'AS') USING parquet COMMENT 'USING mica'",
+    ],
+)  # fmt: skip
 def test_other_texts_are_not_ours(text: str) -> None:
     assert parse_statement(text) is None
+
+
+@pytest.mark.parametrize(
+    "query", ["SELECT 'USING mica' AS a", "SELECT 1 -- USING mica", "SELECT * FROM a JOIN b USING mica"]
+)
+def test_a_query_that_says_using_mica_makes_no_table_of_ours(query: str) -> None:
+    assert parse_statement(f"CREATE TABLE t USING parquet AS {query}") == Selected(
+        "CREATE TABLE t USING parquet AS ", query
+    )
 
 
 @pytest.mark.parametrize(
@@ -114,6 +129,9 @@ def test_other_texts_are_not_ours(text: str) -> None:
         ("MERGE INTO t USING s ON a = b WHEN MATCHED THEN DROP", "INSERT is expected"),
         ("MERGE INTO t USING s ON a = b WHEN NOT MATCHED THEN INSERT (a) VALUES (1, 2)", "1 values are expected"),
         ("VACUUM t RETAIN many HOURS", "a number is expected"),
+        ("VACUUM t RETAIN nan HOURS", "a number is expected"),
+        ("DESCRIBE HISTORY t LIMIT 1.5", "a whole number is expected"),
+        ("DESC HISTORY t LIMIT inf", "a whole number is expected"),
         ("DELETE FROM t WHERE", "an expression is expected"),
     ],
 )

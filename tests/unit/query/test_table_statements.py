@@ -22,6 +22,9 @@ P = ("delta", "/data/t")
          {"columns": "x STRUCT<a: INT, b: ARRAY<INT>>", "first": True}),
         ("ADD COLUMN s.`x.y`.z INT AFTER `w v`", "add_columns",
          {"columns": "z INT", "into": "s.`x.y`", "after": "w v"}),
+        ("ADD COLUMNS (first INT, after STRUCT<first INT, after: DECIMAL(3,1)>)", "add_columns",
+         {"columns": "first INT, after STRUCT<first INT, after: DECIMAL(3,1)>"}),
+        ("ADD COLUMN after.c INT FIRST", "add_columns", {"columns": "c INT", "into": "after", "first": True}),
         ("DROP COLUMN s.x", "drop_columns", {"columns": ["s.x"]}),
         ("DROP COLUMNS (a, `b c`)", "drop_columns", {"columns": ["a", "`b c`"]}),
         ("RENAME COLUMN s.a TO `b c`", "rename_column", {"column": "s.a", "name": "b c"}),
@@ -81,10 +84,17 @@ def test_other_statements(text: str, expected: object) -> None:
         "ALTER TABLE t CHANGE COLUMN a a BIGINT", "ALTER TABLE t SET TBLPROPERTIES ('a' 'b')", "DESCRIBE t a",
         "DESCRIBE QUERY SELECT 1", "SHOW COLUMNS IN t IN d", "TRUNCATE TABLE t PARTITION (p = 1)",
         "RESTORE TABLE t TO 3", "CONVERT TO DELTA t", "ALTER TABLE", "ALTER TABLE t", "ALTER TABLE t ADD COLUMN",
-        "ALTER TABLE t ADD COLUMN ()",
+        "ALTER TABLE t ADD COLUMN ()", "ALTER TABLE t ADD COLUMNS (a INT, s.b INT)", "RESTORE t VERSION AS OF 1.7",
+        "RESTORE t VERSION AS OF nan", "DESC ${t}", "ALTER TABLE ${t} ADD COLUMN a INT", "DESC QUERY SELECT ? + 1",
     ],
 )  # fmt: skip
 def test_what_is_not_one_call_is_left_to_spark(text: str) -> None:
     found = parse_statement(text)
     assert isinstance(found, Unread)
     assert found.error.code == "INVALID_EXPRESSION"
+
+
+def test_the_table_is_the_first_name() -> None:
+    found = parse_statement("ALTER TABLE t SET TBLPROPERTIES (mica.x = -1)")
+    assert isinstance(found, Unread)
+    assert found.table == ("t",)
