@@ -26,8 +26,8 @@ OPTIONS: Mapping[str, str] = {
     "columns": "read: only these columns of the table, separated by commas",
     "typedPaths": "read: paths as columns, `time_us BIGINT, collection STRING AS v:commit.collection`",
     "paths": "read: the same in SQL's OPTIONS (…); beside .load(path) Spark keeps this name for itself",
-    "timeZone": "read: the time zone of casts from texts to timestamps, UTC by default; and of a time such as "
-    "timestampAsOf that has no zone, which needs the option",
+    "timeZone": "the time zone of casts from texts to timestamps, UTC by default; a replaceWhere over times, and a time "
+    "such as timestampAsOf that has no zone, need the option",
     "versionAsOf": "read: this version",
     "timestampAsOf": "read: the version of this time",
     "readChangeFeed": "read, streams: what was inserted, deleted and updated, instead of rows (`true`)",
@@ -42,7 +42,7 @@ OPTIONS: Mapping[str, str] = {
     "ignoreChanges": "streams: give all rows of files that a commit writes again, changed or not, instead of an error "
     "(`true`)",
     "mergeSchema": "write: add the columns that the table lacks (`true`)",
-    "replaceWhere": "overwrite: only the rows for which this predicate is true",
+    "replaceWhere": "overwrite: only the rows for which this predicate is true; one of times needs timeZone",
     "partitionOverwriteMode": "overwrite: `dynamic` replaces only the partitions that get rows; `static` by default: a "
     "source does not see the session's setting of this name",
     "partitionBy": "write: the partition columns of a new table, separated by commas",

@@ -7,6 +7,7 @@ Spark commits. A batch of a stream is committed with the stream's id and the bat
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -29,7 +30,7 @@ from mica.log.user_metadata import user_metadata
 from mica.records import dataclass
 from mica.schema.arrow import to_arrow
 from mica.schema.evolution import plan_write
-from mica.schema.types import StructType
+from mica.schema.types import TIMESTAMP, StructType
 from mica.storage import Storage
 from mica.tasks import lane
 from mica.tasks.changed_rows import write_inserted
@@ -43,6 +44,9 @@ from mica.write.once import Txn, checked, once, repeats
 from mica.write.replacement import Replacement
 from mica.write.rules import refuse_given
 from mica.write.target import Target, load_if_any, open_target, target_of
+
+#: What makes times of a text without a TIMESTAMP column.
+_ZONED = re.compile(r"(?i)timestamp(?!_ntz)|unixtime|current_date|curdate|\bnow\b")
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,18 @@ class Reported(flow.RowSource):
         """The facts, with the minimum and maximum of collated columns."""
         batches = (batch for one in self.messages if one is not None for batch in pa.ipc.open_stream(one.stream))
         return ended(batches, *collated.reported(spec))
+
+
+def _refuse_other_zone(replaced: Replacement, where: str) -> None:
+    """Refuses a predicate that the session's zone may give another meaning: other rows would go."""
+    predicate = replaced.scan.predicate
+    leaves = () if predicate is None else predicate.leaves
+    if any(leaf.type == TIMESTAMP for leaf in leaves) or _ZONED.search(where):
+        raise UserError(
+            "INVALID_ARGUMENT",
+            f"replaceWhere depends on the session's time zone, which a Python data source does not see: {where}",
+            hint='Add .option("timeZone", spark.conf.get("spark.sql.session.timeZone")), or use Table.overwrite.',
+        )
 
 
 @dataclass(frozen=True)
@@ -113,6 +129,8 @@ class Planned:
         rules, feeds = target.rules(True, timezone), False
         if where is not None and target.snapshot is not None:
             replaced = Replacement(target, IN_PROCESS, where, timezone)
+            if options.text("timeZone") is None:
+                _refuse_other_zone(replaced, where)
             rules, feeds = replaced.rules(rules), replaced.feeds
         leaves, version = collated.comparable(target.collated, IN_PROCESS)
         spec = replace(target.write_spec(), tags=zone_tags(), rules=rules, collated=tuple(leaves), version=version)

@@ -10,10 +10,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql.types import IntegerType, StructType
+from pyspark.sql.types import DateType, IntegerType, StructType, TimestampType
 
 import mica
-from mica.errors import StorageError
+from mica.errors import StorageError, UserError
 from mica.format.options import Options
 from mica.format.write import BatchWriter, StreamWriter
 from mica.log.transaction import Transaction
@@ -100,3 +100,27 @@ def test_a_write_has_the_text_and_the_codec_of_its_options(tmp_path: Path) -> No
         pq.ParquetFile(file).metadata.row_group(0).column(0).compression for file in (tmp_path / "t").glob("*.parquet")
     }
     assert codecs == {"GZIP", "ZSTD"}
+
+
+@pytest.mark.parametrize(
+    ("where", "zone", "refused"),
+    [
+        ("to_date(t) = DATE'2024-01-01'", None, True),
+        ("d = current_date()", None, True),
+        ("to_date(t) = DATE'2024-01-01'", "America/New_York", False),
+        ("d = DATE'2024-01-01' AND id > 1", None, False),
+    ],
+)
+def test_a_predicate_that_depends_on_the_zone_needs_it(
+    tmp_path: Path, where: str, zone: str | None, refused: bool
+) -> None:
+    # It was evaluated in UTC, and other rows were deleted than in the session's zone.
+    mica.Table.create(tmp_path, "id INT, d DATE, t TIMESTAMP")
+    schema = StructType().add("id", IntegerType()).add("d", DateType()).add("t", TimestampType())
+    options = {"path": str(tmp_path), "replaceWhere": where, **({} if zone is None else {"timeZone": zone})}
+    if not refused:
+        BatchWriter(Options.of(options), {}, schema, overwrite=True)
+        return
+    with pytest.raises(UserError, match="time zone") as raised:
+        BatchWriter(Options.of(options), {}, schema, overwrite=True)
+    assert raised.value.code == "INVALID_ARGUMENT"
