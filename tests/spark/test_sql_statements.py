@@ -387,6 +387,9 @@ def test_tables_are_changed_without_delta_spark(spark: SparkSession, tmp_path: P
     assert mica.sql(f"DESC DETAIL {name}", spark).collect()[0].numFiles == 1
     mica.sql(f"CREATE OR REPLACE TABLE {t} (n INT) USING mica AS SELECT CAST(7 AS INT) AS n", spark)
     assert mica.sql(f"SELECT * FROM {name}", spark).collect() == [(7,)]
+    spark.sql("CREATE OR REPLACE TEMPORARY VIEW of_spark AS SELECT 1")
+    with pytest.raises(mica.UserError, match="TABLE_EXISTS"):
+        mica.sql("CREATE OR REPLACE TABLE of_spark (n INT) USING mica", spark)
     pa_path = tmp_path / "plain"
     spark.range(3).selectExpr("id", "id % 2 AS p").write.partitionBy("p").parquet(str(pa_path))
     mica.sql(f"CONVERT TO DELTA parquet.`{pa_path}` PARTITIONED BY (p BIGINT)", spark)

@@ -26,8 +26,8 @@ OPTIONS: Mapping[str, str] = {
     "columns": "read: only these columns of the table, separated by commas",
     "typedPaths": "read: paths as columns, `time_us BIGINT, collection STRING AS v:commit.collection`",
     "paths": "read: the same in SQL's OPTIONS (…); beside .load(path) Spark keeps this name for itself",
-    "timeZone": "the time zone of casts from texts to timestamps, UTC by default; a replaceWhere over times, and a time "
-    "such as timestampAsOf that has no zone, need the option",
+    "timeZone": "the time zone of casts from texts to timestamps, UTC by default; a replaceWhere over times, and a "
+    "timestampAsOf or its like without a zone, need the option",
     "versionAsOf": "read: this version",
     "timestampAsOf": "read: the version of this time",
     "readChangeFeed": "read, streams: what was inserted, deleted and updated, instead of rows (`true`)",

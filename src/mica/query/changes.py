@@ -197,6 +197,7 @@ def _create(spark: SparkSession, statement: Create, query: Query) -> None:
     by_path = len(parts) == 2 and parts[0].lower() in ("delta", "mica")
     place = statement.location or (parts[1] if by_path else None)
     if place is None:
+        _refuse_other_table(spark, ".".join(map(quote_if_needed, parts)))
         place = os.path.join(str(spark.conf.get("spark.sql.warehouse.dir")).removeprefix("file:"), *parts)  # noqa: PTH118
     rows = None if statement.query is None else query(statement.query)
     schema: Any = statement.ddl or (None if rows is None else rows.schema)
@@ -212,6 +213,16 @@ def _create(spark: SparkSession, statement: Create, query: Query) -> None:
     )
     if len(parts) == 1:
         names.register(parts[0], place)
+
+
+def _refuse_other_table(spark: SparkSession, name: str) -> None:
+    """Refuses the name of a table of Spark's that is no Delta table: its files would be beside mica's."""
+    if not is_connect(spark) and spark.catalog.tableExists(name) and catalog.delta_location(spark, name) is None:
+        raise UserError(
+            "TABLE_EXISTS",
+            f"Spark's catalog has a table or view {name} that is not a Delta table",
+            hint="Choose another name, or give the table's place: LOCATION '…'.",
+        )
 
 
 def _convert(spark: SparkSession, statement: ConvertToDelta) -> None:
