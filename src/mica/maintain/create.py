@@ -24,10 +24,10 @@ from mica.schema.arrow import from_arrow
 from mica.schema.ddl import parse_ddl
 from mica.schema.types import StructType
 from mica.storage import Storage
-from mica.write.facts import no_facts
+from mica.write.facts import Facts, no_facts
 from mica.write.rows import write_rows
 from mica.write.rules import rules_of
-from mica.write.target import Replaced, Target, load_if_any
+from mica.write.target import Replaced, Target, load_if_any, write_metrics
 
 
 def create(
@@ -56,11 +56,17 @@ def create(
     rules_of(schema_json.loads(metadata.schema_string), metadata.configuration, str(storage), ansi=True, timezone="UTC")
     operation = f"CREATE {'' if found is None else 'OR REPLACE '}TABLE{'' if data is None else ' AS SELECT'}"
     target = Target(storage, found, protocol, metadata, operation=operation, remakes=True, joins=False)
+    target.metrics = _none if data is None else write_metrics
     if found is not None:
         target.replaced = Replaced(np.arange(found.files.num_rows))
     done = target.commit(no_facts()) if data is None else write_rows(target, data, None)
     assert done.snapshot is not None
     return done.snapshot
+
+
+def _none(_: Facts) -> dict[str, int]:
+    """The metrics of a table without rows, as delta-spark has them."""
+    return {}
 
 
 def _parsed(given: Any) -> StructType:

@@ -26,6 +26,7 @@ def test_a_table_comes_with_its_rows_or_not_at_all(tmp_path: Path) -> None:
     assert (table.version, table.count(), table.partition_by) == (0, 5, ("id",))
     assert table.scan("v:k::int = 3").count() == 1
     assert operations(table) == ["CREATE TABLE AS SELECT"]
+    assert dict(table.history().to_pylist()[0]["operation_metrics"])["numOutputRows"] == "5"
     assert mica.check(table).ok
 
 
