@@ -20,7 +20,7 @@ PACKAGE = Path(mica.__file__).parent
 PYTHON_ALONE = (
     "to_df(unsupported=", "Call update_", "mica.variant.from_", "scan(columns=",
     "spark=mica.session()", "to_arrow() or to_duckdb()", "untyped=",
-    ".schema(…)", ".load(path)", 'option("checkpointLocation"',
+    ".schema(…)", ".load(path)", 'option("checkpointLocation"', 'option("timeZone"',
 )  # fmt: skip
 
 PYTHON = re.compile(r"""\b[a-z_]+=['"{\[TF]|\bmica\.[A-Zr]|\.\w+\(|\bto_\w+\(|Table\.|set_properties\(|`\w+=`""")

@@ -60,7 +60,7 @@ SAYS: Sequence[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = t
             r"a number of hours, a text such as '7 days', or a timedelta",
             r"a number of hours, or a text such as '7 days'",
         ),
-        (r"(say|or) enforce_retention=False", r"\1 --no-enforce-retention"),
+        (r"(say|or|pass) enforce_retention=False", r"\1 --no-enforce-retention"),
         (r"^Use mica\.Table, or another folder", r"Name the table itself, or another folder"),
         (
             r"^Look at the master and at the settings, or work in process.*",
