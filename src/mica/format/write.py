@@ -68,9 +68,9 @@ class Reported(flow.RowSource):
         return ended(batches, *collated.reported(spec))
 
 
-def _refuse_other_zone(replaced: Replacement, where: str) -> None:
+def _refuse_other_zone(replacement: Replacement, where: str) -> None:
     """Refuses a predicate that the session's zone may give another meaning: other rows would go."""
-    predicate = replaced.scan.predicate
+    predicate = replacement.scan.predicate
     leaves = () if predicate is None else predicate.leaves
     if any(leaf.type == TIMESTAMP for leaf in leaves) or _ZONED.search(where):
         raise UserError(
@@ -128,10 +128,10 @@ class Planned:
             target = target.evolved(given)
         rules, feeds = target.rules(True, timezone), False
         if where is not None and target.snapshot is not None:
-            replaced = Replacement(target, IN_PROCESS, where, timezone)
+            replacement = Replacement(target, IN_PROCESS, where, timezone)
             if options.text("timeZone") is None:
-                _refuse_other_zone(replaced, where)
-            rules, feeds = replaced.rules(rules), replaced.feeds
+                _refuse_other_zone(replacement, where)
+            rules, feeds = replacement.rules(rules), replacement.feeds
         leaves, version = collated.comparable(target.collated, IN_PROCESS)
         spec = replace(target.write_spec(), tags=zone_tags(), rules=rules, collated=tuple(leaves), version=version)
         if (codec := options.codec) is not None:

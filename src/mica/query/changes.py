@@ -85,10 +85,9 @@ def _query_of(statement: Statement) -> str:
 def _rows_changed(spark: SparkSession, table: Table, statement: RowChange, query: Query, txn: Txn | None) -> DataFrame:
     match statement:
         case Delete(where=where):
-            return _changed(spark, table.delete(where, spark=spark, txn=txn), numDeletedRows="num_affected_rows")
+            return _changed(spark, table.delete(where, spark=spark, txn=txn), "numDeletedRows")
         case Update(set=values, where=where):
-            done = table.update(values, where, spark=spark, txn=txn)
-            return _changed(spark, done, numUpdatedRows="num_affected_rows")
+            return _changed(spark, table.update(values, where, spark=spark, txn=txn), "numUpdatedRows")
         case Insert():
             return insert(spark, table, statement, query, txn)
         case MergeInto():
@@ -119,7 +118,7 @@ def _shaped(spark: SparkSession, table: Table, statement: Statement) -> DataFram
 def target(spark: SparkSession, parts: tuple[str, ...], *, catalogs: bool = True) -> Table | None:
     """The table that a statement names; None if it is not mica's. With `catalogs` a Delta table of Spark's catalog is
     mica's too; without, the statement is left to Spark, which keeps the catalog's entry up to date."""
-    if len(parts) == 2 and parts[0].lower() in ("delta", "mica") and not _is_in_database(spark, parts):
+    if _is_path(parts) and not _is_in_database(spark, parts):
         return Table.open(parts[1])
     if len(parts) == 1:
         found = names.registered(parts[0])
@@ -130,6 +129,11 @@ def target(spark: SparkSession, parts: tuple[str, ...], *, catalogs: bool = True
         return None
     place = catalog.delta_location(spark, ".".join(map(quote_if_needed, parts)))
     return None if place is None else Table.open(place)
+
+
+def _is_path(parts: tuple[str, ...]) -> bool:
+    """Whether a name has the form of a path: delta.`/data/events`."""
+    return len(parts) == 2 and parts[0].lower() in ("delta", "mica")
 
 
 def _is_in_database(spark: SparkSession, parts: tuple[str, ...]) -> bool:
@@ -154,12 +158,11 @@ def _called(spark: SparkSession, table: Table, call: TableCall) -> DataFrame:
         "removed_files_size": done.removed_bytes,
         "restored_files_size": done.restored_bytes,
     }
-    return spark.createDataFrame(pa.table({name: pa.array([n], pa.int64()) for name, n in found.items()}))
+    return spark.createDataFrame(described.counts(found))
 
 
-def _changed(spark: SparkSession, commit: Commit, **shown: str) -> DataFrame:
-    found = {name: pa.array([commit.metrics.get(metric, 0)], pa.int64()) for metric, name in shown.items()}
-    return spark.createDataFrame(pa.table(found))
+def _changed(spark: SparkSession, commit: Commit, metric: str) -> DataFrame:
+    return spark.createDataFrame(described.counts({"num_affected_rows": commit.metrics.get(metric, 0)}))
 
 
 def _merge(spark: SparkSession, table: Table, statement: MergeInto, query: Query, txn: Txn | None) -> DataFrame:
@@ -187,15 +190,14 @@ def _merge(spark: SparkSession, table: Table, statement: MergeInto, query: Query
         "num_inserted_rows": metrics.get("numTargetRowsInserted", 0),
     }
     counts = {"num_affected_rows": sum(counts.values()), **counts}
-    return spark.createDataFrame(pa.table({name: pa.array([n], pa.int64()) for name, n in counts.items()}))
+    return spark.createDataFrame(described.counts(counts))
 
 
 def _create(spark: SparkSession, statement: Create, query: Query) -> None:
     """Makes the table at its location, or below the session's warehouse, and registers a name of one part."""
     settings.refuse_other_meaning(spark, statement.ddl)
     parts = statement.table
-    by_path = len(parts) == 2 and parts[0].lower() in ("delta", "mica")
-    place = statement.location or (parts[1] if by_path else None)
+    place = statement.location or (parts[1] if _is_path(parts) else None)
     if place is None:
         _refuse_other_table(spark, ".".join(map(quote_if_needed, parts)))
         place = os.path.join(str(spark.conf.get("spark.sql.warehouse.dir")).removeprefix("file:"), *parts)  # noqa: PTH118

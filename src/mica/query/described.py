@@ -1,4 +1,4 @@
-"""The answers of DESCRIBE DETAIL, DESCRIBE TABLE, DESCRIBE HISTORY, SHOW COLUMNS and SHOW TBLPROPERTIES.
+"""The answers of DESCRIBE DETAIL, DESCRIBE TABLE, DESCRIBE HISTORY, SHOW COLUMNS and SHOW TBLPROPERTIES, and counts.
 
 The rule: columns have the names and types of delta-spark's answers.
 """
@@ -70,6 +70,11 @@ def history(table: Table, limit: int | None) -> pa.Table:
     """DESCRIBE HISTORY."""
     found = table.history(limit)
     return found.rename_columns([_HISTORY.get(name, name) for name in found.column_names])
+
+
+def counts(found: Mapping[str, int]) -> pa.Table:
+    """One row with these numbers, as statements that change a table return them."""
+    return pa.table({name: pa.array([number], pa.int64()) for name, number in found.items()})
 
 
 def _detail(table: Table) -> pa.Table:

@@ -6,15 +6,13 @@ append does none of these.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
 from mica.engines.spark.session import without_sql_log
 from mica.errors import UserError
-from mica.query import settings
+from mica.query import described, settings
 from mica.query.row_statements import Insert, with_defaults
 from mica.schema.ddl import quote_if_needed, type_to_ddl
 from mica.schema.special import DEFAULT, GENERATED
@@ -62,20 +60,13 @@ def insert(spark: SparkSession, table: Table, statement: Insert, query: Query, t
             where = " AND ".join(f"{quote_if_needed(name)} <=> {text}" for name, text in fixed.items())
     if not statement.overwrite:
         done = table.append(rows, schema_evolution=evolves, txn=txn)
-    elif statement.where is None and _is_dynamic(spark, table, fixed):
+    elif statement.where is None and len(fixed) < len(table.partition_by) and settings.is_dynamic(spark):
         done = table.dynamic_partition_overwrite(rows, schema_evolution=evolves, txn=txn)
     else:
         done = table.overwrite(rows, where, schema_evolution=evolves, txn=txn)
     # The rows of a commit include those that a replacement copies from rewritten files.
-    count = pa.array([done.rows - done.metrics.get("numCopiedRows", 0)], pa.int64())
-    return spark.createDataFrame(pa.table({"num_affected_rows": count, "num_inserted_rows": count}))
-
-
-def _is_dynamic(spark: SparkSession, table: Table, fixed: Mapping[str, str]) -> bool:
-    """Whether only partitions that get rows are replaced: as in Spark, the session says so, and PARTITION does not give
-    all of their columns a value."""
-    mode = str(spark.conf.get("spark.sql.sources.partitionOverwriteMode")).lower()
-    return mode == "dynamic" and len(fixed) < len(table.partition_by)
+    count = done.rows - done.metrics.get("numCopiedRows", 0)
+    return spark.createDataFrame(described.counts({"num_affected_rows": count, "num_inserted_rows": count}))
 
 
 def _fixed(table: Table, statement: Insert) -> dict[str, str]:

@@ -105,6 +105,12 @@ def evolves(spark: SparkSession) -> bool:
     return _text(spark, f"{_DELTA}schema.autoMerge.enabled", "false").lower() == "true"
 
 
+def is_dynamic(spark: SparkSession) -> bool:
+    """Whether INSERT OVERWRITE replaces only the partitions that get rows, unless PARTITION gives all their columns a
+    value."""
+    return _text(spark, "spark.sql.sources.partitionOverwriteMode", "static").lower() == "dynamic"
+
+
 def user_metadata(spark: SparkSession) -> str | None:
     """The text for the history of every commit."""
     return spark.conf.get(f"{_DELTA}commitInfo.userMetadata", None) or None

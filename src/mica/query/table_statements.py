@@ -172,25 +172,25 @@ class TableStatement(Parts):
     def add_columns(self) -> tuple[str, dict[str, Any]]:
         """One column with its place, or several at the end."""
         inside = TableStatement(self.parenthesised()[1:-1] if self.mark() == "(" else self.rest())
-        columns = list(_columns(inside.tokens[:-1]))
-        words = [token.text.upper() for token in columns[0]]
-        place, ends = dict[str, Any](), len(words)
-        if ends > 2 and words[-1] == "FIRST":
-            place, ends = {"first": True}, ends - 1
-        elif ends > 3 and words[-2] == "AFTER":
-            inside.at = ends - 1
-            place, ends = {"after": inside.identifier()}, ends - 2
+        column, *others = _columns(inside.tokens[:-1])
+        if others and not any(_is_field(one) or _place_of(one) for one in (column, *others)):
+            return "add_columns", {"columns": inside.text}
+        if others or not column:
+            self.fail("one column with its place is expected, or several at the end")
+        found: dict[str, Any] = {}
+        ends = len(column) - _place_of(column)
+        if ends == len(column) - 1:
+            found["first"] = True
+        elif ends < len(column):
+            inside.at = ends + 1
+            found["after"] = inside.identifier()
         inside.at = 0
         into = list[str]()
         while inside.mark(1) == ".":
             into.append(quote_if_needed(inside.identifier()))
             inside.at += 1
-        ddl = inside.text[inside.token.at : columns[0][ends - 1].end] if ends else ""
-        if len(columns) > 1 and not place and not into and not any(map(_has_place, columns)):
-            ddl = inside.text
-        elif len(columns) > 1 or not ends:
-            self.fail("one column with its place is expected, or several at the end")
-        return "add_columns", {"columns": ddl, **({"into": ".".join(into)} if into else {}), **place}
+        found |= {"into": ".".join(into)} if into else {}
+        return "add_columns", {"columns": inside.text[inside.token.at : column[ends - 1].end], **found}
 
     def drop_columns(self) -> tuple[str, dict[str, Any]]:
         """DROP COLUMNS."""
@@ -252,10 +252,17 @@ def _columns(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
     yield tokens[begin:]
 
 
-def _has_place(column: Sequence[Token]) -> bool:
-    """Whether a column is put within another one, or elsewhere than at the end."""
+def _is_field(column: Sequence[Token]) -> bool:
+    """Whether a column is one within another."""
+    return len(column) > 1 and column[1].text == "."
+
+
+def _place_of(column: Sequence[Token]) -> int:
+    """How many tokens at the end of a column are its place: 1 of FIRST, 2 of AFTER c, 0 without one."""
     words = [token.text.upper() for token in column]
-    return words[1:2] == ["."] or (len(words) > 2 and words[-1] == "FIRST") or (len(words) > 3 and words[-2] == "AFTER")
+    if len(words) > 2 and words[-1] == "FIRST":
+        return 1
+    return 2 if len(words) > 3 and words[-2] == "AFTER" else 0
 
 
 #: The words after ALTER TABLE t.
