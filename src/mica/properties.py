@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, Generic, Literal, TypeVar
 
 import orjson
@@ -102,9 +103,9 @@ def number(least: int, most: int = 2**31 - 1) -> Values[int]:
     return Values(f"a whole number from {least}", parse)
 
 
-def one_of(*words: str) -> Values[str]:
-    """Accepts one of the words, in any case."""
-    by_lower = {word.lower(): word for word in words}
+def one_of(*words: str, also: Mapping[str, str] = MappingProxyType({})) -> Values[str]:
+    """Accepts one of the words, or another name of it (`also`), in any case."""
+    by_lower = {word.lower(): word for word in words} | dict(also)
 
     def parse(text: str) -> str:
         if text.strip().lower() not in by_lower:
@@ -279,8 +280,11 @@ AUTO_COMPACT: Property[str | None] = Property(
 AUTO_OPTIMIZE = Property(
     "delta.autoOptimize", BOOLEAN, "false", "The same, where `delta.autoOptimize.autoCompact` is not set."
 )
+#: Spark's names of codecs, where the Parquet specification has others for what is written.
+_CODECS = {"uncompressed": "none", "lz4": "lz4_raw"}
 CODEC = Property(
-    "delta.parquet.compression.codec", one_of("zstd", "snappy", "gzip", "lz4_raw", "brotli", "none"), "zstd",
+    "delta.parquet.compression.codec",
+    one_of("zstd", "snappy", "gzip", "lz4_raw", "brotli", "none", also=_CODECS), "zstd",
     "How data files are compressed. Spark comes without a decoder of brotli.",
 )  # fmt: skip
 VARIANT_STATS_PATHS = Property(

@@ -30,6 +30,8 @@ PACKAGE = ROOT / "src" / "mica"
         (properties.TARGET_FILE_SIZE, "1g", 1 << 30),
         (properties.TARGET_FILE_SIZE, "1000", 1000),
         (properties.CHECKPOINT_POLICY, "V2", "v2"),
+        (properties.CODEC, "UNCOMPRESSED", "none"),
+        (properties.CODEC, "lz4", "lz4_raw"),
     ],
 )
 def test_a_text_is_read(known: Property[object], text: str, value: object) -> None:

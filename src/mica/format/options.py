@@ -83,9 +83,6 @@ ELSEWHERE: Mapping[str, tuple[str | None, str]] = {
     "withEventTimeOrder": ("false", _NO_ORDER),
 }
 
-#: Spark's names of codecs, where ours differ.
-_CODECS = {"uncompressed": "none", "lz4": "lz4_raw"}
-
 #: Options that are a number of files or bytes.
 COUNTS = ("maxFilesPerTrigger", "maxBytesPerTrigger")
 
@@ -149,7 +146,7 @@ class Options:
         if value is None:
             return None
         try:
-            return CODEC.values.parse(_CODECS.get(value.lower(), value))
+            return CODEC.values.parse(value)
         except ValueError:
             raise UserError.bad_value("compression", value, CODEC.values.expected) from None
 

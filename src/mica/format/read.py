@@ -16,6 +16,7 @@ from pyspark.sql.types import StructType as SparkStructType
 
 from mica.cores import cores
 from mica.engines.spark.batches import for_spark
+from mica.engines.spark.lasting import set_aside
 from mica.engines.spark.types import from_spark, to_spark
 from mica.errors import UserError
 from mica.format import paths
@@ -181,6 +182,7 @@ class FilteredReader(Reader):
 
 def rows_of(spec: ReadSpec, files: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
     """The rows of files in the form that Spark takes."""
+    set_aside()
     schema = spec.schema
     for batch in read_parts(spec, files):
         yield for_spark(batch, schema)

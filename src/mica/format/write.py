@@ -20,6 +20,7 @@ from pyspark.sql.types import StructType as SparkStructType
 from mica import compute as pc
 from mica.engines.base import Engine
 from mica.engines.local import IN_PROCESS, ended
+from mica.engines.spark.lasting import set_aside
 from mica.engines.spark.types import from_spark
 from mica.errors import StorageError, UserError
 from mica.format.options import Options, local_path
@@ -165,6 +166,7 @@ class Planned:
 
     def write(self, batches: Iterator[pa.RecordBatch]) -> TaskFacts:
         """Writes the rows of one task."""
+        set_aside()
         context = TaskContext.get()
         lane.begin(0 if context is None else context.partitionId())
         schema, sink = facts_schema(self.spec.collated), pa.BufferOutputStream()

@@ -23,6 +23,7 @@ import pyarrow as pa
 from mica import __version__
 from mica.engines import progress
 from mica.engines.spark import types
+from mica.engines.spark.lasting import set_aside
 from mica.errors import ConflictError, CorruptDataError, MicaError, StorageError, UnsupportedTableError, UserError
 from mica.schema.ddl import quote_if_needed
 from mica.schema.types import StructType as OwnStructType
@@ -315,6 +316,7 @@ def marked(error: Exception) -> Exception:
 def _run_tasks(
     numbers: Iterator[pa.RecordBatch], function: bytes, payloads: list[bytes], claim: int
 ) -> Iterator[pa.RecordBatch]:
+    set_aside()
     run = pickle.loads(function)  # noqa: S301 - the driver's own bytes
     for batch in numbers:
         for number in batch.column(0).to_pylist():
@@ -325,6 +327,7 @@ def _run_tasks(
 def _run_rows(batches: Iterator[pa.RecordBatch], function: bytes) -> Iterator[pa.RecordBatch]:
     from pyspark import TaskContext
 
+    set_aside()
     context = TaskContext.get()
     lane.begin(0 if context is None else context.partitionId())
     yield from pickle.loads(function)(batches)  # noqa: S301
