@@ -19,7 +19,7 @@ from mica.engines.spark.batches import for_spark
 from mica.engines.spark.lasting import set_aside
 from mica.engines.spark.types import from_spark, to_spark
 from mica.errors import UserError
-from mica.format import paths
+from mica.expressions import typed_paths
 from mica.format.filters import pushed
 from mica.format.options import Options
 from mica.properties import TYPED_PATHS
@@ -52,11 +52,11 @@ class Columns:
         """Columns of the table, then typed paths, which stand for the Variant that they come from: Spark pushes filters
         into a Python source, but no columns, so all of them are read. `columns` names others.
 
-        Errors: UNKNOWN_COLUMN; those of `paths.parse`.
+        Errors: UNKNOWN_COLUMN; those of `typed_paths.parse`.
         """
         asked = options.names("columns")
         text = options.text("typedPaths") or options.text("paths")
-        typed = paths.parse(declared or "" if text is None else text, source)
+        typed = typed_paths.of_table(declared or "", source) if text is None else typed_paths.parse(text, source)
         names = [source.field(name).name for name in asked] if asked is not None else source.names
         if asked is None:
             replaced = {one.column for one in typed}

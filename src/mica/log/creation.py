@@ -14,6 +14,7 @@ from functools import partial
 
 from mica import properties
 from mica.errors import UserError
+from mica.expressions import typed_paths
 from mica.log import features, feed, row_tracking
 from mica.log.actions import Metadata, Protocol
 from mica.log.column_mapping import configured, effective, mode_of, read_schema
@@ -160,22 +161,37 @@ def _check_columns(
         text = configuration.get(name)
         if text is None:
             continue
-        try:
-            check(text, schema, partitions)
-        except UserError:
-            if before is None or before.configuration.get(name) != text:
-                raise
-            try:
-                check(text, schema_json.loads(before.schema_string), before.partition_columns)
-            except UserError:
-                continue
-            raise
+        if before is not None and before.configuration.get(name) == text and not _was_right(name, before):
+            continue
+        check(text, schema, partitions)
     if properties.ENABLE_CHANGE_DATA.of({name: text for name, text in configuration.items() if text is not None}):
         feed.refuse_reserved(schema)
 
 
+def outlived(before: Metadata, schema: StructType, partitions: Collection[str]) -> Iterator[str]:
+    """The properties that name columns or paths of a table which it loses with another schema."""
+    for name, check in _CHECKS.items():
+        if name in before.configuration and _was_right(name, before):
+            try:
+                check(before.configuration[name], schema, partitions)
+            except UserError:
+                yield name
+
+
+def _was_right(name: str, before: Metadata) -> bool:
+    try:
+        _CHECKS[name](before.configuration[name], schema_json.loads(before.schema_string), before.partition_columns)
+    except UserError:
+        return False
+    return True
+
+
 def _check_rules(text: str, schema: StructType, _: Collection[str]) -> None:
     Steering.parse(text).check_columns(variant_columns(schema))
+
+
+def _check_typed_paths(text: str, schema: StructType, _: Collection[str]) -> None:
+    typed_paths.of_table(text, schema)
 
 
 #: How the properties that name columns and paths are checked, against a schema and its partition columns.
@@ -184,6 +200,7 @@ _CHECKS: Mapping[str, Callable[[str, StructType, Collection[str]], None]] = {
     properties.BLOOM_PATHS.name: partial(check_paths, properties.BLOOM_PATHS.name),
     properties.SHREDDING_RULES.name: _check_rules,
     properties.SKIPPING_NAMES.name: check_columns,
+    properties.TYPED_PATHS.name: _check_typed_paths,
 }
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import orjson
 
 from mica.errors import UserError
+from mica.expressions import typed_paths
 from mica.log import creation, type_changes
 from mica.log.actions import Metadata
 from mica.log.domains import CLUSTERING_DOMAIN, clustering_columns
@@ -29,6 +30,7 @@ from mica.properties import (
     INGEST_COLUMNS,
     SHREDDING_RULES,
     SKIPPING_NAMES,
+    TYPED_PATHS,
     VARIANT_STATS_NAMES,
     parse_names,
 )
@@ -363,6 +365,7 @@ _NAMING: Mapping[str, Callable[[str, Sequence[str], str | None], str]] = {
     BLOOM_PATHS.name: _paths,
     SHREDDING_RULES.name: without_column,
     INGEST_COLUMNS.name: _ingest_columns,
+    TYPED_PATHS.name: typed_paths.without_column,
 }
 
 

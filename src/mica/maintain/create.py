@@ -1,7 +1,7 @@
 """Tables created, and replaced by others.
 
 The rule: a table appears with its columns, properties and first rows in one commit, or not at all. One that is replaced
-keeps its id, its features and its older versions.
+keeps its id, its features and its older versions, and the properties that do not speak of columns it loses.
 
 Source: PROTOCOL.md, "Change Metadata", "Protocol Evolution"; operations named as delta-spark names them.
 """
@@ -9,16 +9,18 @@ Source: PROTOCOL.md, "Change Metadata", "Protocol Evolution"; operations named a
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from mica.errors import UserError
+from mica.errors import MicaError, UserError
 from mica.log import creation
 from mica.log.snapshot import Snapshot
 from mica.maintain.alter import writable
+from mica.properties import CONSTRAINTS
 from mica.schema import json as schema_json
 from mica.schema.arrow import from_arrow
 from mica.schema.ddl import parse_ddl
@@ -50,8 +52,9 @@ def create(
         protocol, metadata = creation.new_table(parsed, partition_by, properties, created_time=now)
     else:
         writable(found)
+        changes = {**dict.fromkeys(_outlived(found, parsed, partition_by)), **(properties or {})}
         protocol, metadata = creation.altered(
-            found.protocol, found.metadata, schema=parsed, partition_columns=partition_by, changes=properties
+            found.protocol, found.metadata, schema=parsed, partition_columns=partition_by, changes=changes
         )
     rules_of(schema_json.loads(metadata.schema_string), metadata.configuration, str(storage), ansi=True, timezone="UTC")
     operation = f"CREATE {'' if found is None else 'OR REPLACE '}TABLE{'' if data is None else ' AS SELECT'}"
@@ -62,6 +65,28 @@ def create(
     done = target.commit(no_facts()) if data is None else write_rows(target, data, None)
     assert done.snapshot is not None
     return done.snapshot
+
+
+def _outlived(found: Snapshot, schema: StructType, partition_by: Sequence[str]) -> Iterator[str]:
+    """The properties that speak of columns which the new schema lacks: of paths, and constraints."""
+    yield from creation.outlived(found.metadata, schema, partition_by)
+    for name, text in found.properties.items():
+        if name.startswith(CONSTRAINTS) and _is_rule(found.schema, name, text) and not _is_rule(schema, name, text):
+            yield name
+
+
+def _is_rule(schema: StructType, name: str, text: str) -> bool:
+    try:
+        rules_of(
+            StructType(tuple(replace(f, metadata={}) for f in schema.fields)),
+            {name: text},
+            "",
+            ansi=True,
+            timezone="UTC",
+        )
+    except MicaError:
+        return False
+    return True
 
 
 def _none(_: Facts) -> dict[str, int]:

@@ -59,7 +59,8 @@ class Table(ShapedTable):
         `data` (as in `append`) in the same commit.
 
         `mode` says what to do if the table exists: `error` refuses, `ignore` opens it as it is, `overwrite` replaces
-        its rows and its schema (older versions stay readable). `if_exists` is the deprecated name of `mode`.
+        its rows and its schema: older versions stay readable, and properties stay that are not named, but those of
+        columns which are gone. `if_exists` is the deprecated name of `mode`.
 
         Errors: TABLE_EXISTS, INVALID_DDL, INVALID_PARTITION_COLUMN; those of `append` for `data`.
         """

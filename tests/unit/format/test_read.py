@@ -41,3 +41,25 @@ def test_a_filter_skips_files(tmp_path: Path) -> None:
     assert files(StringStartsWith(("s",), "y")) == 0
     assert files(Not(GreaterThan(("id",), 19))) == 2
     assert files(EqualTo(("none",), 7)) == 10
+
+
+def test_typed_paths_of_a_table_follow_its_columns(tmp_path: Path) -> None:
+    table = mica.Table.create(
+        tmp_path, "id INT, v VARIANT, w VARIANT",
+        properties={"delta.columnMapping.mode": "name", "mica.paths": "k INT AS v:k, t STRING AS w:t"},
+    )  # fmt: skip
+    options = Options.of({"path": str(tmp_path)})
+
+    def seen() -> list[str]:
+        return read.spark_schema(read.opened(options), options).names
+
+    assert seen() == ["id", "k", "t"]
+    table.rename_column("v", "the doc")
+    assert table.properties["mica.paths"] == "k INT AS `the doc`:k, t STRING AS w:t"
+    assert seen() == ["id", "k", "t"]
+    table.drop_columns(["w"])
+    assert seen() == ["id", "k"]
+    table.add_columns("k INT")
+    assert seen() == ["id", "the doc", "k"]
+    mica.Table.create(tmp_path, "id INT", mode="overwrite")
+    assert seen() == ["id"]

@@ -46,6 +46,23 @@ def test_a_table_is_replaced_with_its_rows_or_stays(tmp_path: Path) -> None:
     assert mica.check(table).ok
 
 
+def test_what_speaks_of_columns_that_are_gone_goes_with_them(tmp_path: Path) -> None:
+    of_v = {"mica.variantStats.paths": "v:k", "mica.bloomFilter.paths": "v:k", "mica.shredding": "v:k: bigint"}
+    others = {"owner": "me", "delta.dataSkippingStatsColumns": "id", "delta.constraints.new": "id > 0"}
+    table = mica.Table.create(tmp_path, "id INT, v VARIANT", properties={**of_v, **dict([*others.items()][:2])})
+    table.add_constraint("old", "v:k::int < 9")
+    table.add_constraint("new", "id > 0")
+    table = mica.Table.create(tmp_path, "id BIGINT", mode="overwrite")
+    assert {name: text for name, text in table.properties.items() if "enable" not in name} == others
+    with pytest.raises(UserError) as raised:
+        table.append([{"id": 0}])
+    assert raised.value.code == "CONSTRAINT_VIOLATED"
+    table.append([{"id": 1}])
+    with pytest.raises(UserError) as raised:
+        mica.Table.create(tmp_path, "id BIGINT", mode="overwrite", properties=of_v)
+    assert raised.value.code == "UNKNOWN_COLUMN"
+
+
 def test_another_writer_may_be_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from mica.maintain import create
 
