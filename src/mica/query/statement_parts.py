@@ -106,9 +106,11 @@ class Parts(Cursor):
         found: dict[str, str] = {}
         while True:
             name = self.string() if self.token.kind == "string" else ".".join(self.table())
-            self.expect("=")
+            self.accept("=")  # Spark's grammar can do without it
             if self.token.kind == "string":
                 found[name] = self.string()
+            elif self.token.kind not in ("word", "number"):
+                self.fail("a value is expected")
             else:
                 found[name] = self.token.text
                 self.at += 1

@@ -36,7 +36,7 @@ P = ("delta", "/data/t")
         ("ALTER COLUMN n DROP DEFAULT", "alter_column", {"column": "n", "default": ""}),
         ("CHANGE n AFTER m", "alter_column", {"column": "n", "after": "m"}),
         ("ALTER COLUMN n FIRST", "alter_column", {"column": "n", "first": True}),
-        ("SET TBLPROPERTIES ('a' = 'b', delta.appendOnly = true)", "set_properties",
+        ("SET TBLPROPERTIES ('a' 'b', delta.appendOnly = true)", "set_properties",
          {"properties": {"a": "b", "delta.appendOnly": "true"}}),
         ("UNSET TBLPROPERTIES IF EXISTS ('a', b.c)", "set_properties", {"properties": {"a": None, "b.c": None}}),
         ("ADD CONSTRAINT c CHECK (n > 0 AND (m < 1))", "add_constraint", {"name": "c", "expr": "n > 0 AND (m < 1)"}),
@@ -81,7 +81,7 @@ def test_other_statements(text: str, expected: object) -> None:
     [
         "ALTER TABLE t RENAME TO u", "ALTER TABLE t ADD PARTITION (p = 1)", "ALTER TABLE t CLUSTER BY (a)",
         "ALTER TABLE t ADD COLUMNS (a INT FIRST, b INT AFTER a)", "ALTER TABLE t DROP COLUMN IF EXISTS a",
-        "ALTER TABLE t CHANGE COLUMN a a BIGINT", "ALTER TABLE t SET TBLPROPERTIES ('a' 'b')", "DESCRIBE t a",
+        "ALTER TABLE t CHANGE COLUMN a a BIGINT", "ALTER TABLE t SET TBLPROPERTIES ('a')", "DESCRIBE t a",
         "DESCRIBE QUERY SELECT 1", "SHOW COLUMNS IN t IN d", "TRUNCATE TABLE t PARTITION (p = 1)",
         "RESTORE TABLE t TO 3", "CONVERT TO DELTA t", "ALTER TABLE", "ALTER TABLE t", "ALTER TABLE t ADD COLUMN",
         "ALTER TABLE t ADD COLUMN ()", "ALTER TABLE t ADD COLUMNS (a INT, s.b INT)", "RESTORE t VERSION AS OF 1.7",
