@@ -2,7 +2,8 @@
 
 The rule: one commit names the files where they are; no data is read, moved or written. Columns come from the footers,
 partition columns and values from the directories (`scan.hive`), statistics from the footers (`tasks/footer_stats.py`).
-Names that begin with `_` or `.` are no data. As with Spark, all columns become nullable.
+Names that begin with `_` or `.` are no data, but for the directories of partitions. As with Spark, all columns become
+nullable.
 
 Source: delta-spark's CONVERT TO DELTA, whose operation and metrics the commit has.
 """
@@ -54,7 +55,7 @@ def convert_to_delta(
     if any(place.path(entry.path) != storage.path(entry.path) for place, entry in found):
         raise UserError.bad_value("path", path, "a folder of Parquet files")
     source = FilesSource(found, storage_options, early=False)
-    values = [hive.values_of(name) for name in names]
+    values = hive.values_of_all(names)
     partitions = _partitions(source, values, names, partition_by)
     source.schema = StructType(
         tuple(StructField(f.name, loosened(partitions.get(f.name, f.type))) for f in source.schema.fields)

@@ -1,14 +1,13 @@
 """Bare Parquet files as the source of a scan.
 
 The rule: each file's own footer defines its columns, and the directories that it is in add partition columns
-(`scan.hive`), which replace columns of the same name. Columns are matched by name across files; a column that a file
-lacks is null there, and a column with different types in two files is an error.
+(`scan.hive`), which replace columns of the same name. Columns are matched by name across files (`scan.one_schema`).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -22,10 +21,10 @@ from mica.errors import UserError
 from mica.expressions.bind import BoundExpr
 from mica.records import dataclass
 from mica.scan import hive
+from mica.scan.one_schema import one_schema
 from mica.scan.source import Listed, Source
-from mica.schema.arrow import from_arrow, looks_like_variant
-from mica.schema.ddl import type_to_ddl
-from mica.schema.types import VARIANT, DataType, StructField, StructType
+from mica.schema.arrow import from_arrow
+from mica.schema.types import DataType, StructField, StructType
 from mica.skipping.file_plan import FilePlan
 from mica.skipping.plan import plan_files
 from mica.storage import Storage
@@ -65,11 +64,11 @@ class FilesSource(Source):
         with late.futures.ThreadPoolExecutor(min(local.threads(), len(paths))) as threads:
             heads = list(threads.map(partial(_head, early=early, tails=self.tails), found))
         self.early = early
-        partitions = [hive.values_of(entry.path) for _, entry in found]
+        partitions = hive.values_of_all(entry.path for _, entry in found)
         columns = hive.columns_of(partitions)
         self.partition_by = tuple(columns)
         own = [from_arrow(head.schema) for head in heads]
-        self.schema = _with_partitions(_one_schema(paths, own, columns), columns)
+        self.schema = _with_partitions(one_schema(paths, own, {name.lower() for name in columns}), columns)
         self._files = pa.table(
             {
                 "path": pa.array(paths, pa.string()),
@@ -116,34 +115,8 @@ def _head(found: Found, early: Early, tails: Tails) -> Head:
 
 
 def _with_partitions(schema: StructType, columns: Mapping[str, DataType]) -> StructType:
-    """The columns of the files, with partition columns in their places or at the end, as Spark has them."""
-    found = {f.name: f for f in schema.fields} | {name: StructField(name, type_) for name, type_ in columns.items()}
-    return StructType(tuple(found.values()))
-
-
-def _one_schema(paths: Sequence[str], schemas: Sequence[StructType], others: Container[str]) -> StructType:
-    """The columns of all files in order of first appearance; nullable where a file lacks them. The types of `others`,
-    whose values are not the files', may differ."""
-    fields: dict[str, StructField] = {}
-    origin: dict[str, str] = {}
-    for path, schema in zip(paths, schemas, strict=True):
-        for f in schema.fields:
-            known = fields.get(f.name)
-            if known is None:
-                fields[f.name], origin[f.name] = f, path
-            elif known.type != f.type and all(t == VARIANT or looks_like_variant(t) for t in (known.type, f.type)):
-                fields[f.name] = StructField(f.name, VARIANT, known.nullable or f.nullable)
-            elif known.type != f.type and f.name not in others:
-                raise UserError(
-                    "INCOMPATIBLE_FILES",
-                    f"column {f.name!r} is {type_to_ddl(known.type)} in {origin[f.name]}"
-                    f" and {type_to_ddl(f.type)} in {path}",
-                    hint="Read the files separately.",
-                    column=f.name,
-                )
-            elif f.nullable:
-                fields[f.name] = f
-    everywhere = set.intersection(*(set(schema.names) for schema in schemas))
-    return StructType(
-        tuple(f if name in everywhere else StructField(name, f.type, True, f.metadata) for name, f in fields.items())
-    )
+    """The columns of the files, with partition columns in their places or at the end, as Spark has them: a directory
+    `P=1` stands for a column `p` too."""
+    left = {name.lower(): StructField(name, type_) for name, type_ in columns.items()}
+    own = [left.pop(f.name.lower(), None) if f.name.lower() in left else f for f in schema.fields]
+    return StructType((*(f for f in own if f is not None), *left.values()))

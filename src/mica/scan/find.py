@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from mica.errors import StorageError, UserError
 from mica.log.folders import is_local, table_above, table_below
+from mica.scan import hive
 from mica.storage import Storage, patterns
 from mica.storage.patterns import Found
 
@@ -63,9 +64,12 @@ def _refuse_tables(asked: str, below: str, files: Sequence[str], options: Mappin
 
 
 def data_files(storage: Storage) -> list[Found]:
-    """The `*.parquet` files of a directory; names that begin with `_` or `.` are not data, as for Spark."""
-    return [
-        (storage, entry)
-        for entry in storage.list()
-        if entry.path.endswith(".parquet") and not any(part[0] in "_." for part in entry.path.split("/") if part)
-    ]
+    """The `*.parquet` files of a directory; names that begin with `_` or `.` are not data, as for Spark. A partition's
+    directory is, whatever the name of its column: `_day=7`."""
+    return [(storage, entry) for entry in storage.list() if entry.path.endswith(".parquet") and is_data(entry.path)]
+
+
+def is_data(path: str) -> bool:
+    """Whether the path below a folder is that of data, by its names."""
+    *above, name = path.split("/")
+    return name[0] not in "_." and not any(part[:1] in ("_", ".") and not hive.is_directory(part) for part in above)

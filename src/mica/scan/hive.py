@@ -22,7 +22,7 @@ from mica.stats.partition import REALS, parse_values
 
 _DIRECTORY = re.compile(r"([^/=]+)=([^/]*)")
 _WHOLE = re.compile(r"0|-?[1-9][0-9]*")
-_REAL = re.compile(r"-?[0-9.]+(e[+-]?[0-9]+)?")
+_REAL = re.compile(r"-?[0-9]+\.[0-9]+|-?[0-9]+(\.[0-9]+)?e[+-]?[0-9]+")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?Z?")
 
@@ -34,8 +34,31 @@ def values_of(path: str) -> dict[str, str | None]:
         named = _DIRECTORY.fullmatch(directory)
         if named is not None:
             name, text = named.groups()
-            found[late.urls.unquote(name)] = None if text == NULL_DIRECTORY else late.urls.unquote(text)
+            found[_unescaped(name)] = None if text == NULL_DIRECTORY else _unescaped(text)
     return found
+
+
+def values_of_all(paths: Iterable[str]) -> list[dict[str, str | None]]:
+    """The partition values of relative paths. A column that directories spell with other cases has the first name."""
+    every = [values_of(path) for path in paths]
+    names: dict[str, str] = {}
+    for own in every:
+        for name in own:
+            names.setdefault(name.lower(), name)
+    return [{names[name.lower()]: text for name, text in own.items()} for own in every]
+
+
+def is_directory(name: str) -> bool:
+    """Whether a directory is that of a partition, `day=2026-11-20`."""
+    return _DIRECTORY.fullmatch(name) is not None
+
+
+def _unescaped(text: str) -> str:
+    # pyarrow and DuckDB escape bytes of UTF-8; Spark knows characters below U+0100, so two texts stay two.
+    try:
+        return late.urls.unquote(text, errors="strict")
+    except UnicodeDecodeError:
+        return late.urls.unquote(text, encoding="latin-1")
 
 
 def columns_of(values: Sequence[Mapping[str, str | None]]) -> dict[str, DataType]:

@@ -150,6 +150,9 @@ def aligned(found: pa.Field, wanted: StructField, at: str, *, by_id: bool = Fals
             return _variant(found, wanted, at)
         case _ if is_variant(found):
             pass
+        case StructType() | ArrayType() | MapType() if pa.types.is_null(type_):
+            target = to_arrow_type(wanted.type)
+            return lambda array: pa.nulls(len(array), target)
         case StructType(fields) if pa.types.is_struct(type_):
             return _struct(list(type_), fields, at, by_id=by_id)
         case ArrayType(element) if is_list(type_):

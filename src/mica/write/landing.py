@@ -17,6 +17,7 @@ from mica.arguments import COUNT, OPTIONS, PATH, SECONDS, SESSION, SIZE, takes
 from mica.errors import ConflictError, CorruptDataError, StorageError, UserError
 from mica.log.paths import decode_path
 from mica.log.snapshot import Snapshot
+from mica.scan.find import is_data
 from mica.schema.types import variant_columns
 from mica.stats.columns import physical_names
 from mica.storage import Storage, patterns
@@ -133,7 +134,7 @@ def _files(place: str, storage_options: Mapping[str, str] | None, format_: str) 
     return [
         Split(at, entry.path, entry.size, modified=entry.modified, format=format_)
         for at, entry in found
-        if not any(part.startswith(("_", ".")) for part in entry.path.split("/"))
+        if is_data(entry.path)
     ]
 
 

@@ -101,6 +101,17 @@ def test_folders_that_cannot_be(tmp_path: Path) -> None:
     assert code(tmp_path / "h") == "CORRUPT_FILE"
 
 
+def test_partitions_with_odd_names(tmp_path: Path) -> None:
+    for number, version in enumerate(["1.2.3", "10.0.0.1", "%25a"]):
+        place = tmp_path / f"_v={version}"
+        place.mkdir()
+        pq.write_table(pa.table({"id": [number], "_V": ["the directory's stands for it"]}), place / "a.parquet")
+    table = mica.Table.convert_to_delta(tmp_path)
+    assert str(table.schema) == "id BIGINT,_v STRING"
+    assert {row["id"]: row["_v"] for row in table.to_arrow().to_pylist()} == {0: "1.2.3", 1: "10.0.0.1", 2: "%a"}
+    assert table.scan(where="_v = '10.0.0.1'").to_arrow()["id"].to_pylist() == [1]
+
+
 def test_on_the_command_line(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["convert-to-delta", str(folder(tmp_path)), "--json"])
     assert (done.exit_code, '"files":4' in done.stdout.replace(" ", "")) == (0, True)

@@ -60,3 +60,10 @@ def test_a_table_is_not_read_by_its_files(tmp_path: Path) -> None:
             find(asked)
         assert (caught.value.code, caught.value.context["path"]) == ("DELTA_TABLE", str(tmp_path / "t"))
         assert len(find(asked, whatever_counts=True)) == 1
+
+
+def test_directories_of_partitions_are_data_whatever_their_columns_are_called(tmp_path: Path) -> None:
+    for name in ("_day=1/a.parquet", "k=1/.h=2/b.parquet", "_day=1/_c.parquet", "_tmp/_day=1/d.parquet"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(b"12")
+    assert [entry.path for _, entry in find(tmp_path)] == ["_day=1/a.parquet", "k=1/.h=2/b.parquet"]

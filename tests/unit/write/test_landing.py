@@ -58,6 +58,15 @@ def test_each_file_is_taken_once_in_batches(tmp_path: Path) -> None:
     assert (report.rows, ids(table)) == (2, list(range(8)))
 
 
+def test_a_partition_s_directory_is_data_whatever_its_name(tmp_path: Path) -> None:
+    landing = tmp_path / "landing"
+    for number, folder in enumerate(("_day=1", "_tmp", "day=2")):
+        (landing / folder).mkdir(parents=True)
+        put(landing / folder, "a.json", {"id": number})
+    list(mica.stream_json(landing, tmp_path / "table"))
+    assert ids(tmp_path / "table") == [0, 2]
+
+
 def test_a_table_may_change_between_batches(tmp_path: Path) -> None:
     landing, table = tmp_path / "landing", tmp_path / "table"
     for number in range(6):

@@ -1,0 +1,91 @@
+"""One schema for files that each have their own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import mica
+from mica.errors import UserError
+from mica.scan.one_schema import one_schema
+from mica.schema.ddl import parse_ddl
+
+
+@pytest.mark.parametrize(
+    ("files", "found"),
+    [
+        (["a INT NOT NULL", "a INT NOT NULL"], "a INT NOT NULL"),
+        (["a INT NOT NULL", "b INT NOT NULL"], "a INT, b INT"),
+        (["a INT", "A INT, b INT"], "a INT, b INT"),
+        (["a VOID", "a INT"], "a INT"),
+        (["a INT NOT NULL", "a VOID"], "a INT"),
+        (["o STRUCT<a: INT NOT NULL>", "o STRUCT<b: STRING, A: INT>"], "o STRUCT<a: INT, b: STRING>"),
+        (["o STRUCT<a: INT NOT NULL>", "o STRUCT<a: INT NOT NULL>"], "o STRUCT<a: INT NOT NULL>"),
+        (["l ARRAY<STRUCT<a: INT>>", "l ARRAY<STRUCT<b: INT>>"], "l ARRAY<STRUCT<a: INT, b: INT>>"),
+        (["m MAP<STRING, VOID>", "m MAP<STRING, INT>"], "m MAP<STRING, INT>"),
+        (["v VARIANT", "v STRUCT<metadata: BINARY, value: BINARY>"], "v VARIANT"),
+        (["s STRUCT<v: VARIANT>", "s STRUCT<v: VARIANT, x: INT>"], "s STRUCT<v: VARIANT, x: INT>"),
+        (["p INT", "P STRING"], "p INT"),
+    ],
+)
+def test_one_for_all(files: list[str], found: str) -> None:
+    merged = one_schema([f"{i}.parquet" for i in range(len(files))], [parse_ddl(text) for text in files], {"p"})
+    assert merged == parse_ddl(found)
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        ["a INT", "a BIGINT"],
+        ["a INT", "A STRING"],
+        ["o STRUCT<a: INT>", "o STRUCT<a: STRING>"],
+        ["o STRUCT<a: INT>", "o ARRAY<INT>"],
+        ["l ARRAY<INT>", "l ARRAY<DATE>"],
+        ["t TIMESTAMP", "t TIMESTAMP_NTZ"],
+        ["v VOID", "v VARIANT"],
+    ],
+)
+def test_none_for_types_that_differ(files: list[str]) -> None:
+    with pytest.raises(UserError) as caught:
+        one_schema(["0.parquet", "1.parquet"], [parse_ddl(text) for text in files], ())
+    assert caught.value.code == "INCOMPATIBLE_FILES"
+    assert "0.parquet" in caught.value.message
+    assert "1.parquet" in caught.value.message
+
+
+def test_nulls_in_the_elements_of_one_file(tmp_path: Path) -> None:
+    """An array without nulls, as Spark writes `array(1)`, beside one that may have them."""
+    strict = pa.list_(pa.field("element", pa.int32(), nullable=False))
+    pq.write_table(pa.table({"l": pa.array([[1]], strict)}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"l": pa.array([[None]], pa.list_(pa.int32()))}), tmp_path / "b.parquet")
+    assert mica.read_parquet(tmp_path).to_arrow()["l"].to_pylist() == [[1], [None]]
+
+
+def test_fields_that_only_some_files_have(tmp_path: Path) -> None:
+    rows = [{"id": 1, "o": {"a": 1}, "n": None}, {"id": 2, "o": {"b": "x", "a": 2}, "n": 7}, {"ID": 3, "o": None}]
+    for number, row in enumerate(rows):
+        pq.write_table(pa.Table.from_pylist([row]), tmp_path / f"{number}.parquet")
+    expected = [(1, {"a": 1, "b": None}, None), (2, {"a": 2, "b": "x"}, 7), (3, None, None)]
+    found = mica.read_parquet(tmp_path).to_arrow().to_pylist()
+    assert [(row["id"], row["o"], row["n"]) for row in found] == expected
+    assert mica.read_parquet(tmp_path, where="o.b = 'x' AND n = 7").count() == 1
+    table = mica.Table.convert_to_delta(tmp_path)
+    assert [(row["id"], row["o"], row["n"]) for row in table.to_arrow().to_pylist()] == expected
+    assert table.scan(where="o.b IS NULL").count() == 2
+
+
+def test_a_column_of_nulls_in_one_file_takes_any_type(tmp_path: Path) -> None:
+    """pandas writes a column of None as one without a type."""
+    pq.write_table(pa.table({name: pa.nulls(1) for name in "olm"}), tmp_path / "a.parquet")
+    row = {"o": {"x": 1}, "l": [1], "m": [("k", 1)]}
+    types = [pa.struct([("x", pa.int64())]), pa.list_(pa.int64()), pa.map_(pa.string(), pa.int64())]
+    full = {name: pa.array([row[name]], type_) for name, type_ in zip(row, types, strict=True)}
+    pq.write_table(pa.table(full), tmp_path / "b.parquet")
+    assert mica.read_parquet(tmp_path).to_arrow().to_pylist() == [dict.fromkeys(row), row]
+    table = mica.Table.convert_to_delta(tmp_path)
+    assert table.to_arrow().to_pylist() == [dict.fromkeys(row), row]
+    for where in ("o.x = 1", "l[0] = 1", "m['k'] = 1", "o IS NOT NULL"):
+        assert table.scan(where=where).count() == 1, where
