@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pyarrow as pa
+
 from mica.errors import UserError
 from mica.expressions.bind import bind
 from mica.expressions.collations import refuse_in_process
@@ -19,7 +21,9 @@ from mica.maintain.alter import changed, writable
 from mica.properties import CONSTRAINTS
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
+from mica.schema.arrow import is_variant
 from mica.tasks.leaf_values import distinct
+from mica.tasks.row_errors import SHOWN, text
 from mica.write.rules import constraints
 
 
@@ -71,11 +75,21 @@ def refuse_violations(before: Snapshot, what: str, shown: str, expr: str) -> Non
     columns = {leaf.name: leaf.name for leaf in leaves} or None
     found = replace(wrong, columns=columns).to_arrow()
     if found.num_rows:
-        values = {name: values.to_pylist()[0] for name, values in zip(found.column_names, found.columns, strict=True)}
-        told = ", ".join(f"{name} = {'NULL' if value is None else repr(value)}" for name, value in values.items())
+        told = ", ".join(
+            f"{f.name} = {_told(f, values.combine_chunks())}"
+            for f, values in zip(found.schema, found.columns, strict=True)
+        )
         raise UserError(
             "CONSTRAINT_VIOLATED",
             f"a row of {before.storage} violates {what} {shown}: {told}",
             hint="Correct or delete such rows first; scan with NOT (…) OR (…) IS NULL finds them.",
             constraint=what,
         )
+
+
+def _told(found: pa.Field, values: pa.Array) -> str:
+    """The first value, as errors show it."""
+    if not values[0].is_valid:
+        return "NULL"
+    told = str(text(values, 0)) if is_variant(found) else repr(values[0].as_py())
+    return told if len(told) <= SHOWN else told[:SHOWN] + "…"

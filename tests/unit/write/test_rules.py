@@ -56,6 +56,15 @@ BAD: dict[str, Callable[[mica.Table, Path], object]] = {
 }
 
 
+@pytest.mark.parametrize(("wrong", "told"), [("5", "5"), ("null", "null"), ("{}", "NULL")])
+def test_a_row_that_is_there_is_shown_as_json(tmp_path: Path, wrong: str, told: str) -> None:
+    table = mica.Table.create(tmp_path / "t", "v VARIANT")
+    table.append([{"v": wrong if wrong == "{}" else f'{{"a": {wrong}}}'}])
+    with pytest.raises(UserError) as caught:
+        table.add_constraint("k", "v:a::int < 0")
+    assert (caught.value.code, caught.value.message.rpartition(": ")[2]) == ("CONSTRAINT_VIOLATED", f"v:a = {told}")
+
+
 @pytest.mark.parametrize("how", WRITES)
 def test_every_write_completes_rows(table: mica.Table, tmp_path: Path, how: str) -> None:
     WRITES[how](table, tmp_path)
