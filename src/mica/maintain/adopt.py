@@ -54,7 +54,7 @@ def convert_to_delta(
     names = [entry.path for _, entry in found]
     if any(place.path(entry.path) != storage.path(entry.path) for place, entry in found):
         raise UserError.bad_value("path", path, "a folder of Parquet files")
-    source = FilesSource(found, storage_options, early=False)
+    source = FilesSource(found, storage_options, early=False, check=_refuse_types)
     values = hive.values_of_all(names)
     partitions = _partitions(source, values, names, partition_by)
     source.schema = StructType(
@@ -87,6 +87,29 @@ def convert_to_delta(
     transaction.update_metadata(metadata)
     transaction.add_files(added)
     return transaction.commit().snapshot
+
+
+def _refuse_types(path: str, schema: pa.Schema) -> None:
+    """Refuses types that PROTOCOL.md does not have, and that Spark cannot read (nor delta-spark convert): mica would
+    read them as the nearest one, other readers of the table would fail."""
+    for field in schema:
+        odd = _odd_type(field.type)
+        if odd is not None:
+            raise UserError(
+                "UNSUPPORTED_TYPE",
+                f"{path} holds {odd} in the column {field.name!r}, which files of a Delta table cannot hold",
+                hint="mica.convert_files writes the rows to files of a new table; the folder stays as it is.",
+                path=path,
+                column=field.name,
+            )
+
+
+def _odd_type(type_: pa.DataType) -> pa.DataType | None:
+    """A type of nanoseconds, half floats or nothing but nulls in a type."""
+    if pa.types.is_float16(type_) or pa.types.is_null(type_) or (pa.types.is_timestamp(type_) and type_.unit == "ns"):
+        return type_
+    inner = (_odd_type(type_.field(i).type) for i in range(type_.num_fields))
+    return next((odd for odd in inner if odd is not None), None)
 
 
 def _partitions(

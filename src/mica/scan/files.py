@@ -7,7 +7,7 @@ The rule: each file's own footer defines its columns, and the directories that i
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -53,8 +53,13 @@ class FilesSource(Source):
     """A list of Parquet files, each opened once for its schema and its number of rows."""
 
     def __init__(
-        self, found: Sequence[Found], storage_options: Mapping[str, str] | None = None, early: Early = True
+        self,
+        found: Sequence[Found],
+        storage_options: Mapping[str, str] | None = None,
+        early: Early = True,
+        check: Callable[[str, pa.Schema], None] | None = None,
     ) -> None:
+        """`check` may refuse a file by its schema."""
         paths = [place.path(entry.path) for place, entry in found]
         # The caller named the files, so they may be anywhere.
         anywhere = {**(storage_options or {}), ALLOW_EXTERNAL: "true"}
@@ -63,6 +68,9 @@ class FilesSource(Source):
         self.tails = Tails(BRIEFLY)
         with late.futures.ThreadPoolExecutor(min(local.threads(), len(paths))) as threads:
             heads = list(threads.map(partial(_head, early=early, tails=self.tails), found))
+        for path, head in zip(paths, heads, strict=True):
+            if check is not None:
+                check(path, head.schema)
         self.early = early
         partitions = hive.values_of_all(entry.path for _, entry in found)
         columns = hive.columns_of(partitions)

@@ -112,6 +112,29 @@ def test_partitions_with_odd_names(tmp_path: Path) -> None:
     assert table.scan(where="_v = '10.0.0.1'").to_arrow()["id"].to_pylist() == [1]
 
 
+@pytest.mark.parametrize(
+    ("type_", "inner"),
+    [
+        (pa.timestamp("ns"), False),
+        (pa.timestamp("ns", "UTC"), True),
+        (pa.float16(), False),
+        (pa.null(), False),
+    ],
+)
+def test_types_that_no_delta_reader_knows_are_refused(tmp_path: Path, type_: pa.DataType, inner: bool) -> None:
+    values = pa.nulls(2, type_)
+    values = pa.StructArray.from_arrays([values], ["x"]) if inner else values
+    pq.write_table(pa.table({"id": [1, 2], "t": values}), tmp_path / "a.parquet")
+    if type_ == pa.null():
+        pq.write_table(pa.table({"id": [3], "t": ["x"]}), tmp_path / "b.parquet")
+    with pytest.raises(MicaError, match=r"a\.parquet holds .* in the column 't'") as caught:
+        mica.Table.convert_to_delta(tmp_path)
+    assert caught.value.code == "UNSUPPORTED_TYPE"
+    assert not (tmp_path / "_delta_log").exists()
+    mica.convert_files(tmp_path, tmp_path / "t")  # the way out
+    assert mica.Table.open(tmp_path / "t").count() == 2 + (type_ == pa.null())
+
+
 def test_on_the_command_line(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["convert-to-delta", str(folder(tmp_path)), "--json"])
     assert (done.exit_code, '"files":4' in done.stdout.replace(" ", "")) == (0, True)
