@@ -54,7 +54,7 @@ def convert_to_delta(
     names = [entry.path for _, entry in found]
     if any(place.path(entry.path) != storage.path(entry.path) for place, entry in found):
         raise UserError.bad_value("path", path, "a folder of Parquet files")
-    source = FilesSource(found, storage_options, early=False, check=_refuse_types)
+    source = FilesSource(found, storage_options, early=False, check=_refuse_types, exact=True)
     values = hive.values_of_all(names)
     partitions = _partitions(source, values, names, partition_by)
     source.schema = StructType(

@@ -172,7 +172,7 @@ def _given(
         schema = map_fields(reading.schema, _unmapped)
         return _Given(schema, scan.whole_files(), move)
     found = find([os.fspath(place) for place in given if not isinstance(place, Opened)], options)
-    files = FilesSource(found, options, early_option(early))
+    files = FilesSource(found, options, early_option(early), exact=True)
     every_row = partitions or bool(files.partition_by)
     move = partial(MoveSpec, files.storage, early=files.early, reading=Scan(files).spec(), every_row=every_row)
     return _Given(files.schema, parts_of(files.all_files()), move)

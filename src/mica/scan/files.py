@@ -58,8 +58,10 @@ class FilesSource(Source):
         storage_options: Mapping[str, str] | None = None,
         early: Early = True,
         check: Callable[[str, pa.Schema], None] | None = None,
+        *,
+        exact: bool = False,
     ) -> None:
-        """`check` may refuse a file by its schema."""
+        """`check` may refuse a file by its schema. `exact`: the files, or their pages, become those of a table."""
         paths = [place.path(entry.path) for place, entry in found]
         # The caller named the files, so they may be anywhere.
         anywhere = {**(storage_options or {}), ALLOW_EXTERNAL: "true"}
@@ -76,7 +78,7 @@ class FilesSource(Source):
         columns = hive.columns_of(partitions)
         self.partition_by = tuple(columns)
         own = [from_arrow(head.schema) for head in heads]
-        self.schema = _with_partitions(one_schema(paths, own, {name.lower() for name in columns}), columns)
+        self.schema = _with_partitions(one_schema(paths, own, {name.lower() for name in columns}, exact=exact), columns)
         self._files = pa.table(
             {
                 "path": pa.array(paths, pa.string()),

@@ -56,6 +56,22 @@ def test_none_for_types_that_differ(files: list[str]) -> None:
     assert "1.parquet" in caught.value.message
 
 
+@pytest.mark.parametrize(
+    ("files", "code"),
+    [
+        (["a INT", "A INT"], "DUPLICATE_COLUMN"),
+        (["o STRUCT<a: INT>", "o STRUCT<A: INT>"], "INCOMPATIBLE_FILES"),
+        (["o STRUCT<v: VARIANT>", "o STRUCT<v: VARIANT, x: INT>"], "INCOMPATIBLE_FILES"),
+    ],
+)
+def test_what_only_a_reader_may_take_for_one(files: list[str], code: str) -> None:
+    schemas = [parse_ddl(text) for text in files]
+    one_schema(["0.parquet", "1.parquet"], schemas, ())
+    with pytest.raises(UserError) as caught:
+        one_schema(["0.parquet", "1.parquet"], schemas, (), exact=True)
+    assert caught.value.code == code
+
+
 def test_nulls_in_the_elements_of_one_file(tmp_path: Path) -> None:
     """An array without nulls, as Spark writes `array(1)`, beside one that may have them."""
     strict = pa.list_(pa.field("element", pa.int32(), nullable=False))
@@ -71,12 +87,21 @@ def test_fields_that_only_some_files_have(tmp_path: Path) -> None:
     expected = [(1, {"a": 1, "b": None}, None), (2, {"a": 2, "b": "x"}, 7), (3, {"a": 3, "b": None}, None)]
     found = mica.read_parquet(tmp_path).to_arrow().to_pylist()
     assert [(row["id"], row["o"], row["n"]) for row in found] == expected
+    for convert in (mica.Table.convert_to_delta, lambda path: mica.convert_files(path, path / "t")):
+        with pytest.raises(UserError) as caught:
+            convert(tmp_path)
+        assert caught.value.code in ("DUPLICATE_COLUMN", "UNSUPPORTED_TYPE")
     assert mica.read_parquet(tmp_path, where="o.b = 'x' AND n = 7").count() == 1
     assert mica.read_parquet(tmp_path, where="o.b IS NULL").count() == 2
-    (tmp_path / "0.parquet").unlink()  # its null column is none for a table
-    table = mica.Table.convert_to_delta(tmp_path)
-    assert [(row["id"], row["o"], row["n"]) for row in table.to_arrow().to_pylist()] == expected[1:]
-    assert table.scan(where="o.b IS NULL").count() == 1
+    del rows[0]["n"]  # a column of nulls is none for a table
+    rows[2]["id"] = rows[2].pop("ID")
+    for number, row in enumerate(rows):
+        pq.write_table(pa.Table.from_pylist([row]), tmp_path / f"{number}.parquet")
+    mica.convert_files(tmp_path, tmp_path / "_new")
+    for table in (mica.Table.open(tmp_path / "_new"), mica.Table.convert_to_delta(tmp_path)):
+        found = table.to_arrow().sort_by("id").to_pylist()
+        assert [(row["id"], row["o"], row["n"]) for row in found] == expected
+        assert table.scan(where="o.b IS NULL").count() == 2
 
 
 def test_a_column_of_nulls_in_one_file_takes_any_type(tmp_path: Path) -> None:
