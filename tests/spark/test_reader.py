@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import mica
@@ -59,6 +61,14 @@ def test_the_reader_and_its_rows(spark: SparkSession, table: mica.Table, name: s
     expected = sorted(zip(*(column.to_pylist() for column in found), strict=True))
     assert sorted(map(tuple, frame.selectExpr(*shown).collect())) == expected
     assert len(expected) == 40
+
+
+@pytest.mark.parametrize("name", ["10:30.parquet", "?:{1}.parquet"])
+def test_a_name_with_a_colon_is_read_by_the_kernel(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    pq.write_table(pa.table({"id": [1, 2]}), tmp_path / name)
+    frame = mica.Table.convert_to_delta(tmp_path).to_df(spark)
+    assert not is_native(frame)
+    assert sorted(row.id for row in frame.collect()) == [1, 2]
 
 
 def test_many_partitions_bare_files_and_none(spark: SparkSession, table: mica.Table, tmp_path: Path) -> None:
