@@ -113,6 +113,20 @@ def test_commits_that_remove_files_are_what_the_options_say(
             assert sorted(_ids(reader, start, reader.latestOffset(start, ReadAllAvailable()))) == wanted
 
 
+@pytest.mark.parametrize("option", ["skipchangecommits", "ignoredeletes", "ignorechanges", "failondataloss"])
+@pytest.mark.parametrize("vectors", ["true", "false"])
+def test_a_merge_that_only_inserts_is_new_rows_beside_a_change_feed(tmp_path: Path, option: str, vectors: str) -> None:
+    properties = {"delta.enableChangeDataFeed": "true", "delta.enableDeletionVectors": vectors}
+    table = mica.Table.create(tmp_path, "id INT", properties=properties)
+    table.append([{"id": 1}])
+    merge = table.merge([{"id": 2}], "target.id = source.id")
+    merge.when_matched_update({"id": "source.id"}).when_not_matched_insert_all().execute()
+    assert '"cdc"' in (tmp_path / "_delta_log" / f"{2:020}.json").read_text()
+    reader = _reader(table, startingversion="0", **{option: "true"})
+    start = reader.initialOffset()
+    assert sorted(_ids(reader, start, reader.latestOffset(start, ReadAllAvailable()))) == [1, 2]
+
+
 @pytest.mark.parametrize("name", ["versionasof", "timestampasof"])
 def test_a_stream_is_of_no_older_version(table: mica.Table, name: str) -> None:
     with pytest.raises(UserError, match="reads in a batch"):
