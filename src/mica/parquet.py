@@ -46,7 +46,8 @@ def read_parquet(
     """Returns a scan of Parquet files. `paths` is a path, a pattern, a directory (its `*.parquet` files) or a list of
     these. The folder of a Delta table is read as the table: its log says which files and rows are current. Directories
     below a folder, or below the part of a pattern before its first `*`, that are named `column=value` are partition
-    columns (`scan.hive`): predicates on them skip files before they are opened.
+    columns (`scan.hive`): predicates on them skip files before they are opened. Columns and fields that some files lack
+    are null there; types that differ otherwise are an error.
 
     Groups that are annotated as Variants are VARIANT columns, shredded or not. Groups of the early shredding layout
     have no annotation; a group is taken as one if it has `untyped_value` (binary) beside `object`, `array` or
