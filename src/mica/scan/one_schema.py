@@ -90,6 +90,8 @@ def merged(one: DataType, other: DataType, *, exact: bool = False) -> DataType |
 def _merged_structs(one: StructType, other: StructType, *, exact: bool) -> StructType | None:
     fields = {f.name.lower(): f for f in one.fields}
     missing = set(fields)
+    if len(fields) < len(one.fields) or len({f.name.lower() for f in other.fields}) < len(other.fields):
+        return None  # which of two fields the other file's would be of cannot be said
     for f in other.fields:
         key = f.name.lower()
         known = fields.get(key)

@@ -114,3 +114,12 @@ def test_a_column_of_nulls_in_one_file_takes_any_type(tmp_path: Path) -> None:
     assert mica.read_parquet(tmp_path).to_arrow().to_pylist() == [dict.fromkeys(row), row]
     for where in ("o.x = 1", "l[0] = 1", "m['k'] = 1", "o IS NOT NULL"):
         assert mica.read_parquet(tmp_path, where=where).count() == 1, where
+
+
+def test_fields_that_differ_only_in_case_within_a_file_are_told_apart(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"s": [{"a": 1, "A": 2}]}), tmp_path / "0.parquet")
+    assert mica.read_parquet(tmp_path).to_arrow().to_pydict() == {"s": [{"a": 1, "A": 2}]}
+    pq.write_table(pa.table({"s": [{"a": 3}]}), tmp_path / "1.parquet")
+    with pytest.raises(UserError) as caught:
+        mica.read_parquet(tmp_path)
+    assert caught.value.code == "INCOMPATIBLE_FILES"
