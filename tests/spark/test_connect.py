@@ -88,6 +88,22 @@ if __name__ == "__main__":
         assert "UNRESOLVED_COLUMN" in str(e), e
     (explained,) = mica.explain(f"SELECT v:k::string FROM several WHERE {low}", spark).to_dict()["tables"]
     assert "< 5" in explained["evaluated"][0] and explained["scan"]["files"]["kept"] == 1, explained
+    # Texts that run over whole tables: through `enable` they end, and frames keep their version.
+    mica.enable(spark)
+    kept = spark.table("several")
+    assert kept.count() == 20
+    try:
+        spark.sql("SELECT idd FROM several")
+        raise SystemExit("an unknown column was found")
+    except Exception as e:
+        assert "UNRESOLVED_COLUMN" in str(e), e
+    sampled = spark.sql("SELECT id, '{x}' FROM several TABLESAMPLE (100 PERCENT) ORDER BY id DESC; ")
+    assert [row.id for row in sampled.collect()] == list(range(19, -1, -1))
+    mica.disable(spark)
+    mica.Table.open(several.path).append([{"id": 99}])
+    assert mica.sql("SELECT count(*) FROM (TABLE several)", spark).collect() == [(21,)]
+    assert kept.count() == 20
+    mica.Table.open(several.path).delete("id = 99")
     # A text that the session reads otherwise than sqlglot does.
     spark.conf.set("spark.sql.ansi.doubleQuotedIdentifiers", "true")
     text = "SELECT id FROM [] WHERE \\"s\\" = 's3'"

@@ -51,7 +51,7 @@ def run(spark: SparkSession, named: Named, args: Any) -> DataFrame:
     """The rows of a query over these tables. Errors: Spark's own for the text."""
     found = _read(spark, named)
     if found is not None and not found.places:
-        return spark.sql(named.text, args)
+        return _sparks(spark, named.text, args)
     if found is not None:
         try:
             return _narrowed(spark, named, found, args)
@@ -105,7 +105,7 @@ def _over(
         text += _escaped(named.text[at:start]) + new
         at = end + 1
     text += _escaped(named.text[at:])
-    return spark.sql(text, args, **{f"frame_{number}": frame for number, frame in enumerate(frames)})
+    return _sparks(spark, text, args, **{f"frame_{number}": frame for number, frame in enumerate(frames)})
 
 
 def _place(
@@ -165,15 +165,30 @@ def _whole_of(spark: SparkSession, view: str, table: Table) -> Narrowed:
     return Narrowed(view, table, scan, None, (), (), unread, tuple(table.schema.names), _reader(scan))
 
 
+def _sparks(spark: SparkSession, text: str, args: Any, **frames: DataFrame) -> DataFrame:
+    """Spark's own `sql`: after `mica.enable` that of the session would ask here again, without end."""
+    return type(spark).sql(spark, text, args, **frames)
+
+
 def _escaped(text: str) -> str:
     """The text for `spark.sql` with frames, which reads braces."""
     return text.replace("{", "{{").replace("}", "}}")
 
 
 def _whole(spark: SparkSession, named: Named, args: Any) -> DataFrame:
-    """The query over whole tables, in views that hide the session's own."""
-    for view, table in named.views.items():
-        table.to_df(spark).createOrReplaceTempView(f"`{view}`")
-    frame = spark.sql(named.text, args)
-    _ = frame.schema  # analysed now
+    """The query over whole tables. A frame keeps them as they are now, and nothing stays in the session: only for a text
+    that Spark does not take so, which most often is wrong, they are views that hide the session's own."""
+    frames = {view: table.to_df(spark) for view, table in named.views.items()}
+    own = ", ".join(f"`{_escaped(view)}` AS (SELECT * FROM {{frame_{n}}})" for n, view in enumerate(frames))
+    within = f"WITH {own} SELECT * FROM (\n{_escaped(named.text.rstrip().removesuffix(';'))}\n)"  # noqa: S608
+    try:
+        frame = _sparks(spark, within, args, **{f"frame_{n}": frame for n, frame in enumerate(frames.values())})
+        _ = frame.schema  # analysed now
+    except Exception as e:
+        if type(e).__module__.partition(".")[0] != "pyspark":
+            raise
+        for view, rows in frames.items():
+            rows.createOrReplaceTempView(f"`{view}`")
+        frame = _sparks(spark, named.text, args)
+        _ = frame.schema
     return frame

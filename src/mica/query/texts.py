@@ -10,11 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
+from itertools import pairwise
 from typing import Any
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
+from sqlglot.tokens import TokenType
 
 from mica.query.pushed import Pushed
 from mica.records import dataclass
@@ -118,6 +120,8 @@ class _Reader:
     def read(self) -> TextAsks | None:
         shadowed = {cte.alias.lower() for cte in self.tree.find_all(exp.CTE)}
         found = TextAsks([])
+        if any(self._is_whole(first, second) for first, second in pairwise(self.tokens)):
+            return None  # `TABLE t` reads as a column or table of the name `TABLE`, with the alias `t`
         for table in self.tree.find_all(exp.Table):
             name = table.name.lower()
             if name not in self.names or table.args.get("db") is not None:
@@ -144,6 +148,9 @@ class _Reader:
                     place.paths += paths
                     found.unnamed |= unnamed
         return found
+
+    def _is_whole(self, first: Any, second: Any) -> bool:
+        return bool(first.token_type == TokenType.TABLE and second.text.lower() in self.names)
 
     def _mentioned(self, schema: StructType) -> list[str] | None:
         """The columns that a word of the text may name."""

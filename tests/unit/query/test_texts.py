@@ -73,6 +73,9 @@ def test_what_is_certain(text: str, conditions: list[str | None], columns: list[
         "WITH events AS (SELECT 1) SELECT * FROM events",
         "SELECT 1 FROM events TABLESAMPLE (1 ROWS)",
         "SELECT 1 FROM events AS e (s, id, v, st) WHERE e.id = 3",
+        # sqlglot takes the word TABLE for a name here, and the table's for its alias.
+        "TABLE events",
+        "SELECT * FROM (TABLE `events`)",
     ],
 )
 def test_a_text_that_is_not_certain_at_all(text: str) -> None:
