@@ -12,6 +12,7 @@ Source: PROTOCOL.md, "Add File and Remove File" (tombstones), "VACUUM Protocol C
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import time
@@ -25,7 +26,7 @@ import pyarrow as pa
 
 from mica import compute as pc
 from mica import late, properties
-from mica.errors import ConflictError, MicaError, UserError
+from mica.errors import ConflictError, MicaError, StorageError, UserError
 from mica.log import features
 from mica.log.arrays import one_array
 from mica.log.cleanup import unnamed_sidecars
@@ -43,6 +44,8 @@ from mica.storage import SCHEMES, Entry, Storage, split_scheme
 from mica.wording import counted, sized
 from mica.write.ingested import FOLDER as RECORDS
 from mica.write.ingested import named_since
+
+_LOG = logging.getLogger("mica")
 
 #: Number of concurrent deletions.
 DELETERS = 16
@@ -127,11 +130,12 @@ def vacuum(
         settings = {"retentionCheckEnabled": enforce_retention, "defaultRetentionMillis": kept}
         settings |= {} if retention is None else {"specifiedRetentionMillis": wanted}
         metrics = {"numFilesToDelete": deleted.num_rows, "sizeOfDataToDelete": size}
-        last = _recorded(snapshot, "VACUUM START", settings, metrics)
+        last = _if_there_is_room(snapshot, lambda: _recorded(snapshot, "VACUUM START", settings, metrics))
         _delete(snapshot.storage, deleted.column("path").to_pylist())
         for directory in sorted({e.path.rpartition("/")[0] for e in entries if e.path.endswith(".tmp")}):
             snapshot.storage.sweep(directory)
-        last = _ended(last, {"numDeletedFiles": deleted.num_rows})
+        begun = last
+        last = _if_there_is_room(begun, lambda: _ended(begun, {"numDeletedFiles": deleted.num_rows}))
     took = time.monotonic() - began
     return Vacuum(table, last.version, dry_run, wanted / _HOUR, deleted.num_rows, size, took, deleted, last)
 
@@ -273,6 +277,18 @@ def _ended(snapshot: Snapshot, metrics: dict[str, Any]) -> Snapshot:
                 raise
             snapshot = snapshot.refresh()
     return snapshot
+
+
+def _if_there_is_room(snapshot: Snapshot, record: Callable[[], Snapshot]) -> Snapshot:
+    """The version after a record. A full disk is no reason to refuse what makes room on it, and what is deleted is
+    deleted: then the log goes without the record."""
+    try:
+        return record()
+    except StorageError as error:
+        if error.code != "DISK_FULL":
+            raise
+        _LOG.warning("a vacuum of %s is not in its log: %s", snapshot.storage, error.message)
+        return snapshot
 
 
 def _recorded(snapshot: Snapshot, operation: str, parameters: dict[str, Any], metrics: dict[str, Any]) -> Snapshot:

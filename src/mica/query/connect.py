@@ -176,11 +176,12 @@ def _escaped(text: str) -> str:
 
 
 def _whole(spark: SparkSession, named: Named, args: Any) -> DataFrame:
-    """The query over whole tables. A frame keeps them as they are now, and nothing stays in the session: only for a text
-    that Spark does not take so, which most often is wrong, they are views that hide the session's own."""
+    """The query over whole tables. Frames keep them as they are now, and nothing stays in the session. Only for a text
+    that Spark does not take so, most often a wrong one, they are views that hide the session's own."""
     frames = {view: table.to_df(spark) for view, table in named.views.items()}
-    own = ", ".join(f"`{_escaped(view)}` AS (SELECT * FROM {{frame_{n}}})" for n, view in enumerate(frames))
-    within = f"WITH {own} SELECT * FROM (\n{_escaped(named.text.rstrip().removesuffix(';'))}\n)"  # noqa: S608
+    own = ", ".join(f"`{_escaped(view)}` AS (SELECT * FROM {{frame_{n}}})" for n, view in enumerate(frames))  # noqa: S608
+    text = _escaped(named.text.rstrip().removesuffix(";"))
+    within = f"WITH {own} SELECT * FROM (\n{text}\n)"  # noqa: S608
     try:
         frame = _sparks(spark, within, args, **{f"frame_{n}": frame for n, frame in enumerate(frames.values())})
         _ = frame.schema  # analysed now

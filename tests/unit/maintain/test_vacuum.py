@@ -14,6 +14,7 @@ import mica
 from mica.errors import StorageError, UserError
 from mica.maintain import vacuum as maintain_vacuum
 from mica.maintain.vacuum import millis, vacuum
+from mica.storage.local import LocalStorage
 
 
 def older(path: Path, days: float = 30) -> None:
@@ -53,6 +54,27 @@ def test_removed_files_go_when_their_retention_is_over(tmp_path: Path) -> None:
     assert data(tmp_path) == {name.replace("%20", " ") for name in live(table)}
     assert table.refresh().count() == 1
     assert [row["operation"] for row in table.history(limit=2).to_pylist()] == ["VACUUM END", "VACUUM START"]
+
+
+@pytest.mark.parametrize(("makes_room", "recorded"), [(True, ["VACUUM END"]), (False, [])])
+def test_a_full_disk_does_not_refuse_what_makes_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, makes_room: bool, recorded: list[str]
+) -> None:
+    table = table_of(tmp_path)
+    table.overwrite([{"id": 9, "p": "x"}])
+    version, files = table.version, len(data(tmp_path))
+    own = LocalStorage.put_if_absent
+
+    def full(storage: LocalStorage, rel: str, body: bytes) -> None:
+        if len(data(tmp_path)) == files or not makes_room:
+            raise StorageError("DISK_FULL", "no space left")
+        own(storage, rel, body)
+
+    monkeypatch.setattr(LocalStorage, "put_if_absent", full)
+    assert table.vacuum(0, enforce_retention=False).files == 6
+    assert data(tmp_path) == {name.replace("%20", " ") for name in live(table)}
+    assert [row["operation"] for row in table.history().to_pylist()][: -version - 1] == recorded
+    assert table.count() == 1
 
 
 def test_a_schema_that_changes_while_files_are_deleted_does_not_hide_that_they_are(
