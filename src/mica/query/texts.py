@@ -14,9 +14,8 @@ from itertools import pairwise
 from typing import Any
 
 import sqlglot
-from sqlglot import exp
+from sqlglot import TokenType, exp
 from sqlglot.errors import SqlglotError
-from sqlglot.tokens import TokenType
 
 from mica.query.pushed import Pushed
 from mica.records import dataclass
