@@ -7,6 +7,7 @@ visible when the table is opened again or refreshed.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
@@ -20,6 +21,7 @@ from mica.arguments import (
     Kind,
     takes,
 )
+from mica.errors import MicaError
 from mica.log.actions import Metadata, Protocol
 from mica.log.snapshot import Snapshot, exists, load
 from mica.scan.scan import Scan
@@ -35,7 +37,19 @@ if TYPE_CHECKING:
     from mica.log.time_travel import Timestamp
 
 
+#: Held while a Table moves to another version: threads may share one.
+_MOVES = threading.Lock()
+
 _SNAPSHOT = Kind("a Snapshot (Table.open opens the table at a path)", lambda v: isinstance(v, Snapshot))
+
+
+def _stands(moved: Snapshot) -> bool:
+    """Whether a version stays the Table's when an older one comes: another thread has moved it meanwhile, and goes on
+    reading what it wrote. If the table was recreated, the older one is right."""
+    try:
+        return moved.stands()
+    except MicaError:  # a commit that is done must not look as if it failed
+        return True
 
 
 class OpenedTable:
@@ -154,8 +168,10 @@ class OpenedTable:
 
     @_snapshot.setter
     def _snapshot(self, snapshot: Snapshot) -> None:
-        if snapshot is not self._source.snapshot:
-            self._source = TableSource(snapshot)
+        with _MOVES:
+            now = self._source.snapshot
+            if snapshot is not now and not (snapshot.version < now.version and _stands(now)):
+                self._source = TableSource(snapshot)
 
     def __repr__(self) -> str:
         return f"Table({self.path!r}, version={self.version})"
