@@ -14,6 +14,7 @@ from tests.support import ROOT
 pytestmark = pytest.mark.spark
 
 SCRIPT = """
+import gc
 import random
 import socket
 import sys
@@ -21,6 +22,7 @@ from pathlib import Path
 import mica
 from pyspark.sql import SparkSession
 from pyspark.sql.connect.client import DefaultChannelBuilder
+from pyspark.sql.connect.plan import CachedRemoteRelation
 from tests.property.test_sql_spark import DDL, Generator, _answer, _rows
 
 if __name__ == "__main__":
@@ -88,6 +90,16 @@ if __name__ == "__main__":
         assert "UNRESOLVED_COLUMN" in str(e), e
     (explained,) = mica.explain(f"SELECT v:k::string FROM several WHERE {low}", spark).to_dict()["tables"]
     assert "< 5" in explained["evaluated"][0] and explained["scan"]["files"]["kept"] == 1, explained
+    # What a merge keeps on the server is freed when it ends, not when Python collects garbage.
+    for source in ("SELECT 3L AS id UNION ALL SELECT 3L", "SELECT CAST(raise_error('no') AS BIGINT) AS id"):
+        try:
+            merge = several.merge(spark.sql(source), "target.id = source.id")
+            merge.when_matched_update({"s": "'twice'"}).execute()
+            raise SystemExit("a merge that fails was done")
+        except mica.MicaError as e:
+            assert e.code in ("AMBIGUOUS_MERGE", "SPARK_JOB_FAILED"), e
+            held = [one._relation_id for one in gc.get_objects() if isinstance(one, CachedRemoteRelation)]
+            assert held and set(held) == {None}, held
     # Texts that run over whole tables: through `enable` they end, and frames keep their version.
     mica.enable(spark)
     kept = spark.table("several")

@@ -182,10 +182,15 @@ class _Merge:
         named = {leaf.column[0] for leaf in self.match.source_leaves}
         fields = tuple(replace(f, nullable=True) for f in schema.fields if f.name in named) or schema.fields[:1]
         self.columns = StructType(fields)
+        self.frame: Any = None
         if is_frame:
             spark = cast("Spark", self.engine)
             self.frame = spark.kept(data, self.columns.names)
-            self.batch = merge_source.collected(spark, self.frame, self.columns)
+            try:
+                self.batch = merge_source.collected(spark, self.frame, self.columns)
+            except BaseException:
+                spark.forget(self.frame)
+                raise
         elif self.engine.shuffles and not cast("Spark", self.engine).few(given_rows):
             self.frame = cast("Spark", self.engine).spread(given_rows.select(self.columns.names), self.columns)
             self.batch = None
@@ -201,6 +206,13 @@ class _Merge:
 
     def commit(self) -> Commit:
         """Reads, writes and commits; commits nothing if nothing changes."""
+        try:
+            return self._commit()
+        finally:
+            if self.frame is not None:
+                cast("Spark", self.engine).forget(self.frame)
+
+    def _commit(self) -> Commit:
         keys, source = self.match.on.keys, None
         if self.batch is not None:
             source = SharedSource(self.match, self.batch)

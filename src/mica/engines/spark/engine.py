@@ -142,6 +142,14 @@ class Spark(Engine):
         """These columns of a DataFrame, computed once: a source that is computed twice may differ."""
         return rows.select(*map(quote_if_needed, columns)).localCheckpoint(eager=False)
 
+    def forget(self, rows: Any) -> None:
+        """Frees what `kept` made, if the session is Connect's: there its frame asks the server for it when Python frees
+        the frame. If that is the garbage collector inside a call of gRPC, the call waits for itself forever."""
+        plan: Any = getattr(rows, "_plan", None)
+        if type(plan).__name__ == "CachedRemoteRelation":
+            plan.__del__()
+            plan._relation_id = None  # noqa: SLF001 - nothing is left to do for the collector
+
     def collected(self, rows: DataFrame) -> pa.Table | None:
         """The rows if they are few, so that every task can have them all; else None."""
         few = rows.limit(FEW_ROWS + 1)
