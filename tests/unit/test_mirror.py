@@ -133,7 +133,6 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "variant/kernel/request.py": "tests/unit/kernel/test_reading.py",
         "variant/kernel/writer.py": "tests/unit/tasks/test_write.py",
         "variant/plain.py": "tests/unit/write/test_given.py",
-        "table/opened.py": "tests/unit/table/test_rows.py",
         "table/shaped.py": "tests/unit/table/test_rows.py",
         "write/bare.py": "tests/unit/test_parquet.py",
         "write/collated.py": "tests/unit/maintain/test_restats.py",
