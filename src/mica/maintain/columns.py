@@ -89,10 +89,14 @@ def add_columns(before: Snapshot, columns: str, into: str | None, position: Posi
     return altered(before, "ADD COLUMNS", parameters, schema)
 
 
-def drop_columns(before: Snapshot, columns: Sequence[str]) -> Snapshot:
+def drop_columns(before: Snapshot, columns: Sequence[str], *, if_exists: bool = False) -> Snapshot:
     """See `Table.drop_columns`."""
     writable(before)
     schema, metadata = before.schema, before.metadata
+    if if_exists:
+        columns = [column for column in columns if _exists(schema, column)]
+        if not columns:
+            return before
     for column in columns:
         path = _field_path(schema, column)
         _refuse_partition(before, path, column, "dropped")
@@ -312,6 +316,14 @@ def _widened(before: Snapshot, schema: StructType, path: tuple[str, ...], text: 
         return replace(found, metadata={**f.metadata, TYPE_CHANGES: told})
 
     return replaced(schema, holder, of)
+
+
+def _exists(schema: StructType, column: str) -> bool:
+    try:
+        _field_path(schema, column)
+    except UserError:
+        return False
+    return True
 
 
 def _is_step(schema: StructType, path: tuple[str, ...]) -> bool:

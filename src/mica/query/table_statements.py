@@ -3,7 +3,7 @@
 The rule: a statement is one call of `Table`, with its arguments, or a question that `described` answers. Spark tries
 first what is neither, or has another form than these.
 
-    ALTER TABLE t ADD {COLUMN | COLUMNS} (c TYPE … [FIRST | AFTER c])        … DROP {COLUMN | COLUMNS} (c, …)
+    ALTER TABLE t ADD {COLUMN | COLUMNS} (c TYPE … [FIRST | AFTER c])     … DROP {COLUMN | COLUMNS} [IF EXISTS] (c, …)
                   RENAME COLUMN c TO d        SET TBLPROPERTIES (…)        UNSET TBLPROPERTIES [IF EXISTS] (…)
                   {ALTER | CHANGE} [COLUMN] c {TYPE … | {SET | DROP} NOT NULL | COMMENT '…' | SET DEFAULT … |
                                                DROP DEFAULT | FIRST | AFTER c}
@@ -194,8 +194,11 @@ class TableStatement(Parts):
 
     def drop_columns(self) -> tuple[str, dict[str, Any]]:
         """DROP COLUMNS."""
-        many = self.mark() == "("
-        return "drop_columns", {"columns": list(self.each(self._column)) if many else [self._column()]}
+        unless = self.accept("IF", "EXISTS")
+        columns = list(self.each(self._column)) if self.mark() == "(" else [self._column()]
+        while self.accept(","):
+            columns.append(self._column())
+        return "drop_columns", {"columns": columns, "if_exists": unless}
 
     def rename_column(self) -> tuple[str, dict[str, Any]]:
         """RENAME COLUMN."""

@@ -60,17 +60,17 @@ class ShapedTable(OpenedTable):
 
         return self._moved(columns_of.add_columns(self._snapshot, columns, into, columns_of.Position(first, after)))
 
-    @takes(columns=NAMES)
-    def drop_columns(self, columns: Sequence[str]) -> Self:
+    @takes(columns=NAMES, if_exists=FLAG)
+    def drop_columns(self, columns: Sequence[str], *, if_exists: bool = False) -> Self:
         """Drops columns and fields (`s.x`, `l.element.x`). Data files stay as they are: the table needs column mapping
         (`set_properties({"delta.columnMapping.mode": "name"})`), unless it has no files.
 
-        Errors: NEEDS_COLUMN_MAPPING, UNKNOWN_COLUMN, COLUMN_IN_USE for one that a constraint or a generated column
-        uses, INVALID_PARTITION_COLUMN, INVALID_ARGUMENT for the last one.
+        Errors: NEEDS_COLUMN_MAPPING, UNKNOWN_COLUMN, unless `if_exists`, COLUMN_IN_USE for one that a constraint or a
+        generated column uses, INVALID_PARTITION_COLUMN, INVALID_ARGUMENT for the last one.
         """
         from mica.maintain import columns as columns_of
 
-        return self._moved(columns_of.drop_columns(self._snapshot, columns))
+        return self._moved(columns_of.drop_columns(self._snapshot, columns, if_exists=if_exists))
 
     @takes(column=TEXT, type=TEXT, nullable=FLAG, comment=TEXT, default=TEXT, first=FLAG, after=TEXT)
     def alter_column(

@@ -65,6 +65,13 @@ def test_every_name_changes_and_every_bound_holds(table: mica.Table) -> None:
     assert table.partition_by == ("part",)
 
 
+def test_a_column_may_be_gone_already(table: mica.Table) -> None:
+    version, names = table.version, table.schema.names
+    assert table.drop_columns(["nope", "s.nope"], if_exists=True).version == version
+    table.drop_columns([names[-1], "nope"], if_exists=True)
+    assert (table.version, table.schema.names) == (version + 1, names[:-1])
+
+
 def test_a_dropped_column_never_comes_back(table: mica.Table) -> None:
     table.drop_columns(["id", "v"]).add_columns("id STRING, v VARIANT")
     assert one(table, id="id", v="to_json(v)", x="s.x") == [{"id": None, "v": None, "x": 1}]
