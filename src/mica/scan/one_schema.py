@@ -17,7 +17,7 @@ from collections.abc import Container, Sequence
 from mica.errors import UserError
 from mica.schema.arrow import looks_like_variant
 from mica.schema.ddl import type_to_ddl
-from mica.schema.types import VARIANT, VOID, ArrayType, DataType, MapType, StructField, StructType, contains, loosened
+from mica.schema.types import VARIANT, VOID, ArrayType, DataType, MapType, StructField, StructType, contains
 
 
 def one_schema(
@@ -63,8 +63,7 @@ def one_schema(
 
 
 def merged(one: DataType, other: DataType, *, exact: bool = False) -> DataType | None:
-    """The type that holds the values of both; None if there is none. With `exact`, names are told apart by case, and
-    types that hold Variants differ in no field: the columns of files are moved as they are."""
+    """The type that holds the values of both; None if there is none. With `exact`, names are told apart by case."""
     if one == other:
         return one
     if VOID in (one, other):
@@ -72,8 +71,6 @@ def merged(one: DataType, other: DataType, *, exact: bool = False) -> DataType |
         return None if contains(type_, VARIANT) else type_  # the kernel reads no Variants from a column without bytes
     if all(type_ == VARIANT or looks_like_variant(type_) for type_ in (one, other)):
         return VARIANT
-    if exact and contains(one, VARIANT) and loosened(one) != loosened(other):
-        return None
     match one, other:
         case StructType(), StructType():
             return _merged_structs(one, other, exact=exact)

@@ -61,7 +61,6 @@ def test_none_for_types_that_differ(files: list[str]) -> None:
     [
         (["a INT", "A INT"], "DUPLICATE_COLUMN"),
         (["o STRUCT<a: INT>", "o STRUCT<A: INT>"], "INCOMPATIBLE_FILES"),
-        (["o STRUCT<v: VARIANT>", "o STRUCT<v: VARIANT, x: INT>"], "INCOMPATIBLE_FILES"),
     ],
 )
 def test_what_only_a_reader_may_take_for_one(files: list[str], code: str) -> None:
@@ -102,6 +101,22 @@ def test_fields_that_only_some_files_have(tmp_path: Path) -> None:
         found = table.to_arrow().sort_by("id").to_pylist()
         assert [(row["id"], row["o"], row["n"]) for row in found] == expected
         assert table.scan(where="o.b IS NULL").count() == 2
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2)])
+def test_variants_beside_other_fields(tmp_path: Path, order: tuple[int, ...]) -> None:
+    """Conversions move such columns, whichever file is first."""
+    kinds = [("x: INT", {"x": 0}), ("x: INT, v: VARIANT", {"x": 1, "v": {"a": 1}}), ("v: VARIANT", {"v": {"a": 2}})]
+    files = [tmp_path / f"{number}.parquet" for number in order]
+    for file, (fields, row) in zip(files, kinds, strict=True):
+        made = mica.Table.create(tmp_path / f"of {file.stem}", f"s STRUCT<{fields}>")
+        made.append([{"s": row}])
+        mica.write_parquet(made.to_arrow(), file, layout="early" if "x" in row else "standard")
+    mica.convert_files(files, tmp_path / "new")
+    columns, expected = {"x": "s.x", "a": "s.v:a::int"}, {(0, None), (1, 1), (None, 2)}
+    for found in (mica.read_parquet(files, columns), mica.Table.open(tmp_path / "new").scan(columns=columns)):
+        assert {(row["x"], row["a"]) for row in found.to_arrow().to_pylist()} == expected
+    assert mica.Table.open(tmp_path / "new").scan(where="s.v:a IS NULL").count() == 1
 
 
 def test_a_column_of_nulls_in_one_file_takes_any_type(tmp_path: Path) -> None:
