@@ -7,9 +7,10 @@ that is not of the declared type is null, as with a schema over JSON: a dashboar
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from mica.errors import UserError
+from mica.expressions.bind import bind_value
 from mica.expressions.cursor import Cursor
 from mica.records import dataclass
 from mica.schema.ddl import quote_if_needed, type_to_ddl
@@ -52,14 +53,15 @@ class TypedPath:
         return TypedPath(self.name, self.type, f"{quote_if_needed(variants[0])}:{VariantPath((self.name,))}")
 
 
-def parse(text: str, schema: StructType) -> list[TypedPath]:
-    """`time_us BIGINT, collection STRING AS v:commit.collection` over the table's columns.
+def parse(text: str, schema: StructType, shown: Sequence[str] | None = None) -> list[TypedPath]:
+    """`time_us BIGINT, collection STRING AS v:commit.collection` over the table's columns. `shown` are the columns that
+    stand beside the paths: without it all that no path is of.
 
     Errors: INVALID_EXPRESSION with the place; DUPLICATE_COLUMN for a name that is there already.
     """
-    found = list[TypedPath]()
-    taken = _taken(schema)
-    for one in _declared(text):
+    found = [one.of(schema) for one in _declared(text)]
+    taken = _taken(found, schema, shown)
+    for one in found:
         if one.name.lower() in taken:
             raise UserError(
                 "DUPLICATE_COLUMN",
@@ -68,19 +70,28 @@ def parse(text: str, schema: StructType) -> list[TypedPath]:
                 column=one.name,
             )
         taken.add(one.name.lower())
-        found.append(one.of(schema))
     return found
 
 
-def of_table(text: str, schema: StructType) -> list[TypedPath]:
-    """The same for a table's property, which may be older than its columns: without paths of columns that are gone, and
-    a column of the table stands for a path of its name. Errors: INVALID_EXPRESSION for a text that cannot be read."""
-    found, taken = dict[str, TypedPath](), _taken(schema)
+def check(text: str, schema: StructType) -> None:
+    """Raises UserError, as `parse` or with UNKNOWN_COLUMN, if the table cannot have these paths."""
+    for one in parse(text, schema):
+        bind_value(one.expression, schema)
+
+
+def of_table(text: str, schema: StructType, shown: Sequence[str] | None = None) -> list[TypedPath]:
+    """As `parse`, for a table's property, which may be older than its columns: without paths of columns that are gone,
+    and a column of the table stands for a path of its name. Errors: INVALID_EXPRESSION for a text that cannot be read.
+    """
+    found = dict[str, TypedPath]()
     for one in _declared(text):
         with contextlib.suppress(UserError):
-            known = schema.find(one.of(schema).column)
-            if known is not None and known.type == VARIANT and one.name.lower() not in taken:
-                found.setdefault(one.name.lower(), one.of(schema))
+            whole = one.of(schema)
+            bind_value(whole.expression, schema)
+            found.setdefault(one.name.lower(), whole)
+    while taken := _taken(found.values(), schema, shown) & set(found):
+        for name in taken:
+            del found[name]  # and the column that it was of is shown
     return list(found.values())
 
 
@@ -99,9 +110,11 @@ def without_column(text: str, path: Sequence[str], name: str | None) -> str:
     return ", ".join(found)
 
 
-def _taken(schema: StructType) -> set[str]:
-    """The names that no path can have. A Variant gives its own to one of its paths."""
-    return {name.lower() for name in schema.names if schema.field(name).type != VARIANT}
+def _taken(found: Iterable[TypedPath], schema: StructType, shown: Sequence[str] | None) -> set[str]:
+    """The names of columns that stand beside the paths, in lower case."""
+    if shown is not None:
+        return {name.lower() for name in shown}
+    return {name.lower() for name in schema.names} - {one.column.lower() for one in found}
 
 
 def _declared(text: str) -> Iterator[TypedPath]:

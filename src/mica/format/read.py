@@ -56,11 +56,14 @@ class Columns:
         """
         asked = options.names("columns")
         text = options.text("typedPaths") or options.text("paths")
-        typed = typed_paths.of_table(declared or "", source) if text is None else typed_paths.parse(text, source)
-        names = [source.field(name).name for name in asked] if asked is not None else source.names
-        if asked is None:
-            replaced = {one.column for one in typed}
-            names = [name for name in names if name not in replaced]
+        names = [source.field(name).name for name in asked] if asked is not None else None
+        if text is None:
+            typed = typed_paths.of_table(declared or "", source, names)
+        else:
+            typed = typed_paths.parse(text, source, names)
+        if names is None:
+            replaced = {one.column.lower() for one in typed}
+            names = [name for name in source.names if name.lower() not in replaced]
         # Batches of a scan have nullable columns, and Spark wants its schema to be theirs.
         fields = [replace(source.field(name), nullable=True) for name in names] + [
             StructField(one.name, one.type) for one in typed

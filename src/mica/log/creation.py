@@ -155,13 +155,15 @@ def _check_columns(
     before: Metadata | None = None,
 ) -> None:
     """Checks that the columns named in properties exist, and that the change data feed can add its own. A property that
-    was wrong `before`, under the old schema, stays as it is: a later version of mica may have set it.
+    was wrong `before`, under the old schema, stays as it is: a later version of mica may have set it. So do typed
+    paths: those that a table outgrows are left out where they are read.
     """
     for name, check in _CHECKS.items():
         text = configuration.get(name)
         if text is None:
             continue
-        if before is not None and before.configuration.get(name) == text and not _was_right(name, before):
+        as_before = before is not None and before.configuration.get(name) == text
+        if as_before and (name == properties.TYPED_PATHS.name or not _was_right(name, before)):
             continue
         check(text, schema, partitions)
     if properties.ENABLE_CHANGE_DATA.of({name: text for name, text in configuration.items() if text is not None}):
@@ -191,7 +193,7 @@ def _check_rules(text: str, schema: StructType, _: Collection[str]) -> None:
 
 
 def _check_typed_paths(text: str, schema: StructType, _: Collection[str]) -> None:
-    typed_paths.of_table(text, schema)
+    typed_paths.check(text, schema)
 
 
 #: How the properties that name columns and paths are checked, against a schema and its partition columns.

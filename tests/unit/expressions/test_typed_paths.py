@@ -65,6 +65,31 @@ def test_a_column_has_its_new_name_there(text: str, path: list[str], name: str |
     assert without_column(text, path, name) == then
 
 
-def test_a_declaration_that_cannot_be_read_is_no_property(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="a type is expected"):
-        mica.Table.create(tmp_path, "v VARIANT", properties={"mica.paths": "v:t::int"})
+def test_columns_that_are_shown_again_have_their_names() -> None:
+    schema = parse_ddl("v VARIANT, w VARIANT, u VARIANT")
+    assert of_table("v INT AS w:x, w INT AS u:y", schema) == []  # v is shown, so the first is left out, so w is
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("v:t::int", "INVALID_EXPRESSION"), ("t INT AS gone:t", "UNKNOWN_COLUMN"), ("id INT", "DUPLICATE_COLUMN"),
+        ("t INT AS id:t", "TYPE_MISMATCH"),
+    ],
+)  # fmt: skip
+def test_a_declaration_that_the_table_cannot_have_is_no_property(tmp_path: Path, text: str, code: str) -> None:
+    table = mica.Table.create(tmp_path / "made", "id INT, v VARIANT")
+    for set_it in (
+        lambda: mica.Table.create(tmp_path / "new", str(table.schema), properties={"mica.paths": text}),
+        lambda: table.set_properties({"mica.paths": text}),
+    ):
+        with pytest.raises(UserError) as raised:
+            set_it()
+        assert raised.value.code == code
+
+
+def test_a_table_may_outgrow_its_paths(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "v VARIANT", properties={"mica.paths": "k INT"})
+    table.add_columns("k INT, w VARIANT")
+    assert of_table(table.properties["mica.paths"], table.schema) == []
+    mica.Table.create(tmp_path, "id INT", mode="overwrite")

@@ -6,9 +6,11 @@ import pickle
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark.sql.datasource import EqualTo, GreaterThan, In, IsNotNull, Not, StringStartsWith
 
 import mica
+from mica.errors import UserError
 from mica.format import read
 from mica.format.options import Options
 
@@ -63,3 +65,28 @@ def test_typed_paths_of_a_table_follow_its_columns(tmp_path: Path) -> None:
     assert seen() == ["id", "the doc", "k"]
     mica.Table.create(tmp_path, "id INT", mode="overwrite")
     assert seen() == ["id"]
+
+
+@pytest.mark.parametrize(
+    ("ddl", "paths", "asked", "seen"),
+    [
+        ("id INT, v VARIANT", "t INT AS V:t", {}, ["id", "t"]),
+        ("id INT, s STRUCT<v: VARIANT>", "t INT AS s.v:t", {}, ["id", "t"]),
+        ("v VARIANT, w VARIANT", "v INT AS w:t, w INT AS v:t", {}, ["v", "w"]),
+        ("id INT, v VARIANT", "v INT AS v:t", {"columns": "id"}, ["id", "v"]),
+        ("id INT, v VARIANT", "v INT AS v:t, t INT", {"columns": "id, v"}, ["id", "v", "t"]),
+    ],
+)
+def test_typed_paths_stand_for_their_columns(
+    tmp_path: Path, ddl: str, paths: str, asked: dict[str, str], seen: list[str]
+) -> None:
+    table = mica.Table.create(tmp_path, ddl, properties={"mica.paths": paths})
+    options = Options.of({"path": table.path, **asked})
+    assert read.spark_schema(read.opened(options), options).names == seen
+
+
+def test_a_typed_path_has_no_name_of_a_column_beside_it(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "v VARIANT, w VARIANT")
+    options = Options.of({"path": table.path, "typedpaths": "v INT AS w:t"})
+    with pytest.raises(UserError, match="the name of another column"):
+        read.spark_schema(read.opened(options), options)
