@@ -162,12 +162,17 @@ def _check_columns(
         text = configuration.get(name)
         if text is None:
             continue
-        as_before = before is not None and before.configuration.get(name) == text
-        if as_before and (name == properties.TYPED_PATHS.name or not _was_right(name, before)):
-            continue
-        check(text, schema, partitions)
+        if not _stays(name, text, before):
+            check(text, schema, partitions)
     if properties.ENABLE_CHANGE_DATA.of({name: text for name, text in configuration.items() if text is not None}):
         feed.refuse_reserved(schema)
+
+
+def _stays(name: str, text: str, before: Metadata | None) -> bool:
+    """Whether a property is not looked at again."""
+    if before is None or before.configuration.get(name) != text:
+        return False
+    return name == properties.TYPED_PATHS.name or not _was_right(name, before)
 
 
 def outlived(before: Metadata, schema: StructType, partitions: Collection[str]) -> Iterator[str]:

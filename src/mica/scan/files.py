@@ -61,7 +61,7 @@ class FilesSource(Source):
         *,
         exact: bool = False,
     ) -> None:
-        """`check` may refuse a file by its schema. `exact`: the files, or their pages, become those of a table."""
+        """`check` may refuse a file by its columns. `exact`: the files, or their pages, become those of a table."""
         paths = [place.path(entry.path) for place, entry in found]
         # The caller named the files, so they may be anywhere.
         anywhere = {**(storage_options or {}), ALLOW_EXTERNAL: "true"}
@@ -70,15 +70,16 @@ class FilesSource(Source):
         self.tails = Tails(BRIEFLY)
         with late.futures.ThreadPoolExecutor(min(local.threads(), len(paths))) as threads:
             heads = list(threads.map(partial(_head, early=early, tails=self.tails), found))
-        for path, head in zip(paths, heads, strict=True):
-            if check is not None:
-                check(path, head.schema)
         self.early = early
         partitions = hive.values_of_all(entry.path for _, entry in found)
         columns = hive.columns_of(partitions)
         self.partition_by = tuple(columns)
+        replaced = {name.lower() for name in columns}
+        for path, head in zip(paths, heads, strict=True):
+            if check is not None:
+                check(path, pa.schema([field for field in head.schema if field.name.lower() not in replaced]))
         own = [from_arrow(head.schema) for head in heads]
-        self.schema = _with_partitions(one_schema(paths, own, {name.lower() for name in columns}, exact=exact), columns)
+        self.schema = _with_partitions(one_schema(paths, own, replaced, exact=exact), columns)
         self._files = pa.table(
             {
                 "path": pa.array(paths, pa.string()),
