@@ -96,17 +96,18 @@ def of_table(text: str, schema: StructType, shown: Sequence[str] | None = None) 
 
 
 def without_column(text: str, path: Sequence[str], name: str | None) -> str:
-    """The text with paths of a column under its new name, or (None) without them. Errors: INVALID_EXPRESSION."""
+    """Its paths of a column or field have the new name, or (None) are left out. Errors: INVALID_EXPRESSION."""
     found = []
     for one in _declared(text):
-        of_it = one.path is not None and len(path) == 1 and one.column.lower() == path[0].lower()
-        if not of_it:
+        cursor = Cursor(one.path or "")
+        names = [cursor.identifier()] if one.path else []
+        while names and len(names) < len(path) and cursor.accept("."):
+            names.append(cursor.identifier())
+        if one.path is None or [n.lower() for n in names] != [n.lower() for n in path]:
             found.append(one.ddl)
-        elif name is not None and one.path is not None:
-            cursor = Cursor(one.path)
-            cursor.identifier()
-            rest = one.path[cursor.token.at :]
-            found.append(TypedPath(one.name, one.type, quote_if_needed(name) + rest).ddl)
+        elif name is not None:
+            renamed = ".".join(map(quote_if_needed, (*names[:-1], name)))
+            found.append(TypedPath(one.name, one.type, renamed + one.path[cursor.token.at :]).ddl)
     return ", ".join(found)
 
 

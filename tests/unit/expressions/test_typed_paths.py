@@ -59,6 +59,9 @@ def test_a_property_that_is_older_than_the_columns_leaves_out_what_is_gone() -> 
         ("`a b` DECIMAL(3, 1) AS `v`:x['y, z'], v INT", ["v"], "z", "`a b` DECIMAL(3,1) AS z:x['y, z'], v INT"),
         ("t INT AS v:t", ["s", "v"], "z", "t INT AS v:t"),
         ("t INT AS v[0].a", ["v"], "z", "t INT AS z[0].a"),
+        ("t INT AS s.v:t, u INT AS s.w:v", ["S", "V"], "a b", "t INT AS s.`a b`:t, u INT AS s.w:v"),
+        ("t INT AS s.v:t, u INT AS s:v", ["s", "v"], None, "u INT AS s:v"),
+        ("t INT AS s.v:t", ["s"], "z", "t INT AS z.v:t"),
     ],
 )
 def test_a_column_has_its_new_name_there(text: str, path: list[str], name: str | None, then: str) -> None:
