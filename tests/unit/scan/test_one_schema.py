@@ -138,3 +138,12 @@ def test_fields_that_differ_only_in_case_within_a_file_are_told_apart(tmp_path: 
     with pytest.raises(UserError) as caught:
         mica.read_parquet(tmp_path)
     assert caught.value.code == "INCOMPATIBLE_FILES"
+
+
+def test_a_field_of_nulls_alone_beside_a_null_struct(tmp_path: Path) -> None:
+    of_nulls = pa.array([{"x": 1, "z": None}, None], pa.struct([("x", pa.int64()), ("z", pa.null())]))
+    pq.write_table(pa.table({"s": of_nulls}), tmp_path / "0.parquet")
+    scan = mica.read_parquet(tmp_path, where="s.z IS NULL")
+    assert scan.to_arrow().to_pylist() == [{"s": {"x": 1, "z": None}}, {"s": None}]
+    pq.write_table(pa.table({"s": [{"x": 2, "z": "a"}]}), tmp_path / "1.parquet")
+    assert mica.read_parquet(tmp_path, columns={"z": "s.z"}).to_arrow()["z"].to_pylist() == [None, None, "a"]

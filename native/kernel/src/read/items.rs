@@ -157,6 +157,9 @@ pub fn column_at(batch: &RecordBatch, names: &[String]) -> Result<Option<ArrayRe
 /// A struct's child is null where the struct is.
 fn with_nulls(child: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<ArrayRef> {
     let Some(nulls) = nulls else { return Ok(child.clone()) };
+    if child.data_type().is_null() {
+        return Ok(child.clone()); // it is null everywhere, and holds no bitmap that would say so
+    }
     let both = NullBuffer::union(child.nulls(), Some(nulls));
     Ok(arrow_array::make_array(child.to_data().into_builder().nulls(both).build()?))
 }
