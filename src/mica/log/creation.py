@@ -125,7 +125,7 @@ def altered(
     if schema is not None:
         refuse_columns(schema)
         schema = collations.normalized(effective(schema, mode_of(protocol, metadata)))
-        needed |= schema_features(schema) - _implied(protocol)
+        needed |= schema_features(schema)
     mode = properties.COLUMN_MAPPING_MODE.of(changed.configuration)
     if schema is not None or mode != properties.COLUMN_MAPPING_MODE.of(metadata.configuration):
         if schema is None:
@@ -223,11 +223,6 @@ def unreadable(configuration: Mapping[str, str]) -> Iterator[str]:
             parse(configuration.get(name, ""))
         except UserError as e:
             yield f"{name} is kept, but counts as not set: {e.message}"
-
-
-def _implied(protocol: Protocol) -> set[str]:
-    # mica checks nullability in every write; a table without `invariants` needs no upgrade for it.
-    return {"invariants"} if protocol.writer >= 7 else set()
 
 
 def partition_columns_of(schema: StructType, columns: Sequence[str]) -> list[str]:

@@ -183,3 +183,11 @@ def test_a_new_schema_must_have_what_the_properties_name() -> None:
     with pytest.raises(UserError, match="'a'"):
         altered(protocol, metadata, schema=parse_ddl("b INT"))
     altered(protocol, metadata, schema=parse_ddl("b INT"), changes={STATS_COLUMNS: None})
+
+
+@pytest.mark.parametrize("before", ["v VARIANT, id INT", "v VARIANT, id INT NOT NULL"])
+def test_a_column_that_becomes_not_null_brings_its_feature(before: str) -> None:
+    # Otherwise delta-spark refuses to write the table: DELTA_FEATURES_PROTOCOL_METADATA_MISMATCH.
+    protocol, metadata = make(before)
+    after, _ = altered(protocol, metadata, schema=parse_ddl("v VARIANT, id INT NOT NULL"))
+    assert after.writer_features == BOTH | {"invariants"}
