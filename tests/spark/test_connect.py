@@ -100,6 +100,10 @@ if __name__ == "__main__":
             assert e.code in ("AMBIGUOUS_MERGE", "SPARK_JOB_FAILED"), e
             held = [one._relation_id for one in gc.get_objects() if isinstance(one, CachedRemoteRelation)]
             assert held and set(held) == {None}, held
+    # Answers without rows.
+    for text, first in (("VACUUM [] DRY RUN", "path"), ("DESCRIBE HISTORY [] LIMIT 0", "version")):
+        empty = mica.sql(text.replace("[]", f"delta.`{table.path}`"), spark)
+        assert (empty.columns[0], empty.collect()) == (first, []), text
     # Texts that run over whole tables: through `enable` they end, and frames keep their version.
     mica.enable(spark)
     kept = spark.table("several")
@@ -151,7 +155,7 @@ def test_spark_connect_does_the_whole_job(tmp_path: Path, seed: int) -> None:
     pytest.importorskip("grpc", reason="Spark Connect needs grpcio")
     (tmp_path / "job.py").write_text(SCRIPT)
     command = [sys.executable, str(tmp_path / "job.py"), str(tmp_path), str(seed), str(CASES)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "src")))}
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=400 + 5 * CASES, check=False, env=environment
     )

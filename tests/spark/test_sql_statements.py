@@ -14,6 +14,7 @@ from pyspark.errors import PySparkException
 import mica
 from mica.engines.spark import engine
 from mica.query import names
+from mica.schema.ddl import parse_ddl
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -388,6 +389,9 @@ def test_tables_are_changed_without_delta_spark(spark: SparkSession, tmp_path: P
     assert mica.sql(f"DESC DETAIL {name}", spark).collect()[0].numFiles == 1
     mica.sql(f"CREATE OR REPLACE TABLE {t} (n INT) USING mica AS SELECT CAST(7 AS INT) AS n", spark)
     assert mica.sql(f"SELECT * FROM {name}", spark).collect() == [(7,)]
+    mica.sql(f"CREATE OR REPLACE TABLE {t} USING mica AS SELECT 7 AS n, struct(array(1) AS x) AS s", spark)
+    # As delta-spark makes them of a query: none of its columns is NOT NULL.
+    assert mica.Table.open(tmp_path / "t").schema == parse_ddl("n INT, s STRUCT<x: ARRAY<INT>>")
     spark.sql("CREATE OR REPLACE TEMPORARY VIEW of_spark AS SELECT 1")
     with pytest.raises(mica.UserError, match="TABLE_EXISTS"):
         mica.sql("CREATE OR REPLACE TABLE of_spark (n INT) USING mica", spark)

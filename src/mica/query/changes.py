@@ -17,6 +17,7 @@ import pyarrow as pa
 from mica import compute as pc
 from mica.engines.spark import catalog
 from mica.engines.spark.session import is_connect
+from mica.engines.spark.types import from_spark, of_arrow
 from mica.errors import UserError
 from mica.log.user_metadata import user_metadata
 from mica.query import described, names, settings
@@ -25,6 +26,7 @@ from mica.query.row_statements import Delete, Insert, MergeInto, Update
 from mica.query.statements import Create, History, Optimize, Selected, Statement, StoredView, VacuumOf, View
 from mica.query.table_statements import ConvertToDelta, Question, TableCall
 from mica.schema.ddl import quote_if_needed
+from mica.schema.new_columns import nullable
 from mica.table import Table
 from mica.write.commit import Commit
 from mica.write.once import Txn
@@ -105,11 +107,11 @@ def _shaped(spark: SparkSession, table: Table, statement: Statement) -> DataFram
             return spark.createDataFrame(pa.table(found))
         case VacuumOf(retain=retain, dry_run=dry):
             gone = table.vacuum(retain, dry_run=dry, enforce_retention=settings.keeps_retention(spark)).deleted
-            return spark.createDataFrame(gone.select(["path"]))
+            return _frame(spark, gone.select(["path"]))
         case History(limit=limit):
-            return spark.createDataFrame(described.history(table, limit))
+            return _frame(spark, described.history(table, limit))
         case Question(what=what, key=key):
-            return spark.createDataFrame(described.answer(table, what, key))
+            return _frame(spark, described.answer(table, what, key))
         case TableCall():
             return _called(spark, table, statement)
     return None
@@ -276,11 +278,15 @@ def _selected(spark: SparkSession, statement: Selected, query: Query) -> DataFra
         spark.catalog.dropTempView(name)
 
 
+def _frame(spark: SparkSession, rows: pa.Table) -> DataFrame:
+    # Spark Connect takes no table without rows, unless it is told the schema.
+    return spark.createDataFrame(rows, of_arrow(rows.schema))
+
+
 def _nothing(spark: SparkSession) -> DataFrame:
     return spark.createDataFrame([], "one INT").drop("one")
 
 
 def _ddl(schema: Any) -> Any:
-    from mica.engines.spark.types import from_spark
-
-    return schema if isinstance(schema, str) else from_spark(schema)
+    # The columns of a query become nullable, as delta-spark's do: that no literal is null says nothing of later rows.
+    return schema if isinstance(schema, str) else nullable(from_spark(schema))

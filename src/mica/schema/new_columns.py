@@ -57,16 +57,16 @@ def _new(incoming: pa.Field, at: str) -> StructField:
             column=name,
         )
     (found,) = from_arrow(pa.schema([incoming.with_nullable(True)])).fields
-    return replace(found, type=_nullable(found.type))
+    return replace(found, type=nullable(found.type))
 
 
-def _nullable(type_: DataType) -> DataType:
+def nullable(type_: DataType) -> DataType:
     """The type with nulls allowed everywhere in it: what one batch has in every row, the next may lack."""
     match type_:
         case StructType(fields):
-            return StructType(tuple(replace(f, type=_nullable(f.type), nullable=True) for f in fields))
+            return StructType(tuple(replace(f, type=nullable(f.type), nullable=True) for f in fields))
         case ArrayType(element):
-            return ArrayType(_nullable(element))
+            return ArrayType(nullable(element))
         case MapType(key, value):
-            return MapType(key, _nullable(value))
+            return MapType(key, nullable(value))
     return type_
