@@ -41,6 +41,9 @@ from mica.variant.steering import Steering
 
 TIMESTAMP_NTZ = Primitive("timestamp_ntz")
 
+#: Raises UserError for a property's text that a schema and its partition columns do not allow.
+_Check = Callable[[str, StructType, Collection[str]], None]
+
 
 def schema_features(schema: StructType) -> set[str]:
     """Returns the table features that a schema needs by its types and field metadata."""
@@ -160,37 +163,40 @@ def _check_columns(
     """
     for name, check in _CHECKS.items():
         text = configuration.get(name)
-        if text is None:
-            continue
-        if not _stays(name, text, before):
-            check(text, schema, partitions)
+        error = None if text is None else _wrong(check, text, schema, partitions)
+        if error is not None and not _may_stay(name, text, before):
+            raise error
     if properties.ENABLE_CHANGE_DATA.of({name: text for name, text in configuration.items() if text is not None}):
         feed.refuse_reserved(schema)
 
 
-def _stays(name: str, text: str, before: Metadata | None) -> bool:
-    """Whether a property is not looked at again."""
+def _may_stay(name: str, text: str | None, before: Metadata | None) -> bool:
+    """Whether a table keeps a property that is wrong."""
     if before is None or before.configuration.get(name) != text:
         return False
-    return name == properties.TYPED_PATHS.name or not _was_right(name, before)
+    return name == properties.TYPED_PATHS.name or _was_wrong(name, before)
 
 
 def outlived(before: Metadata, schema: StructType, partitions: Collection[str]) -> Iterator[str]:
     """The properties that name columns or paths of a table which it loses with another schema."""
     for name, check in _CHECKS.items():
-        if name in before.configuration and _was_right(name, before):
-            try:
-                check(before.configuration[name], schema, partitions)
-            except UserError:
-                yield name
+        text = before.configuration.get(name)
+        if text is not None and _wrong(check, text, schema, partitions) and not _was_wrong(name, before):
+            yield name
 
 
-def _was_right(name: str, before: Metadata) -> bool:
+def _was_wrong(name: str, before: Metadata) -> bool:
+    schema = schema_json.loads(before.schema_string)
+    return _wrong(_CHECKS[name], before.configuration[name], schema, before.partition_columns) is not None
+
+
+def _wrong(check: _Check, text: str, schema: StructType, partitions: Collection[str]) -> UserError | None:
+    """What is wrong with the text of a property."""
     try:
-        _CHECKS[name](before.configuration[name], schema_json.loads(before.schema_string), before.partition_columns)
-    except UserError:
-        return False
-    return True
+        check(text, schema, partitions)
+    except UserError as error:
+        return error
+    return None
 
 
 def _check_rules(text: str, schema: StructType, _: Collection[str]) -> None:
@@ -202,7 +208,7 @@ def _check_typed_paths(text: str, schema: StructType, _: Collection[str]) -> Non
 
 
 #: How the properties that name columns and paths are checked, against a schema and its partition columns.
-_CHECKS: Mapping[str, Callable[[str, StructType, Collection[str]], None]] = {
+_CHECKS: Mapping[str, _Check] = {
     properties.VARIANT_STATS_NAMES.name: partial(check_paths, properties.VARIANT_STATS_NAMES.name),
     properties.BLOOM_PATHS.name: partial(check_paths, properties.BLOOM_PATHS.name),
     properties.SHREDDING_RULES.name: _check_rules,

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pyarrow as pa
-
 from mica.errors import UserError
 from mica.expressions.bind import bind
 from mica.expressions.collations import refuse_in_process
@@ -23,7 +21,7 @@ from mica.scan.scan import Scan
 from mica.scan.table import TableSource
 from mica.schema.arrow import is_variant
 from mica.tasks.leaf_values import distinct
-from mica.tasks.row_errors import SHOWN, text
+from mica.tasks.row_errors import told
 from mica.write.rules import constraints
 
 
@@ -75,21 +73,13 @@ def refuse_violations(before: Snapshot, what: str, shown: str, expr: str) -> Non
     columns = {leaf.name: leaf.name for leaf in leaves} or None
     found = replace(wrong, columns=columns).to_arrow()
     if found.num_rows:
-        told = ", ".join(
-            f"{f.name} = {_told(f, values.combine_chunks())}"
+        row = ", ".join(
+            f"{f.name} = {told(values.combine_chunks(), is_variant=is_variant(f))}"
             for f, values in zip(found.schema, found.columns, strict=True)
         )
         raise UserError(
             "CONSTRAINT_VIOLATED",
-            f"a row of {before.storage} violates {what} {shown}: {told}",
+            f"a row of {before.storage} violates {what} {shown}: {row}",
             hint="Correct or delete such rows first; scan with NOT (…) OR (…) IS NULL finds them.",
             constraint=what,
         )
-
-
-def _told(found: pa.Field, values: pa.Array) -> str:
-    """The first value, as errors show it."""
-    if not values[0].is_valid:
-        return "NULL"
-    told = str(text(values, 0)) if is_variant(found) else repr(values[0].as_py())
-    return told if len(told) <= SHOWN else told[:SHOWN] + "…"

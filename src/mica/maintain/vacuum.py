@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field
 from datetime import timedelta
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -130,12 +131,11 @@ def vacuum(
         settings = {"retentionCheckEnabled": enforce_retention, "defaultRetentionMillis": kept}
         settings |= {} if retention is None else {"specifiedRetentionMillis": wanted}
         metrics = {"numFilesToDelete": deleted.num_rows, "sizeOfDataToDelete": size}
-        last = _if_there_is_room(snapshot, lambda: _recorded(snapshot, "VACUUM START", settings, metrics))
+        last = _if_there_is_room(snapshot, partial(_recorded, snapshot, "VACUUM START", settings, metrics))
         _delete(snapshot.storage, deleted.column("path").to_pylist())
         for directory in sorted({e.path.rpartition("/")[0] for e in entries if e.path.endswith(".tmp")}):
             snapshot.storage.sweep(directory)
-        begun = last
-        last = _if_there_is_room(begun, lambda: _ended(begun, {"numDeletedFiles": deleted.num_rows}))
+        last = _if_there_is_room(last, partial(_ended, last, {"numDeletedFiles": deleted.num_rows}))
     took = time.monotonic() - began
     return Vacuum(table, last.version, dry_run, wanted / _HOUR, deleted.num_rows, size, took, deleted, last)
 

@@ -6,7 +6,7 @@ sqlglot cannot read it, or Spark not what became of it, it runs over whole table
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mica.engines.spark import reader
@@ -105,7 +105,7 @@ def _over(
         text += _escaped(named.text[at:start]) + new
         at = end + 1
     text += _escaped(named.text[at:])
-    return _sparks(spark, text, args, **{f"frame_{number}": frame for number, frame in enumerate(frames)})
+    return _sparks(spark, text, args, frames)
 
 
 def _place(
@@ -165,9 +165,10 @@ def _whole_of(spark: SparkSession, view: str, table: Table) -> Narrowed:
     return Narrowed(view, table, scan, None, (), (), unread, tuple(table.schema.names), _reader(scan))
 
 
-def _sparks(spark: SparkSession, text: str, args: Any, **frames: DataFrame) -> DataFrame:
-    """Spark's own `sql`: after `mica.enable` that of the session would ask here again, without end."""
-    return type(spark).sql(spark, text, args, **frames)
+def _sparks(spark: SparkSession, text: str, args: Any, frames: Iterable[DataFrame] = ()) -> DataFrame:
+    """Spark's own `sql`, over frames that the text calls {frame_0}, {frame_1}, …: after `mica.enable` that of the
+    session would ask here again, without end."""
+    return type(spark).sql(spark, text, args, **{f"frame_{number}": frame for number, frame in enumerate(frames)})
 
 
 def _escaped(text: str) -> str:
@@ -183,7 +184,7 @@ def _whole(spark: SparkSession, named: Named, args: Any) -> DataFrame:
     text = _escaped(named.text.rstrip().removesuffix(";"))
     within = f"WITH {own} SELECT * FROM (\n{text}\n)"  # noqa: S608
     try:
-        frame = _sparks(spark, within, args, **{f"frame_{n}": frame for n, frame in enumerate(frames.values())})
+        frame = _sparks(spark, within, args, frames.values())
         _ = frame.schema  # analysed now
     except Exception as e:
         if type(e).__module__.partition(".")[0] != "pyspark":

@@ -168,10 +168,13 @@ class OpenedTable:
 
     @_snapshot.setter
     def _snapshot(self, snapshot: Snapshot) -> None:
-        with _MOVES:
-            now = self._source.snapshot
-            if snapshot is not now and not (snapshot.version < now.version and _stands(now)):
-                self._source = TableSource(snapshot)
+        while (now := self._source).snapshot is not snapshot:
+            if snapshot.version < now.snapshot.version and _stands(now.snapshot):
+                return
+            with _MOVES:  # not while storage is asked: all Tables share the lock
+                if self._source is now:
+                    self._source = TableSource(snapshot)
+                    return
 
     def __repr__(self) -> str:
         return f"Table({self.path!r}, version={self.version})"

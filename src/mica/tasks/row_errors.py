@@ -31,8 +31,21 @@ def located(error: RowError, name: str, value: Callable[[Leaf, int], str | None]
             shown = value(error.leaf, int(error.context["row"]))
     what = error.what
     if shown is not None:
-        what += f": the value is {shown if len(shown) <= SHOWN else shown[:SHOWN] + '…'}"
+        what += f": the value is {shortened(shown)}"
     return UserError(error.code, f"{name}: {what}", hint=error.hint, path=name)
+
+
+def shortened(shown: str) -> str:
+    """The text of a value, as errors show it."""
+    return shown if len(shown) <= SHOWN else shown[:SHOWN] + "…"
+
+
+def told(values: pa.Array, *, is_variant: bool) -> str:
+    """The first of these values, as errors show it."""
+    value = text(values, 0) if is_variant else values[0].as_py()
+    if value is None:
+        return "NULL"
+    return shortened(str(value) if is_variant else repr(value))
 
 
 def whole(leaf: Leaf) -> Leaf:

@@ -26,7 +26,7 @@ from mica.schema.evolution import check_nulls
 from mica.schema.types import VARIANT
 from mica.tasks.lane import Lane
 from mica.tasks.leaf_values import compute, distinct, extract
-from mica.tasks.row_errors import SHOWN, located, text, whole
+from mica.tasks.row_errors import located, told, whole
 from mica.variant.path import VariantPath
 
 #: Error code and way out of a violation, by what makes the condition.
@@ -137,9 +137,7 @@ class Rules:
         is_variant = leaf.path is not None or leaf.type == VARIANT
         asked = replace(whole(leaf), path=leaf.path or VariantPath()) if is_variant else leaf
         (values, *_) = extract([asked], batch.slice(row, 1), self.timezone).columns[asked]
-        shown = (text(values, 0) or "NULL") if is_variant else repr(values[0].as_py())
-        shown = "NULL" if shown == "None" else shown
-        return shown if len(shown) <= SHOWN else shown[:SHOWN] + "…"
+        return told(values, is_variant=is_variant)
 
 
 def _with(batch: pa.RecordBatch, name: str, values: pa.Array) -> pa.RecordBatch:

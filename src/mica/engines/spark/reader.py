@@ -66,12 +66,12 @@ REASONS: Mapping[str, Callable[[Reading], bool]] = {
     "Spark comes without a decoder of Brotli": lambda r: any(
         path.endswith(".brotli.parquet") for paths in r.files.values() for path in paths
     ),
-    "Hadoop takes a colon in a name for the end of a scheme": lambda r: any(
-        ":" in storage.path(name) for paths in r.files.values() for storage, name in map(r.storage.locate, paths)
-    ),
     "there are no files": lambda r: not r.files,
     "there are too many files": lambda r: sum(map(len, r.files.values())) > MAX_FILES,
     "there are too many partitions": lambda r: len(r.files) > MAX_PARTITIONS,
+    "Hadoop takes a colon in a name for the end of a scheme": lambda r: any(
+        ":" in storage.path(name) for paths in r.files.values() for storage, name in map(r.storage.locate, paths)
+    ),
     "Variants may hold types that Spark's lack (tasks/late_types.py)": lambda r: r.late_types(),
 }
 
