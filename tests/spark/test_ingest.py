@@ -143,15 +143,15 @@ def test_bad_lines_are_kept_aside_once_whoever_reads_them(
     spark: SparkSession, tmp_path: Path, engine: str, options: dict[str, Any]
 ) -> None:
     # Spark reads the input of a sort twice, and the tasks that read are not those that write.
-    (tmp_path / "a.ndjson").write_text('{"a":1}\n{"a":,}\n{"a":2}\nno\n')
+    (tmp_path / "a.ndjson").write_text('{"a":1}\n{"a":,}\n{"a":2}\nno\n{"a":"x"}\n')
     aside = tmp_path / "aside"
     report = mica.ingest_json(
         tmp_path / "a.ndjson", tmp_path / "t", spark=spark if engine == "spark" else None,
         on_error="quarantine", quarantine=aside, **options,
     )  # fmt: skip
-    assert (report.rows, report.bad_lines) == (2, 2)
+    assert (report.rows, report.bad_lines) == (2, 3)
     kept = [orjson.loads(line) for f in aside.rglob("*.ndjson") for line in f.read_bytes().splitlines()]
-    assert [(row["line"], row["text"]) for row in kept] == [(2, '{"a":,}'), (4, "no")]
+    assert [(row["line"], row["text"]) for row in kept] == [(2, '{"a":,}'), (4, "no"), (None, '{"a":"x"}')]
     assert not (tmp_path / "t" / "_quarantine").exists()
 
 

@@ -113,6 +113,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "tasks/costs.py": "tests/unit/scan/test_explanation.py",
         "maintain/constraints.py": "tests/unit/write/test_rules.py",
         "tasks/physical.py": "tests/unit/maintain/test_columns.py",
+        "tasks/bad_lines.py": "tests/unit/write/test_ingest.py",
         "tasks/ingest.py": "tests/unit/write/test_ingest.py",
         "tasks/leaf_values.py": "tests/unit/write/test_ingest.py",
         "tasks/merge.py": "tests/unit/write/test_merge.py",

@@ -1,30 +1,28 @@
 """Ingests JSON text into data files.
 
-The rule: text becomes shredded columns without a Variant in between. A line that cannot be read is an error with file,
-line and column, or is quarantined unchanged; it is never dropped.
+The rule: text becomes shredded columns without a Variant in between. A line that cannot be read, or that makes no row
+of the table, is an error or is quarantined; it is never dropped.
 """
 
 from __future__ import annotations
 
 import contextlib
 import time
-import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import partial
-from typing import Self
 
-import orjson
 import pyarrow as pa
 
 from mica import compute as pc
-from mica.errors import CorruptDataError, MicaError
+from mica.errors import CorruptDataError
 from mica.expressions.bind import BoundExpr
 from mica.records import dataclass
 from mica.schema.arrow import to_arrow, to_arrow_field
 from mica.schema.types import StructField, StructType
-from mica.storage import Storage, Writer
+from mica.storage import Storage
 from mica.tasks import lane, not_json
+from mica.tasks.bad_lines import BadLines
 from mica.tasks.leaf_values import compute
 from mica.tasks.left import facts_of
 from mica.tasks.write import TableWriter, WriteSpec, facts, numbers
@@ -113,27 +111,28 @@ class IngestSpec:
 def ingest_splits(spec: IngestSpec, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
     """Writes the documents of the splits to data files; yields facts, with those of kind `read` as it proceeds."""
     infers, limits = spec.write.trees is not None and spec.tree is None, spec.write.limits_of((spec.column,))
-    rules, absent, mine, bare = spec.write.rules, spec.absent, lane.current(), spec.bare
-    with TableWriter(spec.write) as writer, BadLines(spec.quarantine, splits) as bad:
+    mine, bare = lane.current(), spec.bare
+    places = [(split.name, split.start) for split in splits]
+    with TableWriter(spec.write) as writer, BadLines(spec.quarantine, places) as bad:
         tree = spec.tree if spec.write.trees is not None and spec.tree is not None else pa.null()
         # Rows go to the writer as they are, unless they belong to several partitions.
         readers = _Readers(splits, partial(open_reader, spec, views=not spec.write.partition_by))
         for at, split in enumerate(splits):
-            progress, reader = ReadCounter(), readers.take(at)
+            progress, reader = ReadCounter(bad), readers.take(at)
             while True:
                 if infers and writer.rolls():
                     tree, left = readers.sampled(at, reader).infer(limits)
                     writer.report_left(facts_of((spec.column,), left, limits) if spec.write.reports_left else ())
                 batch = reader.next_batch(tree, BATCH_ROWS, BATCH_BYTES)
-                progress.bad += bad.take(reader)
+                bad.take(reader)
                 if batch is None:
                     break
-                rows: kernel.Rows = batch
+                made: Iterable[kernel.Rows] = [batch]
                 if not bare:
-                    rows = complete(spec, batch.to_arrow(), split.name)
-                    rows = rules.apply(rows, absent, mine) if rules else rows
-                writer.write(rows, {(spec.column,): tree} if tree != pa.null() else {})
-                progress.rows += batch.num_rows
+                    made = bad.sift(batch.to_arrow(), partial(_completed, spec, split.name, mine), split.name)
+                for rows in made:
+                    writer.write(rows, {(spec.column,): tree} if tree != pa.null() else {})
+                    progress.rows += rows.num_rows
                 yield from progress.facts(spec.write, reader.bytes_read, every=1.0)
             yield from progress.facts(spec.write, reader.bytes_read, every=0.0)
         adds = writer.close()
@@ -144,8 +143,7 @@ def ingest_splits(spec: IngestSpec, splits: Sequence[Split]) -> Iterator[pa.Reco
 def ingest_rows(spec: IngestSpec, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
     """The documents of the splits as rows of the table, Variants unshredded, with the sort keys at the end."""
     schema = to_arrow(spec.rows_schema)
-    rules, filled, mine = spec.write.rules, spec.absent - spec.numbered, lane.current()
-    with BadLines(spec.quarantine, splits) as bad:
+    with BadLines(spec.quarantine, [(split.name, split.start) for split in splits]) as bad:
         for split in splits:
             reader = open_reader(spec, split)
             while True:
@@ -153,14 +151,26 @@ def ingest_rows(spec: IngestSpec, splits: Sequence[Split]) -> Iterator[pa.Record
                 bad.take(reader)
                 if read is None:
                     break
-                batch = read.to_arrow()
-                table = complete(spec, batch, split.name)
-                if filled:
-                    table = rules.fill(table, filled, mine)
-                table = table.drop_columns(list(spec.numbered))
-                keys = [compute(value, batch, spec.timezone, name=split.name) for value in spec.keys.values()]
-                yield pa.RecordBatch.from_arrays([*_unshredded(table, schema), *keys], schema=schema)
+                yield from bad.sift(read.to_arrow(), partial(_keyed, spec, split.name, schema), split.name)
         bad.close()
+
+
+def _completed(spec: IngestSpec, name: str, mine: lane.Lane, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The rows of the table that these documents make, as its rules complete and check them."""
+    table = complete(spec, batch, name)
+    return spec.write.rules.apply(table, spec.absent, mine) if spec.write.rules else table
+
+
+def _keyed(spec: IngestSpec, name: str, schema: pa.Schema, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The rows with their sort keys, as `schema` says: the tasks that write them number and check them."""
+    if spec.quarantine is not None:
+        # Only here is it known which document a row was.
+        table = _completed(spec, name, lane.Lane(0), batch)
+    else:
+        table = spec.write.rules.fill(complete(spec, batch, name), spec.absent - spec.numbered, lane.Lane(0))
+    keys = [compute(value, batch, spec.timezone, name=name) for value in spec.keys.values()]
+    table = table.drop_columns(list(spec.numbered))
+    return pa.RecordBatch.from_arrays([*_unshredded(table, schema), *keys], schema=schema)
 
 
 def _unshredded(batch: pa.RecordBatch, schema: pa.Schema) -> list[pa.Array]:
@@ -220,20 +230,21 @@ class _Readers:
 
 
 class ReadCounter:
-    """Counts the rows and bytes read since the last fact."""
+    """Counts the rows, the bad lines and the bytes read since the last fact."""
 
-    def __init__(self) -> None:
-        self.rows = self.bad = self._bytes = 0
+    def __init__(self, bad: BadLines) -> None:
+        self._bad, self._told = bad, bad.count
+        self.rows = self._bytes = 0
         self._at = time.monotonic()
 
     def facts(self, spec: WriteSpec, bytes_read: int, *, every: float) -> Iterator[pa.RecordBatch]:
         """One fact, if `every` seconds have passed since the last."""
         now = time.monotonic()
         if now - self._at >= every:
-            one = {"kind": "read", "rows": self.rows, "bytes": bytes_read - self._bytes, "bad": self.bad}
-            yield facts([one], spec.collated)
-            self.rows = self.bad = 0
-            self._bytes, self._at = bytes_read, now
+            one = {"kind": "read", "rows": self.rows, "bytes": bytes_read - self._bytes}
+            yield facts([{**one, "bad": self._bad.count - self._told}], spec.collated)
+            self.rows, self._bytes, self._told = 0, bytes_read, self._bad.count
+            self._at = now
 
 
 def open_reader(spec: IngestSpec, split: Split, *, views: bool = False) -> JsonSource:
@@ -313,57 +324,3 @@ def look(split: Split) -> tuple[str | None, str]:
         return compression, split.format
     whole = compression is None and len(head) == split.size
     return compression, kernel.json_format(text, whole, split.path) or "auto"
-
-
-class BadLines:
-    """Quarantines lines that cannot be read, in one NDJSON file per task: file, line, column, reason, text."""
-
-    def __init__(self, storage: Storage | None, splits: Sequence[Split]) -> None:
-        self._storage = storage
-        # Named after the input: a retried task replaces the file of its previous attempt.
-        places = "\n".join(f"{split.name}\n{split.start}" for split in splits)
-        self._path = f"bad-{uuid.uuid5(uuid.NAMESPACE_URL, places)}.ndjson"
-        self._writer: Writer | None = None
-        self._done = False
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        if exc[0] is None:
-            return
-        with contextlib.suppress(MicaError):
-            if self._writer is not None:
-                self._writer.abort()
-            if self._done and self._storage is not None:
-                self._storage.delete(self._path)
-
-    def take(self, reader: JsonSource) -> int:
-        """Writes the bad lines of the reader to the file; returns their number."""
-        if self._storage is None:
-            return 0
-        errors = reader.take_errors()
-        if errors.num_rows == 0:
-            return 0
-        if self._writer is None:
-            # Bad lines may hold anything, so only the user who runs the job may read the file.
-            self._writer = self._storage.writer(self._path, private=True)
-        for row in errors.to_pylist():
-            self._writer.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE, default=_text))
-        return int(errors.num_rows)
-
-    def close(self) -> None:
-        """Makes the file appear, if there is one."""
-        if self._writer is not None:
-            self._writer.close()
-            self._writer, self._done = None, True
-
-
-def count_bad_lines(quarantine: Storage) -> int:
-    """The number of quarantined lines of a run, over all tasks."""
-    return sum(quarantine.read(entry.path).count(b"\n") for entry in quarantine.list())
-
-
-def _text(value: object) -> str:
-    # Lines that are not UTF-8 are kept readable rather than exact: JSON can't hold them.
-    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)

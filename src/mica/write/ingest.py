@@ -22,7 +22,8 @@ from mica.pictures.paged import Paged
 from mica.records import dataclass
 from mica.storage import Storage
 from mica.tasks import ranges
-from mica.tasks.ingest import IngestSpec, Split, count_bad_lines, ingest_rows, ingest_splits
+from mica.tasks.bad_lines import count_bad_lines
+from mica.tasks.ingest import IngestSpec, Split, ingest_rows, ingest_splits
 from mica.tasks.left import RARE
 from mica.wording import counted, sized
 from mica.write import compact, flow, inputs
@@ -152,7 +153,8 @@ def ingest_json(
     `format` is `ndjson` (one document per line), `json` (one array, or documents over several lines), or `auto`, which
     decides per file. `mode` is `append` (creates a missing table), `error` (refuses an existing one), `ignore` (reads
     nothing if the table exists) or `overwrite`. `on_error="quarantine"` writes bad lines to the table's `_quarantine/`
-    (or to `quarantine`) instead of failing. A line that is not UTF-8 is a bad line; `invalid_utf8="replace"` replaces
+    (or to `quarantine`) instead of failing: lines that cannot be read, and documents for which one of `columns` cannot
+    be computed or that a constraint refuses. A line that is not UTF-8 is a bad line; `invalid_utf8="replace"` replaces
     such bytes by U+FFFD, as Spark does. With `idempotent` each file is ingested once: the commit records it (its
     full name and modification time), and later runs skip it. With `txn=(application, version)` the
     whole run happens once: nothing is read if the table has this version of the application, or a later one. Sizes are
