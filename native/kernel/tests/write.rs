@@ -298,3 +298,17 @@ fn a_file_that_exists_is_not_overwritten_and_a_strange_batch_is_refused() {
     assert_eq!(std::fs::metadata(&path).unwrap().len(), summary.size);
     std::fs::remove_file(&path).unwrap();
 }
+
+#[test]
+fn many_small_batches_are_not_counted_again_and_again() {
+    let batch = plain(vec![("id", Arc::new(Int64Array::from(vec![1])))]);
+    let mut writer = FileWriter::new(batch.schema(), None, WriteOptions::default()).unwrap();
+    let began = std::time::Instant::now();
+    for _ in 0..20_000 {
+        writer.write(&batch).unwrap();
+        assert!(writer.bytes_written() < 1 << 20);
+    }
+    // A tenth of a second; ten and more if each write looked at all that wait.
+    assert!(began.elapsed().as_secs() < 5);
+    assert_eq!(writer.close().unwrap().rows, 20_000);
+}

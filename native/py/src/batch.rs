@@ -18,6 +18,12 @@ pub struct Batch(pub Rows);
 
 #[pymethods]
 impl Batch {
+    /// Takes pyarrow's rows over, once for all slices of them.
+    #[new]
+    fn new(batch: &Bound<'_, PyAny>) -> PyResult<Batch> {
+        Ok(Batch(Rows::from(&RecordBatch::from_pyarrow_bound(batch)?)))
+    }
+
     #[getter]
     fn num_rows(&self) -> usize {
         self.0.len()

@@ -228,17 +228,18 @@ class Threads(Engine):
         ends: Ends = NO_ENDS,
     ) -> Iterator[pa.RecordBatch]:
         """One thread writes a stream as it arrives; several threads write a table, sorted in memory or, if it is large,
-        on local disk, in contiguous shares."""
+        on local disk, in contiguous shares. Without keys, rows are sorted by partition where those that follow each
+        other are of too many."""
         if isinstance(rows, pa.RecordBatchReader):
             lane.begin(0)
             return ended(iter(task(rows)), schema, ends)
-        if isinstance(rows, MadeRows) and order.keys and rows.size > SORT_BYTES:
+        if isinstance(rows, MadeRows) and order != AS_THEY_COME and rows.size > SORT_BYTES:
             return ended(self._spilled(rows, task, order), schema, ends)
         share_bytes = SHARE_BYTES
         if isinstance(rows, MadeRows):
             share_bytes = rows.share_bytes
             rows = pa.Table.from_batches(shown(rows.task, rows.inputs), to_arrow(rows.schema))
-        if order.keys:
+        if order.keys or _scattered(rows, order.partition_by):
             from mica.tasks import ranges
 
             by = [*((name, False) for name in order.partition_by), *order.keys]
@@ -272,12 +273,22 @@ class Threads(Engine):
 
             with late.futures.ThreadPoolExecutor(threads(), thread_name_prefix="mica") as pool:
                 files = list(pool.map(part, enumerate(rows.inputs)))
-            shares = [range(start, min(start + finer, len(found))) for start in range(0, len(found), finer)]
+            # Ranges end with a partition: what has no other order may be written by any of the threads.
+            step = finer if order.keys else 1
+            shares = [range(start, min(start + step, len(found))) for start in range(0, len(found), step)]
             dropped = [name for name, _ in order.keys]
             yield from shown(lambda numbers: task(spill.sorted_rows(files, numbers, by, dropped)), shares)
 
 
 IN_PROCESS = Threads()
+
+
+def _scattered(rows: pa.Table, partition_by: Sequence[str]) -> bool:
+    """Whether the first rows are of too many partitions; columns that they lack are filled in later."""
+    from mica.tasks.groups import scattered
+
+    found = [name for name in partition_by if name in rows.column_names]
+    return bool(found) and len(found) == len(partition_by) and scattered(rows.slice(0, BATCH_ROWS).select(found))
 
 
 def ended(batches: Iterator[pa.RecordBatch], schema: pa.Schema, ends: Ends) -> Iterator[pa.RecordBatch]:

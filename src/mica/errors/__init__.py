@@ -37,6 +37,9 @@ class MicaError(Exception):
 
     exit_status = 1
 
+    #: Of an error of rows: the mask of the rows of the batch that fail alike, if it is known; other processes lack it.
+    failing: Any = None
+
     def __init__(self, code: str, message: str, *, hint: str | None = None, **context: Any) -> None:
         message = without_credentials(message)
         super().__init__(code, message)

@@ -230,7 +230,9 @@ class _Rows:
         row = pc.index(wrong, True).as_py()
         code, what, hint = failure()
         shown = None if values is None or pa.types.is_nested(values.type) else repr(values[row].as_py())
-        raise RowError(code, what, row, hint=hint, leaf=leaf, value=shown)
+        error = RowError(code, what, row, hint=hint, leaf=leaf, value=shown)
+        error.failing = wrong
+        raise error
 
     def as_array(self, found: Datum, type_: pa.DataType) -> pa.Array:
         if isinstance(found, pa.Scalar):

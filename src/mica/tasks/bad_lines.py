@@ -9,14 +9,17 @@ from __future__ import annotations
 import contextlib
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol, Self
+from typing import Protocol, Self, TypeVar
 
 import orjson
 import pyarrow as pa
 
+from mica import compute as pc
 from mica.errors import CorruptDataError, MicaError, UserError
 from mica.storage import Storage, Writer
-from mica.tasks.row_errors import text
+from mica.variant.values import to_json
+
+T = TypeVar("T")
 
 
 class LineReader(Protocol):
@@ -55,26 +58,14 @@ class BadLines:
         if self._storage is not None:
             self._keep(self._storage, reader.take_errors().to_pylist())
 
-    def sift(
-        self, batch: pa.RecordBatch, made: Callable[[pa.RecordBatch], pa.RecordBatch], name: str
-    ) -> Iterator[pa.RecordBatch]:
-        """The rows that `made` makes of the documents in the first column, in one batch or in several where it fails
-        for some of them: halves say which, and those are kept. `name` is the file's."""
-        try:
-            rows = made(batch)
-        except (UserError, CorruptDataError) as e:
-            if self._storage is None:
-                raise
-            if batch.num_rows > 1:
-                half = batch.num_rows // 2
-                yield from self.sift(batch.slice(0, half), made, name)
-                yield from self.sift(batch.slice(half), made, name)
-                return
-            reason, document = f"[{e.code}] {e.message.removeprefix(f'{name}: ')}", text(batch.column(0), 0)
-            place = {"file": name, "line": None, "column": None, "offset": None}
-            self._keep(self._storage, [{**place, "reason": reason, "text": document}])
+    def sift(self, batch: pa.RecordBatch, made: Callable[[pa.RecordBatch], T], name: str) -> Iterator[T]:
+        """What `made` makes of the documents in the first column, without those for which it fails: they are kept.
+        `name` is the file's."""
+        if self._storage is None:
+            yield made(batch)
         else:
-            yield rows
+            storage = self._storage
+            yield from sifted(batch, made, lambda rows, why: self._keep(storage, _unmade(rows, why, name)))
 
     def _keep(self, storage: Storage, lines: list[dict[str, object]]) -> None:
         if not lines:
@@ -93,9 +84,40 @@ class BadLines:
             self._writer, self._done = None, True
 
 
+def sifted(
+    batch: pa.RecordBatch,
+    made: Callable[[pa.RecordBatch], T],
+    bad: Callable[[pa.RecordBatch, MicaError], object],
+) -> Iterator[T]:
+    """What `made` makes of the rows of a batch, in one part or in several; `bad` gets those for which it fails."""
+    while batch.num_rows:
+        try:
+            found = made(batch)
+        except (UserError, CorruptDataError) as e:
+            if e.failing is None and batch.num_rows > 1:
+                # It does not say which rows: halves do.
+                half = batch.num_rows // 2
+                yield from sifted(batch.slice(0, half), made, bad)
+                batch = batch.slice(half)
+                continue
+            failing = pa.array([True]) if e.failing is None else pc.fill_null(e.failing, False)
+            bad(batch.filter(failing), e)
+            batch = batch.filter(pc.invert(failing))
+        else:
+            yield found
+            return
+
+
 def count_bad_lines(quarantine: Storage) -> int:
     """The number of quarantined lines of a run, over all tasks."""
     return sum(quarantine.read(entry.path).count(b"\n") for entry in quarantine.list())
+
+
+def _unmade(batch: pa.RecordBatch, error: MicaError, name: str) -> list[dict[str, object]]:
+    """What is kept of documents: the reason is that of the first, of which the error may show the value."""
+    place = {"file": name, "line": None, "column": None, "offset": None}
+    reason = f"[{error.code}] {error.message.removeprefix(f'{name}: ')}"
+    return [{**place, "reason": reason, "text": document} for document in to_json(batch.column(0)).to_pylist()]
 
 
 def _text(value: object) -> str:

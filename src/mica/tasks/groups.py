@@ -11,6 +11,9 @@ import pyarrow as pa
 
 from mica import compute as pc
 
+#: So many files of different partitions may be open at once in one task.
+MAX_OPEN = 64
+
 
 def groups(columns: list[pa.Array]) -> Iterator[tuple[tuple[str | None, ...], pa.Array]]:
     """The distinct combinations of values, each with the indices of its rows in order."""
@@ -31,3 +34,9 @@ def groups(columns: list[pa.Array]) -> Iterator[tuple[tuple[str | None, ...], pa
     for code, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
         yield combinations[code], order.slice(start, end - start)
         start = end
+
+
+def scattered(values: pa.Table) -> bool:
+    """Whether rows with these partition values would be written to more files at once than may be open: unless they
+    are brought together first, a partition gets many small files."""
+    return bool(values.group_by(values.column_names).aggregate([]).num_rows > MAX_OPEN)

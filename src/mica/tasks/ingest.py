@@ -115,8 +115,9 @@ def ingest_splits(spec: IngestSpec, splits: Sequence[Split]) -> Iterator[pa.Reco
     places = [(split.name, split.start) for split in splits]
     with TableWriter(spec.write) as writer, BadLines(spec.quarantine, places) as bad:
         tree = spec.tree if spec.write.trees is not None and spec.tree is not None else pa.null()
-        # Rows go to the writer as they are, unless they belong to several partitions.
-        readers = _Readers(splits, partial(open_reader, spec, views=not spec.write.partition_by))
+        # Arrow cannot select rows of views: those of a partition, or those that are good.
+        views = not spec.write.partition_by and (bare or spec.quarantine is None)
+        readers = _Readers(splits, partial(open_reader, spec, views=views))
         for at, split in enumerate(splits):
             progress, reader = ReadCounter(bad), readers.take(at)
             while True:
@@ -194,11 +195,13 @@ def complete(spec: IngestSpec, batch: pa.RecordBatch, name: str) -> pa.RecordBat
         else:
             array = pa.nulls(batch.num_rows, field_.type)
         if not column.nullable and array.null_count and column.name not in absent:
-            raise CorruptDataError(
+            error = CorruptDataError(
                 "NULL_IN_NOT_NULL_COLUMN",
                 f"{name}: column {column.name!r} is NOT NULL and a document has no value for it",
                 path=name,
             )
+            error.failing = pc.is_null(array)
+            raise error
         arrays.append(array)
         fields.append(field_)
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +18,8 @@ import pyarrow as pa
 from mica import compute as pc
 from mica.arrays import NDArray
 from mica.records import dataclass
+from mica.tasks.bad_lines import sifted
+from mica.tasks.groups import scattered
 from mica.tasks.ingest import BATCH_BYTES, BATCH_ROWS, IngestSpec, Split, complete, look, open_reader
 from mica.tasks.leaf_values import compute
 from mica.tasks.packed import packing
@@ -80,10 +83,23 @@ def _keys(spec: IngestSpec, split: Split, every: int, weight: float) -> Iterator
     while (batch := reader.next_batch(pa.null(), BATCH_ROWS, BATCH_BYTES)) is not None:
         reader.take_errors()
         rows = batch.to_arrow().take(pa.array(np.arange(0, batch.num_rows, every)))
-        table = complete(spec, rows, split.name)
-        keys = [table.column(name) for name in spec.write.partition_by]
-        keys += [compute(value, rows, spec.timezone, name=split.name) for value in spec.keys.values()]
-        yield weighted(keys, np.full(rows.num_rows, weight))
+        weigh = partial(_weighed, spec, split.name, weight)
+        # Bad rows fail the real read, or are kept aside by it.
+        yield from [weigh(rows)] if spec.quarantine is None else sifted(rows, weigh, lambda *_: None)
+
+
+def _weighed(spec: IngestSpec, name: str, weight: float, rows: pa.RecordBatch) -> pa.Table:
+    table = complete(spec, rows, name)
+    keys = [table.column(name) for name in spec.write.partition_by]
+    keys += [compute(value, rows, spec.timezone, name=name) for value in spec.keys.values()]
+    return weighted(keys, np.full(rows.num_rows, weight))
+
+
+def scatters(spec: IngestSpec, split: Split) -> bool:
+    """Whether rows that follow each other are of more partitions than a task writes at once: by the first of them."""
+    spec = replace(spec, keys={}, reader={**spec.reader, "on_error": "collect"})
+    found = next(_keys(spec, split, 1, 1.0), None)
+    return found is not None and scattered(found.drop_columns([_WEIGHT]))
 
 
 def weighted(keys: Sequence[pa.Array | pa.ChunkedArray], weights: NDArray[np.float64]) -> pa.Table:

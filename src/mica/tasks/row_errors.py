@@ -32,7 +32,9 @@ def located(error: RowError, name: str, value: Callable[[Leaf, int], str | None]
     what = error.what
     if shown is not None:
         what += f": the value is {shortened(shown)}"
-    return UserError(error.code, f"{name}: {what}", hint=error.hint, path=name)
+    told_ = UserError(error.code, f"{name}: {what}", hint=error.hint, path=name)
+    told_.failing = error.failing
+    return told_
 
 
 def shortened(shown: str) -> str:

@@ -34,7 +34,7 @@ from mica.stats.render import stats_json
 from mica.storage import Storage, Writer
 from mica.tasks import candidates, lane
 from mica.tasks.batches import cut
-from mica.tasks.groups import groups
+from mica.tasks.groups import MAX_OPEN, groups
 from mica.tasks.late_types import late_tags
 from mica.tasks.left import facts_of
 from mica.tasks.physical import is_mapped, physical
@@ -77,9 +77,6 @@ SAMPLE_BYTES = 16 << 20
 
 #: A tag of a file that `optimize` writes again even alone: rules leave some of its paths for later.
 LATER = "mica.shredLater"
-
-#: Upper limit of open data files per task. Beyond it the least recently used one is finished.
-MAX_OPEN = 32
 
 
 @dataclass(frozen=True)
@@ -228,7 +225,7 @@ class TableWriter:
         """Writes rows of the table. With `trees` the Variants are in their storage layout, shredded by these."""
         if batch.num_rows == 0:
             return
-        for values, rows in self._partitioned(batch):
+        for values, rows in self._partitioned(batch, whole=trees is not None):
             # A file can only be rolled between two pieces.
             for piece in cut(rows, self.spec.target_file_size):
                 file = self._file(values)
@@ -268,6 +265,7 @@ class TableWriter:
         file = self._open.get(values)
         if file is None:
             if len(self._open) >= MAX_OPEN:
+                # The least recently used.
                 self._finish(next(iter(self._open)))
             file = self._open[values] = DataFileWriter(self.spec, values)
         self._open.move_to_end(values)
@@ -281,7 +279,8 @@ class TableWriter:
         self._adds.append(add)
         self._left += file.left
 
-    def _partitioned(self, batch: kernel.Rows) -> Iterator[tuple[tuple[str | None, ...], kernel.Rows]]:
+    def _partitioned(self, batch: kernel.Rows, *, whole: bool) -> Iterator[tuple[tuple[str | None, ...], kernel.Rows]]:
+        """The rows by partition; `whole` if the kernel takes them as they are."""
         names = self.spec.partition_by
         if not names:
             yield (), batch
@@ -289,8 +288,16 @@ class TableWriter:
         batch = kernel.arrow(batch)
         columns = [format_values(batch.column(name), self.spec.schema.field(name).type) for name in names]
         rest = batch if self.spec.materialized else batch.drop_columns(list(names))
-        for texts, indices in groups(columns):
-            yield texts, rest if len(indices) == batch.num_rows else rest.take(indices)
+        found = list(groups(columns))
+        rows: kernel.Rows = rest
+        if len(found) > 1:
+            # Taken once, and handed over once, then cut: either costs more than the few rows of a partition.
+            taken = rest.take(pa.concat_arrays([indices for _, indices in found]))
+            rows = kernel.Batch(taken) if whole else taken
+        start = 0
+        for texts, indices in found:
+            yield texts, rows.slice(start, len(indices))
+            start += len(indices)
 
 
 def partition_directory(values: Mapping[str, str | None]) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
+import mica
 from mica.engines import local
 
 
@@ -76,3 +78,12 @@ def test_what_waits_for_the_caller_is_bounded(monkeypatch: pytest.MonkeyPatch) -
         threading.Event().wait(0.02)
     assert ahead.get(1, 0) <= 10
     assert sum(1 for _ in batches) == 99
+
+
+@pytest.mark.parametrize("values", [100, 10])
+def test_rows_of_many_partitions_are_brought_together_before_they_are_written(tmp_path: Path, values: int) -> None:
+    """Each batch of the given rows has some of every partition; few partitions keep their files open meanwhile."""
+    rows = pa.table({"id": range(40_000), "p": [n % values for n in range(40_000)]})
+    table = mica.Table.create(tmp_path / "t", "id BIGINT, p BIGINT", partition_by=["p"])
+    assert table.append(rows).files == values
+    assert table.scan("p = 7").to_arrow()["id"].to_pylist() == list(range(7, 40_000, values))

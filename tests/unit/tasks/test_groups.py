@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from mica.tasks.groups import groups
+from mica.tasks.groups import MAX_OPEN, groups, scattered
 
 
 def test_many_columns_of_many_values_keep_their_rows() -> None:
@@ -20,3 +20,9 @@ def test_many_columns_of_many_values_keep_their_rows() -> None:
 def test_rows_keep_their_order_within_a_group() -> None:
     found = [(v, i.to_pylist()) for v, i in groups([pa.array(["b", "a", "b", None]), pa.array(["x", "x", "x", None])])]
     assert found == [(("b", "x"), [0, 2]), (("a", "x"), [1]), ((None, None), [3])]
+
+
+def test_rows_are_scattered_if_their_partitions_are_more_than_open_files() -> None:
+    values = pa.table({"p": [*range(MAX_OPEN - 1), None] * 3, "q": ["x"] * MAX_OPEN * 3})
+    assert not scattered(values)
+    assert scattered(pa.concat_tables([values, pa.table({"p": [0], "q": ["y"]})]))

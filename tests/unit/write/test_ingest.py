@@ -16,6 +16,7 @@ import pytest
 
 import mica
 from mica import variant
+from mica.engines import local
 from mica.log.transaction import Transaction
 from mica.tasks.ingest import IngestSpec, open_reader
 from mica.variant import kernel
@@ -168,6 +169,19 @@ def test_documents_that_make_no_row_are_kept_as_bad_lines_are(
     kept = [json.loads(line) for path in Path(report.quarantine).iterdir() for line in path.read_text().splitlines()]
     assert [json.loads(line["text"]) for line in kept if line["line"] is None] == [given[1], given[3]]
     assert {line["reason"].split("]")[0].strip("[") for line in kept if line["line"] is None} <= codes
+
+
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_a_partition_is_one_file_though_its_rows_come_among_many_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_disk: bool
+) -> None:
+    if on_disk:
+        monkeypatch.setattr(local, "SORT_BYTES", 1)
+    lines = "".join(f'{{"n": {n}, "p": {n % 100}}}\n' for n in range(5_000)) + '{"n": 1, "p": "x"}\nno\n'
+    report = _ingest(tmp_path, lines, columns={"p": "v:p::int"}, partition_by=["p"], on_error="quarantine")
+    assert (report.rows, report.files, report.bad_lines) == (5_000, 100, 2)
+    rows = mica.Table.open(tmp_path / "table").scan("p = 7", columns={"n": "v:n::int", "p": "p"}).to_arrow()
+    assert sorted(rows["n"].to_pylist()) == list(range(7, 5_000, 100))
 
 
 def test_a_limit_beyond_spark_is_refused(tmp_path: Path) -> None:

@@ -156,6 +156,7 @@ pub struct FileWriter {
     sink: Option<Sink>,
     /// The first rows, until they suffice to choose encodings by.
     waiting: Vec<Rows>,
+    waiting_bytes: usize,
     writer: Option<RowGroups<Sink>>,
     /// Positions and null counts of columns that no footer counts.
     counted: Vec<(Vec<usize>, i64)>,
@@ -187,6 +188,7 @@ impl FileWriter {
             descriptor,
             sink: Some(sink),
             waiting: Vec::new(),
+            waiting_bytes: 0,
             writer: None,
             counted,
             rows: 0,
@@ -207,15 +209,13 @@ impl FileWriter {
         match &mut self.writer {
             Some(writer) => writer.write(&rows).map_err(failed),
             None => {
+                // Counted once: many small batches may wait.
+                self.waiting_bytes += rows.bytes();
                 self.waiting.push(rows);
-                let few = self.rows < SAMPLE_ROWS && self.waiting_bytes() < SAMPLE_BYTES;
+                let few = self.rows < SAMPLE_ROWS && self.waiting_bytes < SAMPLE_BYTES;
                 if few { Ok(()) } else { self.start() }
             }
         }
-    }
-
-    fn waiting_bytes(&self) -> usize {
-        self.waiting.iter().map(Rows::bytes).sum()
     }
 
     fn check(&self, rows: &Rows) -> Result<()> {
@@ -290,7 +290,7 @@ impl FileWriter {
     pub fn bytes_written(&self) -> u64 {
         match &self.writer {
             Some(writer) => (writer.bytes_written() + writer.in_progress_size()) as u64,
-            None => (self.waiting_bytes() / MEMORY_TO_DISK) as u64,
+            None => (self.waiting_bytes / MEMORY_TO_DISK) as u64,
         }
     }
 
