@@ -133,6 +133,8 @@ OPTIONAL_NUMBER: Values[int | None] = Values("a whole number from 0", number(0, 
 #: Prefixes of properties with free names: supported features, and CHECK constraints.
 FEATURE = "delta.feature."
 CONSTRAINTS = "delta.constraints."
+#: What describes a table: not kept as a property, but as its description, as delta-spark does.
+COMMENT = "comment"
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 
+from mica.errors import UserError
 from mica.query.statement_parts import QUERY, Parts
 from mica.records import dataclass
 
@@ -239,7 +240,9 @@ class RowStatement(Parts):
         self.expect("INSERT")
         if self.accept("*"):
             return MergeWhen(kind, condition, "insert")
-        columns = self.listed()
+        columns = self.each(lambda: self.assigned({alias.lower()}))
+        if len({column.lower() for column in columns}) < len(columns):
+            raise UserError("DUPLICATE_COLUMN", f"a column is given twice: {', '.join(columns)}", column=columns[0])
         self.expect("VALUES")
         given = self.expressions()
         if len(given) != len(columns):

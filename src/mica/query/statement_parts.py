@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from mica.errors import UserError
 from mica.expressions.cursor import Cursor
-from mica.schema.ddl import unquote
+from mica.schema.ddl import quote_if_needed, quoted, unquote
 
 #: The words that begin a query.
 QUERY = ("SELECT", "WITH", "VALUES", "FROM", "TABLE")
@@ -75,29 +76,46 @@ class Parts(Cursor):
         """`column = expression, …`; `only_left`: `names` are left out before the columns that are set alone."""
         found: dict[str, str] = {}
         while True:
-            parts = self.table()
-            if len(parts) > 1 and parts[0].lower() in names:
-                parts = parts[1:]
+            column = self.assigned(names)
             self.expect("=")
-            found[".".join(parts)] = self.unqualified(set() if only_left else names, stops, ",")
+            if column.lower() in map(str.lower, found):
+                raise UserError("DUPLICATE_COLUMN", f"the column {column!r} is set twice", column=column)
+            found[column] = self.unqualified(set() if only_left else names, stops, ",")
             if not self.accept(","):
                 return found
 
+    def assigned(self, names: set[str]) -> str:
+        """A column or a field that gets a value, without `names` before it."""
+        parts = self.table()
+        if len(parts) > 1 and parts[0].lower() in names:
+            parts = parts[1:]
+        # With all of its quotes a field is not taken for a column that has a dot in its name.
+        return quote_if_needed(parts[0]) if len(parts) == 1 else ".".join(map(quoted, parts))
+
     def expressions(self) -> tuple[str, ...]:
         """Expressions in parentheses."""
-        return self.each(lambda: self.unqualified(set(), (), ","))
+        return self.each(self.one_expression)
+
+    def one_expression(self) -> str:
+        """An expression up to a comma."""
+        return self.unqualified(set(), (), ",")
 
     def listed(self) -> tuple[str, ...]:
         """Names of columns in parentheses."""
-        return self.each(lambda: self.table()[-1])
+        return self.each(self.identifier)
 
     def each(self, one: Callable[[], str]) -> tuple[str, ...]:
         """What `one` finds, in parentheses, with commas between."""
         self.expect("(")
+        found = self.several(one)
+        self.expect(")")
+        return found
+
+    def several(self, one: Callable[[], str]) -> tuple[str, ...]:
+        """What `one` finds, with commas between."""
         found = [one()]
         while self.accept(","):
             found.append(one())
-        self.expect(")")
         return tuple(found)
 
     def pairs(self) -> dict[str, str]:

@@ -8,8 +8,8 @@ an error that names the place.
     {ALTER TABLE | RESTORE | TRUNCATE TABLE | DESCRIBE | SHOW | CONVERT TO DELTA} …  (see `table_statements`)
     OPTIMIZE t [WHERE …] [ZORDER BY (c, …)]    VACUUM t [RETAIN n HOURS] [DRY RUN]
     {DESCRIBE | DESC} HISTORY t [LIMIT n]
-    CREATE [OR REPLACE] TABLE [IF NOT EXISTS] t (…) USING mica
-        [PARTITIONED BY (c, …)] [LOCATION '…'] [TBLPROPERTIES (…)] [AS query]
+    {CREATE [OR REPLACE] | REPLACE} TABLE [IF NOT EXISTS] t (…) USING mica
+        [PARTITIONED BY (c, …)] [LOCATION '…'] [COMMENT '…'] [TBLPROPERTIES (…)] [AS query]
     CREATE [OR REPLACE] [GLOBAL] TEMPORARY VIEW w [(c, …)] AS query          CREATE [OR REPLACE] TABLE … AS query
 
 Source: Spark's SqlBaseParser.g4 and delta-spark's DeltaSqlBase.g4.
@@ -22,9 +22,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 
 from mica.arguments import Mode
+from mica.properties import COMMENT
 from mica.query.row_statements import Delete, Insert, MergeInto, RowStatement, Update
 from mica.query.statement_parts import QUERY
-from mica.query.table_statements import ConvertToDelta, Question, TableCall, Unread, read_table_statement
+from mica.query.table_statements import ConvertToDelta, Question, Rename, TableCall, Unread, read_table_statement
 from mica.records import dataclass
 
 
@@ -65,6 +66,8 @@ class Create:
     location: str | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
     query: str | None = None
+    #: REPLACE TABLE without CREATE: there must be a table.
+    replaces: bool = False
 
 
 @dataclass(frozen=True)
@@ -96,12 +99,13 @@ class Selected:
 
 Statement = (
     Delete | Update | Insert | MergeInto | Optimize | VacuumOf | History | Create | View | StoredView | Selected |
-    TableCall | Question | ConvertToDelta
+    TableCall | Rename | Question | ConvertToDelta
 )  # fmt: skip
 
 _BEGINS = re.compile(
     r"(?is)(?:\s|--[^\r\n]*|/\*.*?\*/)*(DELETE\s+FROM|UPDATE|INSERT|MERGE|OPTIMIZE|VACUUM|DESC(?:RIBE)?\s+HISTORY|"
     r"ALTER\s+TABLE|RESTORE|TRUNCATE\s+TABLE|DESC(?:RIBE)?|SHOW\s+(?:TBLPROPERTIES|COLUMNS)|CONVERT\s+TO\s+DELTA|"
+    r"COMMENT\s+ON\s+TABLE|REPLACE\s+TABLE(?=.*\bUSING\s+mica\b)|"
     r"CREATE\s+(?:OR\s+REPLACE\s+)?(?:TABLE|(?:(?:GLOBAL\s+)?TEMP(?:ORARY)?\s+)?VIEW)(?=.*\b(?:USING\s+mica|AS)\b))\b"
 )
 
@@ -113,7 +117,7 @@ def parse_statement(text: str) -> Statement | Unread | None:
         return None
     words = begin[1].upper().split()
     text = text.rstrip().rstrip(";")
-    if words[0] == "CREATE" and (words[-1] != "TABLE" or not _Statement(text).makes_ours()):
+    if words[0] in ("CREATE", "REPLACE") and (words[-1] != "TABLE" or not _Statement(text).makes_ours()):
         return _Statement(text).selected()
     read = _STATEMENTS.get("HISTORY" if words[-1] == "HISTORY" else words[0])
     return read_table_statement(text) if read is None else read(_Statement(text))
@@ -124,7 +128,10 @@ class _Statement(RowStatement):
         self.accept("OPTIMIZE")
         table = self.table()
         where = self.condition("WHERE", set(), "ZORDER")
-        columns = self.expressions() if self.accept("ZORDER", "BY") else ()
+        columns: tuple[str, ...] = ()
+        if self.accept("ZORDER", "BY"):
+            # delta-spark's grammar can do without the parentheses.
+            columns = self.expressions() if self.mark() == "(" else self.several(self.one_expression)
         self.end()
         return Optimize(table, where, columns)
 
@@ -157,8 +164,8 @@ class _Statement(RowStatement):
         return False
 
     def create(self) -> Create:
-        self.accept("CREATE")
-        mode: Mode = "overwrite" if self.accept("OR", "REPLACE") else "error"
+        replaces = not self.accept("CREATE")
+        mode: Mode = "overwrite" if self.accept("REPLACE") or self.accept("OR", "REPLACE") else "error"
         self.expect("TABLE")
         mode = "ignore" if mode == "error" and self.accept("IF", "NOT", "EXISTS") else mode
         table = self.table()
@@ -166,26 +173,28 @@ class _Statement(RowStatement):
         self.expect("USING")
         self.at += 1
         partition_by: tuple[str, ...] = ()
-        location, properties, query = None, {}, None
+        location, properties, comment, query = None, dict[str, str](), dict[str, str](), None
         while self.token.kind != "end":
             if self.accept("PARTITIONED", "BY"):
                 partition_by = self.listed()
             elif self.accept("LOCATION"):
                 location = self.string()
+            elif self.accept("COMMENT"):
+                comment = {COMMENT: self.string()}
             elif self.accept("TBLPROPERTIES"):
                 properties = self.pairs()
             else:
                 self.accept("AS")
                 if self.word() not in QUERY and self.mark() != "(":
-                    self.fail("PARTITIONED BY, LOCATION, TBLPROPERTIES or AS is expected")
+                    self.fail("PARTITIONED BY, LOCATION, COMMENT, TBLPROPERTIES or AS is expected")
                 query = self.text[self.token.at :]
                 break
-        return Create(table, ddl, mode, partition_by, location, properties, query)
+        return Create(table, ddl, mode, partition_by, location, {**properties, **comment}, query, replaces)
 
     def selected(self) -> View | StoredView | Selected | None:
         """CREATE … AS a query, of a view or of a table of Spark's."""
         self.accept("CREATE")
-        replace = self.accept("OR", "REPLACE")
+        replace = self.accept("REPLACE") or self.accept("OR", "REPLACE")
         shared = self.accept("GLOBAL")
         is_view = self.accept("TEMP") or self.accept("TEMPORARY")
         stored = not is_view and self.word() == "VIEW"
@@ -217,4 +226,5 @@ _STATEMENTS: Mapping[str, Callable[[_Statement], Statement]] = {
     "VACUUM": _Statement.vacuum,
     "HISTORY": _Statement.describe,
     "CREATE": _Statement.create,
+    "REPLACE": _Statement.create,
 }

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple, NoReturn
 
 from mica import late
@@ -38,7 +39,7 @@ _TOKEN = late.pattern(
       | (?P<quoted>`(?:[^`]|``)*`)
       | (?P<string>'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")
       | (?P<word>\w+)
-      | (?P<mark>[<>(),:-])
+      | (?P<mark>[<>(),:.-])
       | (?P<other>.)""",
     re.VERBOSE | re.DOTALL,
 )
@@ -67,6 +68,31 @@ def parse_ddl(text: str) -> StructType:
         reader.fail("a comma or the end is expected")
     refuse_twice(f.name for f in fields)
     return StructType(tuple(fields))
+
+
+class NewColumn(NamedTuple):
+    """A column to add, or a field: `into` is the path to its struct. It comes `first`, `after` another, or last."""
+
+    into: tuple[str, ...]
+    field: StructField
+    first: bool
+    after: str | None
+
+
+def parse_new_columns(text: str) -> list[NewColumn]:
+    """Parses what ADD COLUMNS takes: as `parse_ddl`, and fields of structs (`s.x INT`), FIRST and AFTER c.
+
+    Errors: INVALID_DDL with the offset of the place that could not be read.
+    """
+    reader = _Reader(text)
+    if reader.word() == "STRUCT" and reader.peek(1).text == "<":
+        return [NewColumn((), f, False, None) for f in parse_ddl(text).fields]
+    found = [reader.new_column()]
+    while reader.accept(","):
+        found.append(reader.new_column())
+    if not reader.done():
+        reader.fail("a comma or the end is expected")
+    return found
 
 
 def parse_type(text: str, *, exact_names: bool = False) -> DataType:
@@ -118,6 +144,11 @@ RESERVED = frozenset(
 def quote_if_needed(name: str) -> str:
     """Adds backticks if Spark, or an expression of ours, would not parse the bare name as one identifier."""
     return _of_spark(name) if name.upper() not in RESERVED else f"`{name}`"
+
+
+def quoted(name: str) -> str:
+    """Adds backticks."""
+    return f"`{name.replace('`', '``')}`"
 
 
 def _of_spark(name: str) -> str:
@@ -241,6 +272,21 @@ class _Reader:
         if self.word() in ("NOT", "DEFAULT", "GENERATED", "PRIMARY", "CHECK", "CONSTRAINT", "MASK", "REFERENCES"):
             self.fail(f"{self.word()} is not allowed here")
         return StructField(name, type_, nullable, metadata)
+
+    def new_column(self) -> NewColumn:
+        """A column or field to add, with its place."""
+        into = []
+        while self.peek(1).text == ".":
+            into.append(self.identifier())
+            self.expect(".")
+        field, first, after = self.field(top=not into), False, None
+        if self.accept("FIRST"):
+            first = True
+        elif self.accept("AFTER"):
+            after = self.identifier()
+        if "comment" not in field.metadata and self.accept("COMMENT"):  # Spark takes it after the place too
+            field = replace(field, metadata={**field.metadata, "comment": self.string()})
+        return NewColumn(tuple(into), field, first, after)
 
     def expression(self) -> str:
         """The text of an expression: up to a comma, a closing bracket or the next clause outside of its brackets."""

@@ -21,7 +21,7 @@ from mica.schema.special import DEFAULT, GENERATED
 from mica.schema.types import LONG, VARIANT, VOID, ArrayType, MapType, StructField, StructType
 from mica.tasks.matching import Action, Assigned, Clause, When
 from mica.variant.plain import to_variants
-from mica.write.assignment import Place, in_field, may_be_stored, meant, place_of, stored, together
+from mica.write.assignment import Place, in_field, may_be_stored, meant, place_of, stored, together, unquoted
 from mica.write.assignment import shown as shown_place
 from mica.write.rules import as_stored, is_identity, refuse_given, regenerated, substituted
 
@@ -65,7 +65,7 @@ def assigned_of(source: StructType, clauses: Sequence[MergeClause], alias: str) 
     if any(clause.action != "delete" and clause.values is None for clause in clauses):
         return source
     named = {name.lower() for clause in clauses for name in clause.values or ()}
-    named |= {name.removeprefix(f"{alias.lower()}.") for name in named}
+    named |= {unquoted(name.removeprefix(f"{alias.lower()}.")) for name in named}
     return StructType(tuple(f for f in source.fields if f.name.lower() in named))
 
 

@@ -24,6 +24,13 @@ STATEMENTS: dict[str, Statement] = {
     "UPDATE t SET a = a + 1, t.b = concat('x,y', t.c) WHERE t.a > 1": Update(
         ("t",), {"a": "a + 1", "b": "concat('x,y', c)"}, "a > 1"
     ),
+    "UPDATE t x SET x.s.`a.b` = 1, `c.d` = 2, `e f` = x.s.a": Update(
+        ("t",), {"`s`.`a.b`": "1", "`c.d`": "2", "`e f`": "s.a"}, None
+    ),
+    "OPTIMIZE t WHERE p = 1 ZORDER BY a, v:b": Optimize(("t",), "p = 1", ("a", "v:b")),
+    "REPLACE TABLE t USING mica COMMENT 'it''s' TBLPROPERTIES (a = 1) AS SELECT 1": Create(
+        ("t",), "", "overwrite", properties={"a": "1", "comment": "it's"}, query="SELECT 1", replaces=True
+    ),
     "-- why\nUPDATE t SET a = CASE WHEN b THEN 1 END": Update(("t",), {"a": "CASE WHEN b THEN 1 END"}, None),
     "INSERT INTO t (a, `b c`) VALUES (1, 'x')": Insert(("t",), ("a", "b c"), "VALUES (1, 'x')", overwrite=False),
     "INSERT INTO t BY NAME TABLE u": Insert(("t",), (), "TABLE u", overwrite=False, by_name=True),
@@ -126,6 +133,10 @@ def test_a_query_that_says_using_mica_makes_no_table_of_ours(query: str) -> None
         ("INSERT INTO t REPLACE WHERE SELECT 1", "an expression is expected"),
         ("INSERT INTO t REPLACE WHERE a = 1", "a query or VALUES is expected"),
         ("INSERT INTO t REPLACE ON a = 1 SELECT 1", "a query or VALUES is expected"),
+        ("UPDATE t x SET x.s.a = 1, s.`A` = 2", "the column '`s`.`A`' is set twice"),
+        ("MERGE INTO t USING s ON a = b WHEN MATCHED THEN UPDATE SET t.a = 1, A = 2", "the column 'A' is set twice"),
+        ("MERGE INTO t USING s ON a = b WHEN NOT MATCHED THEN INSERT (a, t.A) VALUES (1, 2)", "is given twice: a, A"),
+        ("INSERT INTO t (a, s.b) SELECT 1, 2", "is expected, '.' is found"),
         ("MERGE INTO t USING s ON a = b WHEN MATCHED THEN DROP", "INSERT is expected"),
         ("MERGE INTO t USING s ON a = b WHEN NOT MATCHED THEN INSERT (a) VALUES (1, 2)", "1 values are expected"),
         ("VACUUM t RETAIN many HOURS", "a number is expected"),
