@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from mica import late, properties
 from mica.errors import UnsupportedTableError, UserError
-from mica.properties import CONSTRAINTS, ENABLE_SHREDDING, FEATURE, PROPERTIES, REFUSED, Property
+from mica.properties import COMMENT, CONSTRAINTS, ENABLE_SHREDDING, FEATURE, PROPERTIES, REFUSED, Property
 
 V = TypeVar("V", str, str | None)
 
@@ -42,8 +42,9 @@ def checked(changes: Mapping[str, str | None]) -> dict[str, str | None]:
 
 
 def kept(changes: Mapping[str, V]) -> dict[str, V]:
-    """Returns the properties that the table keeps: `delta.feature.*` goes into the protocol instead."""
-    return {name: text for name, text in changes.items() if not name.startswith(FEATURE)}
+    """Returns the properties that the table keeps: `delta.feature.*` goes into the protocol instead, the comment into
+    the description."""
+    return {name: text for name, text in changes.items() if not name.startswith(FEATURE) and name != COMMENT}
 
 
 def needed_features(configuration: Mapping[str, str]) -> set[str]:

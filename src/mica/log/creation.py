@@ -106,6 +106,7 @@ def new_table(
     schema, configuration = configured(None, schema, kept(wanted), properties.COLUMN_MAPPING_MODE.of(wanted))
     configuration |= row_tracking.columns(configuration)
     metadata = Metadata.new(schema_json.dumps(schema), columns, configuration, created_time=created_time)
+    metadata = replace(metadata, description=wanted.get(properties.COMMENT))
     protocol = features.minimal_protocol(needed)
     features.check_write(protocol, metadata, "the new table")
     return protocol, metadata
@@ -124,6 +125,10 @@ def altered(
     changes = checked(changes or {})
     needed = needed_features({name: text for name, text in changes.items() if text is not None})
     changed = metadata.with_configuration(kept(changes))
+    if properties.COMMENT in changes:
+        # One of an older mica is a property; it must not stay beside the new one.
+        changed = changed.with_configuration({properties.COMMENT: None})
+        changed = replace(changed, description=changes[properties.COMMENT])
     changed = changed.with_configuration(row_tracking.columns(changed.configuration))
     if schema is not None:
         refuse_columns(schema)

@@ -10,8 +10,9 @@ Source: PROTOCOL.md, "Column Mapping", "Type Widening", "Default Columns"; opera
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import orjson
@@ -36,7 +37,7 @@ from mica.properties import (
 )
 from mica.records import dataclass
 from mica.schema import collations, special
-from mica.schema.ddl import parse_ddl, parse_type, quote_if_needed, type_to_ddl
+from mica.schema.ddl import parse_new_columns, parse_type, quote_if_needed, type_to_ddl
 from mica.schema.edit import edited, field_at, inside, replaced
 from mica.schema.types import ArrayType, DataType, MapType, Primitive, StructField, StructType, refuse_twice
 from mica.stats.columns import TYPE_CHANGES, physical_names
@@ -67,26 +68,50 @@ class Position:
 
 def add_columns(before: Snapshot, columns: str, into: str | None, position: Position) -> Snapshot:
     """See `Table.add_columns`."""
-    new = parse_ddl(columns)
-    for f in new.fields:
-        _refuse_rows_without(f)
-    path = [] if into is None else [*_path(into)]
-
-    def grown(type_: DataType) -> DataType:
-        if not isinstance(type_, StructType):
+    schema: DataType = before.schema
+    base = () if into is None else _path(into)
+    for path, places, fields in _groups(columns):
+        for f in fields:
+            _refuse_rows_without(f)
+        if position != Position() and (path or places != Position()):
             raise UserError(
-                "TYPE_MISMATCH",
-                f"{into!r} is {type_to_ddl(type_)}, which has no fields",
-                hint="Give the path of a struct: s, l.element, m.value.",
+                "INVALID_ARGUMENT",
+                f"{columns!r} says where its columns go, and so does the call",
+                hint="Say it once.",
             )
-        refuse_twice([*type_.names, *new.names])
-        at = position.place(type_.fields, len(type_.fields))
-        return StructType((*type_.fields[:at], *new.fields, *type_.fields[at:]))
-
-    schema = inside(before.schema, path, grown)
+        schema = inside(schema, [*base, *path], partial(_grown, fields, position if position != Position() else places))
     assert isinstance(schema, StructType)
     parameters = {"columns": columns, **({} if into is None else {"into": into})}
     return altered(before, "ADD COLUMNS", parameters, schema)
+
+
+def _groups(columns: str) -> Iterator[tuple[tuple[str, ...], Position, list[StructField]]]:
+    """New columns with the path to their struct and their place; those that come last together."""
+    last: list[StructField] = []
+    for new in parse_new_columns(columns):
+        if new.into or new.first or new.after is not None:
+            if last:
+                yield (), Position(), last
+                last = []
+            after = None if new.after is None else quote_if_needed(new.after)
+            yield new.into, Position(new.first, after), [new.field]
+        else:
+            last.append(new.field)
+    if last:
+        yield (), Position(), last
+
+
+def _grown(new: Sequence[StructField], position: Position, type_: DataType) -> DataType:
+    """The struct with these fields in it. Errors: TYPE_MISMATCH, DUPLICATE_COLUMN, UNKNOWN_COLUMN."""
+    if not isinstance(type_, StructType):
+        raise UserError(
+            "TYPE_MISMATCH",
+            f"{new[0].name!r} would be a field of {type_to_ddl(type_)}, which has none",
+            hint="Give the path of a struct: s, l.element, m.value.",
+        )
+    refuse_twice([*type_.names, *(f.name for f in new)])
+    at = position.place(type_.fields, len(type_.fields))
+    return StructType((*type_.fields[:at], *new, *type_.fields[at:]))
 
 
 def drop_columns(before: Snapshot, columns: Sequence[str], *, if_exists: bool = False) -> Snapshot:

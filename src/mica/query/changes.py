@@ -24,7 +24,7 @@ from mica.query import described, names, settings
 from mica.query.insert import Query, insert
 from mica.query.row_statements import Delete, Insert, MergeInto, Update
 from mica.query.statements import Create, History, Optimize, Selected, Statement, StoredView, VacuumOf, View
-from mica.query.table_statements import ConvertToDelta, Question, TableCall
+from mica.query.table_statements import ConvertToDelta, Question, Rename, TableCall
 from mica.schema.ddl import quote_if_needed
 from mica.schema.new_columns import nullable
 from mica.table import Table
@@ -61,6 +61,8 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str, tabl
         return _stored(spark, statement, named) if named is not None and named.views else None
     if isinstance(statement, Selected):
         return _selected(spark, statement, query) if ours(statement.query) else None
+    if isinstance(statement, Rename):
+        return _renamed(spark, statement)
     table = target(spark, statement.table, catalogs=not isinstance(statement, TableCall | Question))
     if table is None:
         if isinstance(statement, Insert) and ours(statement.query):
@@ -203,6 +205,8 @@ def _create(spark: SparkSession, statement: Create, query: Query) -> None:
     if place is None:
         _refuse_other_table(spark, ".".join(map(quote_if_needed, parts)))
         place = os.path.join(str(spark.conf.get("spark.sql.warehouse.dir")).removeprefix("file:"), *parts)  # noqa: PTH118
+    if statement.replaces and not Table.exists(place):
+        raise UserError("TABLE_NOT_FOUND", f"there is no table at {place} to replace", hint="Write CREATE OR REPLACE.")
     rows = None if statement.query is None else query(statement.query)
     schema: Any = statement.ddl or (None if rows is None else rows.schema)
     if schema is None:
@@ -217,6 +221,17 @@ def _create(spark: SparkSession, statement: Create, query: Query) -> None:
     )
     if len(parts) == 1:
         names.register(parts[0], place)
+
+
+def _renamed(spark: SparkSession, statement: Rename) -> DataFrame | None:
+    """A registered name becomes another; any other table is Spark's to rename. The files stay where they are."""
+    if len(statement.table) > 1 or not names.is_registered(statement.table[0]):
+        return None
+    if len(statement.name) > 1:
+        new = ".".join(map(quote_if_needed, statement.name))
+        raise UserError.bad_value("RENAME TO", new, f"one name, as {statement.table[0]} is a registered one")
+    names.rename(statement.table[0], statement.name[0])
+    return _nothing(spark)
 
 
 def _refuse_other_table(spark: SparkSession, name: str) -> None:

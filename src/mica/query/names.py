@@ -52,6 +52,16 @@ def register(name: str, table: Table | str | os.PathLike[str]) -> Table:
     return found
 
 
+def rename(name: str, new: str) -> None:
+    """Gives a registered table another name. Errors: INVALID_ARGUMENT as for `register`; TABLE_EXISTS."""
+    if not re.fullmatch(r"\w+", new):
+        raise UserError.bad_value("name", new, "an identifier: letters, digits and _")
+    with _LOCK:
+        if new.lower() != name.lower() and new.lower() in _REGISTERED:
+            raise UserError("TABLE_EXISTS", f"the name {new} is registered already", hint="Choose another name.")
+        _REGISTERED[new.lower()] = _REGISTERED.pop(name.lower())
+
+
 def registered(name: str) -> Table | None:
     """The table of a registered name, any case; None if there is none."""
     found = _REGISTERED.get(name.lower())

@@ -3,12 +3,13 @@
 The rule: a statement is one call of `Table`, with its arguments, or a question that `described` answers. Spark tries
 first what is neither, or has another form than these.
 
-    ALTER TABLE t ADD {COLUMN | COLUMNS} (c TYPE … [FIRST | AFTER c])     … DROP {COLUMN | COLUMNS} [IF EXISTS] (c, …)
+    ALTER TABLE t ADD {COLUMN | COLUMNS} (c TYPE … [FIRST | AFTER c], …)  … DROP {COLUMN | COLUMNS} [IF EXISTS] (c, …)
                   RENAME COLUMN c TO d        SET TBLPROPERTIES (…)        UNSET TBLPROPERTIES [IF EXISTS] (…)
                   {ALTER | CHANGE} [COLUMN] c {TYPE … | {SET | DROP} NOT NULL | COMMENT '…' | SET DEFAULT … |
                                                DROP DEFAULT | FIRST | AFTER c}
                   ADD CONSTRAINT c CHECK (…)      DROP CONSTRAINT [IF EXISTS] c      DROP FEATURE f [TRUNCATE HISTORY]
-    RESTORE [TABLE] t [TO] {VERSION | TIMESTAMP} AS OF …        TRUNCATE TABLE t
+                  RENAME TO u (of a registered name)
+    RESTORE [TABLE] t [TO] {VERSION | TIMESTAMP} AS OF …      TRUNCATE TABLE t      COMMENT ON TABLE t IS {'…' | NULL}
     {DESCRIBE | DESC} {DETAIL | [TABLE] [EXTENDED]} t      SHOW TBLPROPERTIES t [(key)]      SHOW COLUMNS {IN | FROM} t
     CONVERT TO DELTA parquet.`path` [NO STATISTICS] [PARTITIONED BY (c TYPE, …)]
 
@@ -17,15 +18,15 @@ Source: Spark's SqlBaseParser.g4 and delta-spark's DeltaSqlBase.g4.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any, Literal, TypeVar
 
 from mica.errors import UserError
-from mica.expressions.tokens import Token
+from mica.properties import COMMENT
 from mica.query.statement_parts import Parts
 from mica.records import dataclass
-from mica.schema.ddl import quote_if_needed
+from mica.schema.ddl import parse_new_columns, quote_if_needed
 
 Found = TypeVar("Found")
 Subject = Literal["detail", "columns", "names", "properties"]
@@ -38,6 +39,14 @@ class TableCall:
     table: tuple[str, ...]
     method: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Rename:
+    """ALTER TABLE … RENAME TO."""
+
+    table: tuple[str, ...]
+    name: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -65,7 +74,7 @@ class Unread:
     error: UserError
 
 
-def read_table_statement(text: str) -> TableCall | Question | ConvertToDelta | Unread:
+def read_table_statement(text: str) -> TableCall | Rename | Question | ConvertToDelta | Unread:
     """The statement of a text that begins like one of these."""
     try:
         return TableStatement(text).read()
@@ -80,7 +89,7 @@ class TableStatement(Parts):
         super().__init__(text)
         self.named: tuple[str, ...] = ()
 
-    def read(self) -> TableCall | Question | ConvertToDelta | Unread:
+    def read(self) -> TableCall | Rename | Question | ConvertToDelta | Unread:
         """The statement, by its first word."""
         try:
             return _STATEMENTS[self.word()](self)
@@ -93,10 +102,15 @@ class TableStatement(Parts):
         self.named = self.named or found
         return found
 
-    def alter(self) -> TableCall:
+    def alter(self) -> TableCall | Rename:
         """ALTER TABLE."""
         self.accept("ALTER", "TABLE")
-        return TableCall(self.table(), *self._one_of(_ALTERATIONS))
+        table = self.table()
+        if self.accept("RENAME", "TO"):
+            name = super().table()
+            self.end()
+            return Rename(table, name)
+        return TableCall(table, *self._one_of(_ALTERATIONS))
 
     def restore(self) -> TableCall:
         """RESTORE."""
@@ -130,6 +144,15 @@ class TableStatement(Parts):
         found = Question(self.table(), "detail" if detail else "columns")
         self.end()
         return found
+
+    def comment(self) -> TableCall:
+        """COMMENT ON TABLE."""
+        self.accept("COMMENT", "ON", "TABLE")
+        table = self.table()
+        self.expect("IS")
+        text = None if self.accept("NULL") else self.string()
+        self.end()
+        return TableCall(table, "set_properties", {"properties": {COMMENT: text}})
 
     def show(self) -> Question:
         """SHOW TBLPROPERTIES and SHOW COLUMNS."""
@@ -170,27 +193,10 @@ class TableStatement(Parts):
     # --- ALTER TABLE: the method and its arguments -------------------------------------------------------------------
 
     def add_columns(self) -> tuple[str, dict[str, Any]]:
-        """One column with its place, or several at the end."""
-        inside = TableStatement(self.parenthesised()[1:-1] if self.mark() == "(" else self.rest())
-        column, *others = _columns(inside.tokens[:-1])
-        if others and not any(_is_field(one) or _place_of(one) for one in (column, *others)):
-            return "add_columns", {"columns": inside.text}
-        if others or not column:
-            self.fail("one column with its place is expected, or several at the end")
-        found: dict[str, Any] = {}
-        ends = len(column) - _place_of(column)
-        if ends == len(column) - 1:
-            found["first"] = True
-        elif ends < len(column):
-            inside.at = ends + 1
-            found["after"] = inside.identifier()
-        inside.at = 0
-        into = list[str]()
-        while inside.mark(1) == ".":
-            into.append(quote_if_needed(inside.identifier()))
-            inside.at += 1
-        found |= {"into": ".".join(into)} if into else {}
-        return "add_columns", {"columns": inside.text[inside.token.at : column[ends - 1].end], **found}
+        """Columns and fields, each with its place."""
+        columns = self.parenthesised()[1:-1] if self.mark() == "(" else self.rest()
+        parse_new_columns(columns)
+        return "add_columns", {"columns": columns}
 
     def drop_columns(self) -> tuple[str, dict[str, Any]]:
         """DROP COLUMNS."""
@@ -236,36 +242,19 @@ class TableStatement(Parts):
         name = self._key()
         return "drop_feature", {"name": name, "truncate_history": self.accept("TRUNCATE", "HISTORY")}
 
+    def one_type(self) -> str:
+        """A type: another column may follow only where Spark runs the statement."""
+        start, depth = self.token.at, 0
+        while self.token.kind != "end" and (depth or self.mark() != ","):
+            depth += (self.mark() in ("(", "<")) - (self.mark() in (")", ">"))
+            self.at += 1
+        return self.text[start : self.tokens[self.at - 1].end]
+
     def _column(self) -> str:
         return ".".join(map(quote_if_needed, super().table()))
 
     def _key(self) -> str:
         return self.string() if self.token.kind == "string" else ".".join(super().table())
-
-
-def _columns(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
-    """Columns with commas between, which their types may have too."""
-    begin = depth = 0
-    for at, token in enumerate(tokens):
-        if token.kind == "mark":
-            depth += (token.text in "(<") - (token.text in ")>")
-        if token.text == "," and not depth:
-            yield tokens[begin:at]
-            begin = at + 1
-    yield tokens[begin:]
-
-
-def _is_field(column: Sequence[Token]) -> bool:
-    """Whether a column is one within another."""
-    return len(column) > 1 and column[1].text == "."
-
-
-def _place_of(column: Sequence[Token]) -> int:
-    """How many tokens at the end of a column are its place: 1 of FIRST, 2 of AFTER c, 0 without one."""
-    words = [token.text.upper() for token in column]
-    if len(words) > 2 and words[-1] == "FIRST":
-        return 1
-    return 2 if len(words) > 3 and words[-2] == "AFTER" else 0
 
 
 #: The words after ALTER TABLE t.
@@ -288,17 +277,17 @@ _ALTERATIONS: Mapping[tuple[str, ...], Callable[[TableStatement], tuple[str, dic
 
 #: The words after ALTER COLUMN c.
 _CHANGES: Mapping[tuple[str, ...], Callable[[TableStatement], dict[str, Any]]] = {
-    ("TYPE",): lambda s: {"type": s.rest()},
+    ("TYPE",): lambda s: {"type": s.one_type()},
     ("SET", "NOT", "NULL"): lambda _: {"nullable": False},
     ("DROP", "NOT", "NULL"): lambda _: {"nullable": True},
     ("COMMENT",): lambda s: {"comment": s.string()},
-    ("SET", "DEFAULT"): lambda s: {"default": s.rest()},
+    ("SET", "DEFAULT"): lambda s: {"default": s.unqualified(set(), (), ",")},
     ("DROP", "DEFAULT"): lambda _: {"default": ""},
     ("FIRST",): lambda _: {"first": True},
-    ("AFTER",): lambda s: {"after": s.identifier()},
+    ("AFTER",): lambda s: {"after": quote_if_needed(s.identifier())},
 }
 
-_STATEMENTS: Mapping[str, Callable[[TableStatement], TableCall | Question | ConvertToDelta]] = {
+_STATEMENTS: Mapping[str, Callable[[TableStatement], TableCall | Rename | Question | ConvertToDelta]] = {
     "ALTER": TableStatement.alter,
     "RESTORE": TableStatement.restore,
     "TRUNCATE": TableStatement.truncate,
@@ -306,4 +295,5 @@ _STATEMENTS: Mapping[str, Callable[[TableStatement], TableCall | Question | Conv
     "DESC": TableStatement.describe,
     "SHOW": TableStatement.show,
     "CONVERT": TableStatement.convert,
+    "COMMENT": TableStatement.comment,
 }

@@ -52,6 +52,7 @@ class ShapedTable(OpenedTable):
     ) -> Self:
         """Adds columns, given as Spark DDL: `"title STRING COLLATE de, n INT"`, or fields of a struct: `into` is its
         path (`s`, `l.element`, `m.value`). They come last, `first`, or `after` another, and are null in existing rows.
+        As in SQL, the text may say it of each: `"a INT FIRST, b INT AFTER a, s.x STRING"`.
 
         Errors: INVALID_DDL, DUPLICATE_COLUMN, UNKNOWN_COLUMN, MISSING_COLUMN for a column that is NOT NULL, has a
         default or is generated.

@@ -91,6 +91,25 @@ def test_fields_are_added_where_one_asks(table: mica.Table) -> None:
     assert "comment" not in table.alter_column("v", comment="").schema.field("v").metadata
 
 
+def test_a_text_may_say_where_each_column_goes(table: mica.Table) -> None:
+    version = table.version
+    table.add_columns("n INT FIRST, o INT AFTER n COMMENT 'why', s.q INT AFTER x, `c.d` INT, d INT AFTER `c.d`, e INT")
+    assert table.version == version + 1
+    assert to_ddl(table.schema).startswith("n INT,o INT COMMENT 'why',id INT,p STRING,s STRUCT<x: INT, q: INT, l: ")
+    assert table.schema.names[-3:] == ["c.d", "d", "e"]
+    table.add_columns("s.l.element.z INT FIRST, s.m.value.z INT")
+    assert one(table, s="s", n="n")[0]["s"]["l"] == [{"z": None, "y": 1}]
+    for text, code in (
+        ("a INT AFTER b, b INT", "UNKNOWN_COLUMN"), ("a INT, s.x INT", "DUPLICATE_COLUMN"),
+        ("id.x INT", "TYPE_MISMATCH"), ("a INT FIRST AFTER id", "INVALID_DDL"),
+    ):  # fmt: skip
+        with pytest.raises(UserError) as raised:
+            table.add_columns(text)
+        assert raised.value.code == code
+    with pytest.raises(UserError, match="says where"):
+        table.add_columns("a INT FIRST", after="id")
+
+
 def test_wider_types_read_old_files(table: mica.Table) -> None:
     table.alter_column("id", type="BIGINT").alter_column("s.l.element.y", type="DOUBLE")
     table.append([{"id": 2**40, "p": "b", "s": {"x": 1, "l": [{"y": 0.5}]}}])

@@ -46,6 +46,16 @@ def test_a_table_is_replaced_with_its_rows_or_stays(tmp_path: Path) -> None:
     assert mica.check(table).ok
 
 
+def test_the_comment_is_the_description(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "id INT", properties={"comment": "events", "k": "v"})
+    assert (table.metadata.description, dict(table.properties)) == ("events", {"k": "v"})
+    assert table.set_properties({"comment": "others"}).metadata.description == "others"
+    assert table.set_properties({"k": None}).metadata.description == "others"
+    table = mica.Table.create(tmp_path, "n INT", mode="overwrite", properties={"comment": "numbers"})
+    assert mica.Table.open(tmp_path).metadata.description == "numbers"
+    assert table.set_properties({"comment": None}).metadata.description is None
+
+
 def test_what_speaks_of_columns_that_are_gone_goes_with_them(tmp_path: Path) -> None:
     of_v = {"mica.variantStats.paths": "v:k", "mica.bloomFilter.paths": "v:k", "mica.shredding": "v:k: bigint"}
     others = {"owner": "me", "delta.dataSkippingStatsColumns": "id", "delta.constraints.new": "id > 0"}

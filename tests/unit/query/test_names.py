@@ -36,6 +36,19 @@ def test_a_path_becomes_a_view_wherever_it_stands(path: str) -> None:
     assert list(found.views) == ["events"]
 
 
+def test_a_registered_name_becomes_another(path: str) -> None:
+    names.register("one", path)
+    names.register("two", path)
+    names.rename("ONE", "three")
+    assert (names.is_registered("one"), names.registered("Three") is not None) == (False, True)
+    for new, code in (("two", "TABLE_EXISTS"), ("a b", "INVALID_ARGUMENT")):
+        with pytest.raises(mica.UserError) as raised:
+            names.rename("three", new)
+        assert raised.value.code == code
+    names.rename("three", "THREE")
+    assert names.is_registered("three")
+
+
 def test_a_view_takes_no_name_of_the_text(path: str) -> None:
     found = names.by_path(f"WITH events AS (SELECT * FROM delta.`{path}`) SELECT * FROM events", _millis)
     assert found.text == "WITH events AS (SELECT * FROM `events_2`) SELECT * FROM events"
