@@ -35,6 +35,8 @@ STATEMENTS = [
     "INSERT INTO {t} BY NAME SELECT 7.6D AS n, id + 300 AS id FROM range(2)",
     "INSERT INTO {t} (id, p) SELECT 400, named_struct('b', 1.26, 'a', array())",
     "INSERT INTO {t} VALUES (500, 's', 1, named_struct('a', 1, 'b', array(1))), (501, 's', 1, NULL)",
+    "INSERT INTO {t} (id, n, s) VALUES ('600', '7', 'texts')",
+    "INSERT INTO {t} BY NAME SELECT '7' AS n, '601' AS id",
     "OPTIMIZE {t}",
     "INSERT OVERWRITE {t} SELECT id, s, n, p FROM {t} WHERE id < 10 OR id >= 200",
 ]

@@ -18,7 +18,7 @@ from mica.schema.ddl import quote_if_needed, type_to_ddl
 from mica.schema.special import DEFAULT, GENERATED
 from mica.schema.types import INTEGRALS, VARIANT, VOID, ArrayType, DataType, MapType, StructField, StructType, renamed
 from mica.table import Table
-from mica.write.assignment import assignable
+from mica.write.assignment import assignable, is_read_from_text
 from mica.write.once import Txn
 from mica.write.rules import is_identity
 
@@ -113,6 +113,7 @@ def _as_stored(rows: DataFrame, schema: StructType, *, by_name: bool) -> DataFra
     from mica.engines.spark.assigned import assigned
     from mica.engines.spark.types import from_spark
 
+    rows = _texts_read(rows, schema)
     named, stored = [], []
     for given in from_spark(rows.schema).fields:
         column = schema.find(given.name)
@@ -120,6 +121,19 @@ def _as_stored(rows: DataFrame, schema: StructType, *, by_name: bool) -> DataFra
         named.append(given if by_name else replace(given, type=renamed(given.type, wanted)))
         stored.append(replace(given, type=_cast(named[-1].type, wanted)))
     return assigned(rows, StructType(tuple(named)), StructType(tuple(stored)))
+
+
+def _texts_read(rows: DataFrame, schema: StructType) -> DataFrame:
+    """The rows with texts read for columns of numbers, dates and times, as delta-spark does. Without ANSI Spark would
+    make a wrong text null: then an append refuses them all."""
+    names = {name.lower() for name in rows.columns}
+    if rows.sparkSession.conf.get("spark.sql.ansi.enabled") != "true" or len(names) < len(rows.columns):
+        return rows
+    for f in rows.schema.fields:
+        column = schema.find(f.name)
+        if column is not None and f.dataType.typeName() == "string" and is_read_from_text(column.type):
+            rows = rows.withColumn(f.name, rows[quote_if_needed(f.name)].cast(type_to_ddl(column.type)))
+    return rows
 
 
 def _cast(given: DataType, wanted: DataType) -> DataType:

@@ -1,7 +1,8 @@
 """Which values may be assigned to a column or a field of a struct by an update or a merge, and how they are cast.
 
 The rule is Spark's ANSI store assignment: a value is cast to the column's type if no valid value of its type is
-surprising there, and one that does not fit is an error, with ANSI mode and without. Other casts must be written.
+surprising there, and one that does not fit is an error, with ANSI mode and without. Other casts must be written, but
+for those of a literal text to a date or a time.
 
 Source: Spark SQL reference, "ANSI Compliance", "Store assignment"; Spark's Cast.canANSIStoreAssign.
 """
@@ -16,7 +17,7 @@ from mica.errors import MicaError, UserError
 from mica.expressions.coerce import is_exact, is_real
 from mica.expressions.parse import parse
 from mica.expressions.set_field import field_of, with_field
-from mica.expressions.tree import Cast, Collate, Column, Expr
+from mica.expressions.tree import Cast, Collate, Column, Expr, Literal
 from mica.schema.ddl import quote_if_needed, type_to_ddl
 from mica.schema.special import DEFAULT
 from mica.schema.types import (
@@ -35,12 +36,14 @@ from mica.schema.types import (
     loosened,
 )
 
+TIMES = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
+
 
 def stored(value: Expr, given: DataType, column: StructField, text: str) -> Expr:
     """The value, of type `given`, in the column's type; `text` is how it was written. Errors: INCOMPATIBLE_TYPE."""
     if given == column.type:
         return value
-    if not may_be_stored(given, column.type):
+    if not may_be_stored(given, column.type) and not _is_moment(value, column.type):
         wanted = type_to_ddl(column.type)
         raise UserError(
             "INCOMPATIBLE_TYPE",
@@ -57,6 +60,11 @@ def stored(value: Expr, given: DataType, column: StructField, text: str) -> Expr
     return Cast(value, column.type, stores=True)
 
 
+def _is_moment(value: Expr, wanted: DataType) -> bool:
+    """Whether a value is a literal text for a column of dates or times: whether it can be one is seen at once."""
+    return isinstance(value, Literal) and value.type == STRING and wanted in TIMES
+
+
 def may_be_stored(given: DataType, wanted: DataType) -> bool:
     """Whether a value is stored by a cast, part by part: fields of structs have the names of the column's."""
     match given, wanted:
@@ -69,13 +77,17 @@ def may_be_stored(given: DataType, wanted: DataType) -> bool:
     return loosened(given) == loosened(wanted) or assignable(given, wanted)
 
 
+def is_read_from_text(type_: DataType) -> bool:
+    """Whether delta-spark's INSERT reads a text for a column of this type."""
+    return type_ in (BOOLEAN, *TIMES) or is_exact(type_) or is_real(type_)
+
+
 def assignable(given: DataType, wanted: DataType) -> bool:
     """Whether a value may be stored in a column without an explicit cast: see the rule of this module."""
-    times = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
     if given == VOID or wanted == STRING:
-        return given == VOID or is_exact(given) or is_real(given) or given in (*times, BOOLEAN)
-    if given in times:
-        return wanted in times
+        return given == VOID or is_exact(given) or is_real(given) or given in (*TIMES, BOOLEAN)
+    if given in TIMES:
+        return wanted in TIMES
     return (is_exact(given) or is_real(given)) and (is_exact(wanted) or is_real(wanted))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,22 @@ def test_fields_are_set_and_what_is_generated_from_them(table: mica.Table) -> No
     assert table.scan(columns=["s", "g"]).to_arrow().sort_by("g").to_pylist() == [
         {"s": {"x": 9, "t": {"a": "Öl"}}, "g": 11}, {"s": None, "g": None},
     ]  # fmt: skip
+
+
+def test_a_literal_text_is_read_for_a_date_or_a_time(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "d DATE, ts TIMESTAMP, n TIMESTAMP_NTZ, s STRING")
+    table.append([{"s": "2024-01-01"}])
+    table.update({"d": "'2024-02-03'", "ts": "'2024-02-03 04:05:06'", "n": "'2024-02-03 04:05:06'"})
+    moment = dt.datetime(2024, 2, 3, 4, 5, 6)  # noqa: DTZ001 - as the rows have it
+    found = table.to_arrow().to_pylist()[0]
+    assert (found["d"], found["ts"].replace(tzinfo=None), found["n"]) == (moment.date(), moment, moment)
+    merge = table.merge([{"k": "2024-01-01"}], "target.s = source.k")
+    merge.when_matched_update({"d": "'2025-01-01'"}).execute()
+    assert table.to_arrow().to_pylist()[0]["d"] == dt.date(2025, 1, 1)
+    for value, code in (("'no date'", "INVALID_CAST"), ("s", "INCOMPATIBLE_TYPE")):
+        with pytest.raises(UserError) as raised:
+            table.update({"d": value})
+        assert raised.value.code == code
 
 
 @pytest.mark.parametrize(
