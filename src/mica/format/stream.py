@@ -117,6 +117,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._known: dict[StreamPlace, pa.Table] = {}
         self._until: int | None = None
         self._began: tuple[int, bool] | None = None
+        #: Whether the columns at the version where this reader goes on were compared with those of `_end`.
+        self._checked = False
         self.spec: ReadSpec = self._scan(feed.FEED.empty_table()).spec()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -235,6 +237,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._known[key]
 
     def _files_of(self, place: StreamPlace, listing: Listing) -> pa.Table:
+        kept = place.initial or place.version in listing.commits
+        if kept and not self._checked and place.version < self._end.version:
+            feed.check_start(self._end, place.version, recorded=self._feed and not place.initial)
+        self._checked = True
         if place.initial:
             snapshot = self._end if self._end.version == place.version else load(self._end.storage, place.version)
             entry = listing.commits.get(place.version)

@@ -29,6 +29,7 @@ from mica.log.listing import Listing, list_log
 from mica.log.paths import canonical_keys, file_keys
 from mica.log.replay import DELETION_VECTOR, PARTITION_VALUES, partition_keys, partition_map
 from mica.log.snapshot import Snapshot, load
+from mica.log.stream_schema import check_goes_on
 from mica.log.time_travel import increasing
 from mica.records import dataclass
 from mica.schema.types import StructType
@@ -74,7 +75,7 @@ def changed_files(end: Snapshot, first: int) -> tuple[pa.Table, tuple[str, ...]]
     listing = _kept(end, versions)
     commits = [_Commit.read(end, listing, version) for version in versions]
     found = _metadata_at(end, commits)
-    _check_recorded(end, commits, found[1:])
+    _check_recorded(end, versions, found[1:])
     keys = [partition_keys(metadata, end.protocol) for metadata in found]
     common = [key for key in keys[-1] if all(key in own for own in keys)]
     if any(own != keys[-1] for own in keys):
@@ -112,14 +113,11 @@ def appended_files(end: Snapshot, listing: Listing, version: int, *, changing: C
     """Returns the files that the commit of a version added, as `FEED`, in its order; the table needs no feed for it.
 
     Errors: CHANGES_IN_STREAM if the commit deletes or changes rows, unless `changing` says what to do;
-    STREAM_CHANGED if it changes the schema or the partition columns to others than those of `end`.
+    STREAM_CHANGED if it changes the columns so that those of `end` do not fit (`log/stream_schema.py`).
     """
     commit = _Commit.read(end, listing, version)
-    if commit.metadata is not None and (
-        commit.metadata.schema_string != end.metadata.schema_string
-        or commit.metadata.partition_columns != end.metadata.partition_columns
-    ):
-        raise _stream_changed(end, version)
+    if commit.metadata is not None:
+        check_goes_on(end, version, commit.metadata)
     adds, removes = (_changing(commit.of(kind)) for kind in ("add", "remove"))
     if len(removes):  # change files say nothing here: a merge that only inserts has them too
         if changing == "skipped" or (changing == "deletes skipped" and not len(adds)):
@@ -138,23 +136,27 @@ def appended_files(end: Snapshot, listing: Listing, version: int, *, changing: C
 
 def recorded_files(end: Snapshot, listing: Listing, version: int) -> pa.Table:
     """Returns the files that hold the changes of one version, as `FEED`. Errors: those of `changed_files`;
-    STREAM_CHANGED if it has other partition columns than `end`.
+    STREAM_CHANGED as for `appended_files`.
     """
     commit = _Commit.read(end, listing, version)
-    metadata = commit.metadata or end.metadata
-    _check_recorded(end, [commit], [metadata])
-    if metadata.partition_columns != end.metadata.partition_columns:
-        raise _stream_changed(end, version)
+    _check_recorded(end, [version], [commit.metadata or end.metadata])
+    if commit.metadata is not None:
+        check_goes_on(end, version, commit.metadata)
     return commit.files(listing.commits[version].modified if commit.timestamp is None else commit.timestamp)
 
 
-def _stream_changed(end: Snapshot, version: int) -> UserError:
-    return UserError(
-        "STREAM_CHANGED",
-        f"version {version} of {end.storage} changed the table's schema",
-        hint="Start the stream again: it goes on from here with the new schema.",
-        version=version,
-    )
+def check_start(end: Snapshot, version: int, *, recorded: bool) -> None:
+    """Refuses a stream of `end` that goes on at an earlier version, before which the table had columns that those of
+    `end` do not fit, or, if it is `recorded`, no feed. Errors: STREAM_CHANGED, CHANGES_NOT_RECORDED."""
+    try:
+        then = load(end.storage, version)
+    except UserError as error:
+        if error.code != "VERSION_EXPIRED":
+            raise
+        return  # its commit may be there without those before it: the metadata of the commits after it are checked
+    check_goes_on(end, version, then.metadata)
+    if recorded:
+        _check_recorded(end, [version], [then.metadata])
 
 
 def standing_files(snapshot: Snapshot, timestamp: int) -> pa.Table:
@@ -376,17 +378,17 @@ def _metadata_at(end: Snapshot, commits: Sequence[_Commit]) -> list[Metadata]:
     return found
 
 
-def _check_recorded(end: Snapshot, commits: Sequence[_Commit], found: Sequence[Metadata]) -> None:
+def _check_recorded(end: Snapshot, versions: Sequence[int], found: Sequence[Metadata]) -> None:
     """Refuses a range in which the feed is not enabled at every version."""
-    pairs = zip(commits, found, strict=True)
-    missing = [c.version for c, own in pairs if not properties.ENABLE_CHANGE_DATA.of(own.configuration)]
+    pairs = zip(versions, found, strict=True)
+    missing = [version for version, own in pairs if not properties.ENABLE_CHANGE_DATA.of(own.configuration)]
     if missing:
-        first, last = missing[-1] + 1, commits[-1].version
+        first, last = missing[-1] + 1, versions[-1]
         hint = "Read a range in which delta.enableChangeDataFeed is true, or compare two versions of the table."
         raise UserError(
             "CHANGES_NOT_RECORDED",
             f"{end.storage} had no change data feed at version {missing[0]}, so the changes of versions "
-            f"{commits[0].version} to {end.version} were not recorded",
+            f"{versions[0]} to {end.version} were not recorded",
             hint=f"Start at version {first}: changes are recorded from there on." if first <= last else hint,
             version=missing[0],
         )

@@ -14,6 +14,7 @@ from pyspark.sql.types import IntegerType, StructType
 import mica
 from mica.errors import UserError
 from mica.format.options import Options
+from mica.format.read import spark_schema
 from mica.format.stream import StreamPlace, StreamReader
 
 
@@ -131,3 +132,71 @@ def test_a_merge_that_only_inserts_is_new_rows_beside_a_change_feed(tmp_path: Pa
 def test_a_stream_is_of_no_older_version(table: mica.Table, name: str) -> None:
     with pytest.raises(UserError, match="reads in a batch"):
         _reader(table, **{name: "1"})
+
+
+def _columns(reader: StreamReader, start: Any, end: Any) -> list[dict[str, Any]]:
+    parts = reader.partitions(start, end)
+    return [row for part in parts for batch in reader.read(part) for row in batch.to_pylist()]
+
+
+def _opened(table: mica.Table, **options: str) -> StreamReader:
+    given = Options({"path": str(table.path), **options})
+    return StreamReader(given, spark_schema(mica.Table.open(table.path), given))
+
+
+def test_a_stream_that_is_started_again_goes_on_over_several_changes_of_columns(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "a INT", properties={"delta.columnMapping.mode": "name"})
+    first = _opened(table)
+    start = _kept(first.initialOffset())
+    here = _kept(first.latestOffset(start, ReadAllAvailable()))
+    table.append([{"a": 1}])
+    table.add_columns("b INT").append([{"a": 2, "b": 2}])
+    table.add_columns("c INT").rename_column("a", "d").append([{"d": 3, "b": 3, "c": 3}])
+    again = _opened(table)
+    rows = _columns(again, here, _kept(again.latestOffset(here, ReadAllAvailable())))
+    assert rows == [{"d": 1, "b": None, "c": None}, {"d": 2, "b": 2, "c": None}, {"d": 3, "b": 3, "c": 3}]
+
+
+def test_a_stream_goes_on_over_new_values_of_an_identity_column(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "i BIGINT GENERATED ALWAYS AS IDENTITY, a INT")
+    running = _opened(table)
+    start = _kept(running.initialOffset())
+    here = _kept(running.latestOffset(start, ReadAllAvailable()))
+    for number in range(3):
+        table.append([{"a": number}])
+    for reader in (running, _opened(table)):
+        rows = _columns(reader, here, _kept(reader.latestOffset(here, ReadAllAvailable())))
+        assert [row["a"] for row in rows] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("options", [{}, {"readchangefeed": "true"}])
+def test_a_running_stream_ends_where_a_column_comes(tmp_path: Path, options: dict[str, str]) -> None:
+    """Without the error the values of the new column were left out of the feed."""
+    table = mica.Table.create(tmp_path, "a INT", properties={"delta.enableChangeDataFeed": "true"})
+    running = _opened(table, **options)
+    here = _kept(running.latestOffset(_kept(running.initialOffset()), ReadAllAvailable()))
+    table.add_columns("b INT").append([{"a": 1, "b": 1}])
+    with pytest.raises(UserError, match="STREAM_CHANGED"):
+        running.latestOffset(here, ReadAllAvailable())
+
+
+@pytest.mark.parametrize("options", [{}, {"maxfilespertrigger": "1"}])
+def test_rows_from_before_other_columns_are_not_read_as_nulls(tmp_path: Path, options: dict[str, str]) -> None:
+    table = mica.Table.create(tmp_path, "a INT", properties={"delta.columnMapping.mode": "name"})
+    first = _opened(table, **options)
+    here = _kept(first.latestOffset(_kept(first.initialOffset()), ReadAllAvailable()))
+    table.append([{"a": 1}])
+    table.drop_feature("columnMapping")
+    again = _opened(table, skipchangecommits="true", **options)
+    with pytest.raises(UserError, match="STREAM_CHANGED"):
+        again.latestOffset(here, ReadMaxFiles(1))
+
+
+def test_a_stream_of_changes_does_not_begin_before_the_feed(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "a INT")
+    table.append([{"a": 1}])
+    table.append([{"a": 2}])
+    table.set_properties({"delta.enableChangeDataFeed": "true"})
+    reader = _opened(table, readchangefeed="true", startingversion="1")
+    with pytest.raises(UserError, match="CHANGES_NOT_RECORDED"):
+        reader.latestOffset(_kept(reader.initialOffset()), ReadMaxFiles(1))
