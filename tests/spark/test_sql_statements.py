@@ -169,6 +169,67 @@ def test_a_table_is_made_named_and_filled(spark: SparkSession, tmp_path: Path) -
         names._REGISTERED.pop("made", None)
 
 
+def test_tables_are_made_replaced_described_and_renamed(spark: SparkSession, tmp_path: Path) -> None:
+    t, place = f"delta.`{tmp_path}/t`", tmp_path / "t"
+    with pytest.raises(mica.UserError, match=r"no table at .* to replace"):
+        mica.sql(f"REPLACE TABLE {t} (a INT) USING mica", spark)
+    with pytest.raises(mica.UserError, match="COMMENT, TBLPROPERTIES or AS is expected, 'CLUSTER' is found"):
+        mica.sql(f"CREATE TABLE {t} (a INT) USING mica CLUSTER BY (a)", spark)
+    mica.sql(f"CREATE TABLE {t} (a INT) USING mica COMMENT 'first'", spark)
+    mica.sql(f"COMMENT ON TABLE {t} IS 'second'", spark)
+    assert mica.sql(f"DESCRIBE DETAIL {t}", spark).collect()[0].description == "second"
+    mica.sql(f"ALTER TABLE {t} ADD COLUMNS (b INT FIRST, c INT AFTER b)", spark)
+    mica.sql(f"REPLACE TABLE {t} USING mica AS SELECT 5 AS n", spark)
+    assert mica.Table.open(place).history().column("operation").to_pylist() == [
+        "CREATE OR REPLACE TABLE AS SELECT", "ADD COLUMNS", "SET TBLPROPERTIES", "CREATE TABLE",
+    ]  # fmt: skip
+    try:
+        mica.register("before", place)
+        mica.sql("ALTER TABLE before RENAME TO after", spark)
+        assert mica.sql("SELECT n FROM after", spark).collect()[0].n == 5
+        with pytest.raises(mica.UserError, match="must be one name"):
+            mica.sql("ALTER TABLE after RENAME TO s.after", spark)
+        with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
+            mica.sql("SELECT n FROM before", spark)
+    finally:
+        names._REGISTERED.pop("before", None)
+        names._REGISTERED.pop("after", None)
+
+
+def test_what_a_with_defines_is_seen_by_the_statement_after_it(spark: SparkSession, tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "id INT, s STRING COLLATE UTF8_LCASE")
+    t = f"delta.`{table.path}`"
+    mica.sql(f"WITH q AS (SELECT 1 AS id, 'a' AS s) INSERT INTO {t} SELECT * FROM q", spark)
+    mica.sql(
+        f"WITH q AS (SELECT 1 AS id) MERGE INTO {t} t USING q ON t.id = q.id WHEN MATCHED THEN UPDATE SET s = 'b'",
+        spark,
+    )
+    mica.sql(f"WITH q AS (SELECT id + 1 AS id, s FROM {t}) INSERT INTO {t} WITH r AS (TABLE q) TABLE r", spark)
+    rows = mica.Table.open(table.path).to_arrow().to_pylist()
+    assert sorted(rows, key=str) == [{"id": 1, "s": "b"}, {"id": 2, "s": "b"}]
+    assert {row["engineInfo"][:4] for row in mica.sql(f"DESCRIBE HISTORY {t}", spark).collect()} == {"mica"}
+
+
+def test_texts_are_read_for_numbers_and_times(spark: SparkSession, tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "n INT, d DATE, ts TIMESTAMP, b BOOLEAN, `x.y` DECIMAL(4, 1)")
+    t = f"delta.`{table.path}`"
+    mica.sql(f"INSERT INTO {t} VALUES ('5', '2024-02-03', '2024-02-03 04:05:06', 'true', '1.5')", spark)
+    mica.sql(f"UPDATE {t} SET d = '2025-01-01' WHERE n = 5", spark)
+    row = mica.sql(f"SELECT n, d, b, `x.y`, CAST(ts AS STRING) AS ts FROM {t}", spark).collect()[0]
+    assert (row.n, str(row.d), row.b, row["x.y"], row.ts) == (
+        5, "2025-01-01", True, Decimal("1.5"), "2024-02-03 04:05:06",
+    )  # fmt: skip
+    with pytest.raises(Exception, match="CAST_INVALID_INPUT"):
+        mica.sql(f"INSERT INTO {t} (n) VALUES ('five')", spark)
+    spark.conf.set("spark.sql.ansi.enabled", "false")
+    try:
+        with pytest.raises(mica.UserError, match="INCOMPATIBLE_TYPE"):  # and not a null
+            mica.sql(f"INSERT INTO {t} (n) VALUES ('five')", spark)
+    finally:
+        spark.conf.unset("spark.sql.ansi.enabled")
+    assert mica.Table.open(table.path).count() == 1
+
+
 def test_a_statement_on_a_table_that_is_not_ours_is_sparks(spark: SparkSession) -> None:
     with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
         mica.sql("DELETE FROM no_such_table", spark)

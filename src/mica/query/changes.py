@@ -65,7 +65,7 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str, tabl
         return _renamed(spark, statement)
     table = target(spark, statement.table, catalogs=not isinstance(statement, TableCall | Question))
     if table is None:
-        if isinstance(statement, Insert) and ours(statement.query):
+        if isinstance(statement, Insert) and not statement.follows_ctes and ours(statement.query):
             before = text.rstrip().rstrip(";").removesuffix(statement.query)
             return _selected(spark, Selected(before, statement.query), query)
         return None

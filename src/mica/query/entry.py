@@ -105,7 +105,10 @@ def _is_sparks(text: str, spark: SparkSession) -> bool:
     # A statement without a relation (INSERT OVERWRITE DIRECTORY, DESC history) may name a table all the same.
     known = (names.is_registered(name) or catalog.delta_location(spark, name) is not None for name in parsed)
     ours = any(known) if parsed else any(map(names.is_registered, names.words(text)))
-    return not ours and not names.by_path(text, partial(settings.moment, spark)).views
+    try:
+        return not ours and not names.by_path(text, partial(settings.moment, spark)).views
+    except UserError:  # it names a path where no table is, or not yet
+        return False
 
 
 def tables_of(text: str, spark: SparkSession) -> names.Named | None:

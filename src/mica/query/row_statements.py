@@ -70,6 +70,8 @@ class Insert:
     where: str | None = None
     partition: Mapping[str, str | None] = field(default_factory=dict)
     evolves: bool = False
+    #: The WITH before the statement is a part of the query.
+    follows_ctes: bool = False
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ The rule: expressions and queries stay text, cut out of the statement as they ar
 calls of `Table`. A text that does not begin like one of these statements is None; if it does and then differs, that is
 an error that names the place.
 
-    {DELETE FROM | UPDATE | INSERT | MERGE} …  (see `row_statements`)
+    {DELETE FROM | UPDATE | [WITH …] INSERT | [WITH …] MERGE} …  (see `row_statements`)
     {ALTER TABLE | RESTORE | TRUNCATE TABLE | DESCRIBE | SHOW | CONVERT TO DELTA} …  (see `table_statements`)
     OPTIMIZE t [WHERE …] [ZORDER BY (c, …)]    VACUUM t [RETAIN n HOURS] [DRY RUN]
     {DESCRIBE | DESC} HISTORY t [LIMIT n]
@@ -19,9 +19,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 
 from mica.arguments import Mode
+from mica.errors import UserError
 from mica.properties import COMMENT
 from mica.query.row_statements import Delete, Insert, MergeInto, RowStatement, Update
 from mica.query.statement_parts import QUERY
@@ -105,7 +106,7 @@ Statement = (
 _BEGINS = re.compile(
     r"(?is)(?:\s|--[^\r\n]*|/\*.*?\*/)*(DELETE\s+FROM|UPDATE|INSERT|MERGE|OPTIMIZE|VACUUM|DESC(?:RIBE)?\s+HISTORY|"
     r"ALTER\s+TABLE|RESTORE|TRUNCATE\s+TABLE|DESC(?:RIBE)?|SHOW\s+(?:TBLPROPERTIES|COLUMNS)|CONVERT\s+TO\s+DELTA|"
-    r"COMMENT\s+ON\s+TABLE|REPLACE\s+TABLE(?=.*\bUSING\s+mica\b)|"
+    r"WITH(?=.*\b(?:INSERT|MERGE)\b)|COMMENT\s+ON\s+TABLE|REPLACE\s+TABLE(?=.*\bUSING\s+mica\b)|"
     r"CREATE\s+(?:OR\s+REPLACE\s+)?(?:TABLE|(?:(?:GLOBAL\s+)?TEMP(?:ORARY)?\s+)?VIEW)(?=.*\b(?:USING\s+mica|AS)\b))\b"
 )
 
@@ -119,8 +120,32 @@ def parse_statement(text: str) -> Statement | Unread | None:
     text = text.rstrip().rstrip(";")
     if words[0] in ("CREATE", "REPLACE") and (words[-1] != "TABLE" or not _Statement(text).makes_ours()):
         return _Statement(text).selected()
+    if words[0] == "WITH":
+        return _after_ctes(text)
     read = _STATEMENTS.get("HISTORY" if words[-1] == "HISTORY" else words[0])
     return read_table_statement(text) if read is None else read(_Statement(text))
+
+
+def _after_ctes(text: str) -> Insert | MergeInto | None:
+    """An INSERT or MERGE whose query sees the tables of a WITH before it; None for a query."""
+    try:
+        statement = _Statement(text)
+    except UserError:  # Spark may know its marks
+        return None
+    depth = 0
+    while statement.token.kind != "end":
+        depth += (statement.mark() == "(") - (statement.mark() == ")")
+        if not depth and statement.mark() == ")" and statement.word(1) in ("INSERT", "MERGE"):
+            statement.at += 1
+            ctes = text[: statement.token.at]
+            if statement.word() == "MERGE":
+                merge = statement.merge()
+                return replace(merge, source=f"{ctes}{merge.source}")
+            insert = statement.insert()
+            query = insert.query if insert.query[:4].upper() != "WITH" else f"SELECT * FROM ({insert.query})"  # noqa: S608
+            return replace(insert, query=f"{ctes}{query}", follows_ctes=True)
+        statement.at += 1
+    return None
 
 
 class _Statement(RowStatement):

@@ -76,6 +76,7 @@ class _Binding:
                 what = f"the generation expression of {f.name!r}"
                 generated[f.name] = self.value(what, f, text, "generatedColumns")
                 given[f.name] = self.given(what, f, text)
+                self.refuse_generated(what, text)
             if is_identity(f):
                 identities[f.name] = self.identity(f)
         return Rules(tuple(checks), defaults, identities, generated, given, self.timezone)
@@ -130,6 +131,14 @@ class _Binding:
         except MicaError as e:
             raise self.unsupported(what, text, "generatedColumns", e.message) from None
         return RowCheck(what, text, bound)
+
+    def refuse_generated(self, what: str, text: str) -> None:
+        """Refuses an expression over a generated column, as Spark does: all are made of the same given columns."""
+        for e in walk(parse(text)):
+            column = self.schema.find(e.names[0]) if isinstance(e, Column) else None
+            if column is not None and GENERATED in column.metadata:
+                why = f"it uses the generated column {column.name!r}"
+                raise self.unsupported(what, text, "generatedColumns", why)
 
     def identity(self, f: StructField) -> Identity:
         numbers = [f.metadata.get(key) for key in (IDENTITY_START, IDENTITY_STEP, HIGH_WATER_MARK)]

@@ -27,6 +27,18 @@ STATEMENTS: dict[str, Statement] = {
     "UPDATE t x SET x.s.`a.b` = 1, `c.d` = 2, `e f` = x.s.a": Update(
         ("t",), {"`s`.`a.b`": "1", "`c.d`": "2", "`e f`": "s.a"}, None
     ),
+    "WITH q AS (SELECT 1 AS INSERT), r (a) AS (TABLE u) INSERT INTO t SELECT * FROM q": Insert(
+        ("t",), (), "WITH q AS (SELECT 1 AS INSERT), r (a) AS (TABLE u) SELECT * FROM q", overwrite=False,
+        follows_ctes=True,
+    ),
+    "with q as (select 1) insert overwrite t with r as (table q) table r": Insert(
+        ("t",), (), "with q as (select 1) SELECT * FROM (with r as (table q) table r)", overwrite=True,
+        follows_ctes=True,
+    ),
+    "WITH q AS (SELECT 1 AS id) MERGE INTO t USING q ON t.id = q.id WHEN MATCHED THEN DELETE": MergeInto(
+        ("t",), "t", "WITH q AS (SELECT 1 AS id) SELECT * FROM q", "q", "t.id = q.id",
+        (MergeWhen("matched", None, "delete"),),
+    ),
     "OPTIMIZE t WHERE p = 1 ZORDER BY a, v:b": Optimize(("t",), "p = 1", ("a", "v:b")),
     "REPLACE TABLE t USING mica COMMENT 'it''s' TBLPROPERTIES (a = 1) AS SELECT 1": Create(
         ("t",), "", "overwrite", properties={"a": "1", "comment": "it's"}, query="SELECT 1", replaces=True
@@ -104,6 +116,7 @@ def test_a_statement_is_a_value(text: str) -> None:
     "text",
     [
         "SELECT 1", "CREATE TABLE t (a INT) USING parquet", "SHOW TABLES", "",
+        "WITH insert AS (SELECT 'INSERT INTO t' AS merge) SELECT merge FROM insert", "WITH q AS (${merge}) SELECT 1",
         "CREATE TABLE t (a INT COMMENT 'AS') USING parquet COMMENT 'USING mica'",
     ],
 )  # fmt: skip
