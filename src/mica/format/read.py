@@ -20,6 +20,7 @@ from mica.engines.spark.lasting import set_aside
 from mica.engines.spark.types import from_spark, to_spark
 from mica.errors import UserError
 from mica.expressions import typed_paths
+from mica.format.brief import brief
 from mica.format.filters import pushed
 from mica.format.options import Options
 from mica.properties import TYPED_PATHS
@@ -146,6 +147,7 @@ class Reader(DataSourceReader):
         self._planned()  # wrong options are errors here
         self.spec: ReadSpec | None = None
 
+    @brief
     def partitions(self) -> list[Partition]:
         """The files that may have matching rows."""
         scan = self._planned()

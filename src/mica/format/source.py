@@ -14,6 +14,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from mica.format import read, stream, write
+from mica.format.brief import brief
 from mica.format.options import Options
 
 if TYPE_CHECKING:
@@ -35,25 +36,30 @@ class MicaSource(DataSource):
         """The name of the format."""
         return "mica"
 
+    @brief
     def schema(self) -> StructType:
         """The columns of the table, or those that the options ask for."""
         options = Options.of(self.options)
         return read.spark_schema(read.opened(options), options)
 
+    @brief
     def reader(self, schema: StructType) -> DataSourceReader:
         """Rows in a batch."""
         options = Options.of(self.options)
         return (read.FilteredReader if options.flag("pushFilters") else read.Reader)(options, schema)
 
+    @brief
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """A DataFrame into the table."""
         options = Options.of(self.options)
         return write.BatchWriter(options, options.properties(self.options), schema, overwrite)
 
+    @brief
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """The table as a stream."""
         return stream.StreamReader(Options.of(self.options), schema)
 
+    @brief
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802 - as above
         """A stream into the table."""
         options = Options.of(self.options)

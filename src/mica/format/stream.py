@@ -19,6 +19,7 @@ from mica import compute as pc
 from mica.cores import cores
 from mica.engines.spark.types import from_spark
 from mica.errors import UserError
+from mica.format.brief import brief
 from mica.format.options import Options
 from mica.format.read import Partition, columns_of, rows_of
 from mica.log import feed, time_travel
@@ -129,6 +130,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     # --- places ------------------------------------------------------------------------------------------------------
 
+    @brief
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """Where a new stream begins: with all rows of the newest version, unless a start is given."""
         place = self._first().start()
@@ -148,6 +150,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return StreamPlace(table, self._end.version + 1)
         return StreamPlace(table, self._options.version("startingVersion") or 0)
 
+    @brief
     def latestOffset(self, start: Any = None, limit: Any = None) -> dict[str, Any]:  # noqa: N802 - as above
         """How far the next batch goes. Spark 4.1 gives neither start nor limit: then to the end."""
         listing = self._listing()
@@ -180,16 +183,19 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
         return ReadMaxBytes(self._bytes) if self._bytes and not self._files else ReadMaxFiles(self._files or FILES)
 
+    @brief
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - as above
         """Ends the stream with the version that is the newest now."""
         self._until = self._listing().latest
 
+    @brief
     def reportLatestOffset(self) -> dict[str, Any]:  # noqa: N802 - as above
         """The end of the table, for the stream's progress."""
         return StreamPlace(self._end.metadata.id, self._listing().latest + 1).offset()
 
     # --- rows --------------------------------------------------------------------------------------------------------
 
+    @brief
     def partitions(self, start: Any, end: Any) -> Sequence[InputPartition]:
         """The files between two places."""
         first, last = self._place(start), self._place(end)

@@ -23,6 +23,7 @@ from mica.engines.local import IN_PROCESS, ended
 from mica.engines.spark.lasting import set_aside
 from mica.engines.spark.types import from_spark
 from mica.errors import StorageError, UserError
+from mica.format.brief import brief
 from mica.format.options import Options, local_path
 from mica.log.actions import Metadata, Protocol
 from mica.log.fingerprint import replaced
@@ -233,6 +234,7 @@ class BatchWriter(DataSourceArrowWriter):
         """Writes the rows of one task; none of a write that the table has already."""
         return self.planned.write(iter(()) if self.repeats else iterator)
 
+    @brief
     def commit(self, messages: Any) -> None:
         """Commits."""
         self.planned.commit(load_if_any(self.planned.storage), messages, self.txn, "WRITE", {})
@@ -265,6 +267,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         """Writes the rows of one task."""
         return BatchFacts(self.planned.write(iterator).stream, self.planned)
 
+    @brief
     def commit(self, messages: Any, batchId: int) -> None:  # noqa: N803 - Spark's name
         """Commits the batch, once."""
         parameters = {"outputMode": "Complete" if self.overwrite else "Append", "queryId": self.query}
