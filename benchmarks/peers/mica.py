@@ -121,10 +121,19 @@ class Mica:
             register(self._spark)
         return self._spark
 
-    def ingest(self, source: str, target: str, engine: str = "spark", codec: str | None = None) -> None:
+    def ingest(
+        self,
+        source: str,
+        target: str,
+        engine: str = "spark",
+        codec: str | None = None,
+        partitions: int | None = None,
+    ) -> None:
         fresh(target)
         spark = self.spark if engine == "spark" else None
-        mica.ingest_json(source, target, spark=spark, properties={CODEC: codec} if codec else None)
+        key = {"p": f"pmod(v:time_us::bigint, {partitions})"} if partitions else {}
+        properties = {CODEC: codec} if codec else None
+        mica.ingest_json(source, target, spark=spark, columns=key, partition_by=[*key], properties=properties)
 
     def check(self, target: str) -> dict[str, Any]:
         columns = {"t": "v:time_us::bigint", "c": "v:commit.collection::string"}

@@ -92,17 +92,24 @@ class Peer:
             return self.spark.read.text(source).selectExpr("parse_json(value) as v")
         return self.spark.read.option("singleVariantColumn", "v").json(source)
 
-    def _write(self, frame: DataFrame, target: str, codec: str | None) -> None:
+    def _write(self, frame: DataFrame, target: str, codec: str | None, partitions: int | None = None) -> None:
+        if partitions:
+            from pyspark.sql import functions as f
+
+            frame = frame.withColumn("p", f.expr(f"pmod({TIME}, {partitions})"))
         writer = frame.write.format(self.format).mode("overwrite")
         if self.format == "delta":
             writer = writer.option("delta.enableVariantShredding", "true")
         if codec:
             writer = writer.option("compression", codec)
+        if partitions:
+            writer = writer.partitionBy("p")
         writer.save(fresh(target))
 
-    def ingest(self, source: str, target: str, codec: str | None = None) -> None:
-        """NDJSON to a table of one shredded column `v`, in the codec that the system takes by itself."""
-        self._write(self._source(source), target, codec)
+    def ingest(self, source: str, target: str, codec: str | None = None, partitions: int | None = None) -> None:
+        """NDJSON to a table of one shredded column `v`, in the codec that the system takes by itself; by `partitions`
+        values of a column `p`."""
+        self._write(self._source(source), target, codec, partitions)
 
     def check(self, target: str) -> dict[str, Any]:
         """What every system must find in what it wrote."""
