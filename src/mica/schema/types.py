@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from mica.cached import cached_property
 from mica.errors import MicaError, UserError
 from mica.records import dataclass
 
@@ -114,13 +115,21 @@ class StructType(DataType):
 
     def find(self, name: str) -> StructField | None:
         """Returns the field of that name: the exact match, else the one that differs only in case, as in Spark."""
-        loose = None
+        exact, loose = self._by_name
+        return exact.get(name) or loose.get(name.lower())
+
+    @cached_property
+    def _by_name(self) -> tuple[dict[str, StructField], dict[str, StructField]]:
+        """The fields by name and by name in lower case, of equal ones the first: wide tables ask for each of theirs."""
+        exact, loose = dict[str, StructField](), dict[str, StructField]()
         for f in self.fields:
-            if f.name == name:
-                return f
-            if loose is None and f.name.lower() == name.lower():
-                loose = f
-        return loose
+            exact.setdefault(f.name, f)
+            loose.setdefault(f.name.lower(), f)
+        return exact, loose
+
+    def __getstate__(self) -> dict[str, object]:
+        """What tasks on Spark get: the fields alone."""
+        return {"fields": self.fields}
 
     def field(self, name: str) -> StructField:
         """Like `find`, but a missing name is an error that lists the existing names."""
