@@ -23,7 +23,7 @@ from mica.stats import documents, z85
 from mica.stats.columns import IndexedColumn, leaves_of
 from mica.stats.paths import Value, read_all
 from mica.stats.read import Wanted, read_stats
-from mica.tasks.file_columns import Located, locate
+from mica.tasks.file_columns import Level, Located, locate
 from mica.variant import kernel
 from mica.variant.path import VariantPath
 
@@ -77,7 +77,7 @@ def spelled(statistics: Statistics, reader: kernel.FileReader, wanted: list[Boun
     if not isinstance(document, dict):
         yield {"kind": "statistics", "path": "stats", "found": "the statistics are not a JSON object"}
         return
-    rows, schema = reader.num_rows, reader.schema
+    rows, schema = reader.num_rows, Level(reader.schema)
     said = document.get("numRecords")
     if said is not None and said != rows:
         found = f"numRecords is {said}, the file has {rows} rows"

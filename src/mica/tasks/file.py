@@ -33,7 +33,7 @@ from mica.stats.partition import parse_values
 from mica.storage import Storage
 from mica.storage.tails import Fetch, Tails
 from mica.tasks import file_errors
-from mica.tasks.file_columns import Located, aligned, find, has_ids, locate
+from mica.tasks.file_columns import Level, Located, aligned, find, has_ids, locate
 from mica.tasks.leaf_columns import FileColumn, TrackedColumn, leaves_in
 from mica.tasks.leaf_values import Leaves, distinct
 from mica.tasks.parts import FilePart
@@ -149,16 +149,19 @@ class DataFileReader:
         are Variants, and where the file has other names for them, it is opened again under these."""
         names = list(self.spec.variants.values())
         reader = opened(variants=names)
-        self.schema = reader.schema
+        self._has(reader.schema)
         called = [found.names for found in map(self._located, self.spec.variants) if found is not None]
         if any(one not in names for one in called):
             reader = opened(variants=called)
-            self.schema = reader.schema
+            self._has(reader.schema)
         return reader
+
+    def _has(self, schema: pa.Schema) -> None:
+        self.schema, self._level = schema, Level(schema)
 
     def _check_types(self, opened: Callable[..., kernel.FileReader]) -> None:
         """Raises if a column is no Variant in the file: a change feed has files of older schemas."""
-        self.schema = opened().schema
+        self._has(opened().schema)
         for at in self.spec.variants:
             found = self._located(at)
             if found is not None and find(self.schema, (*found.names, "metadata")) is None:
@@ -184,7 +187,7 @@ class DataFileReader:
     def _located(self, column: tuple[str, ...]) -> Located | None:
         try:
             by_id = self.spec.by_id and column[0] != CHANGE_TYPE  # change files have ids for the table's columns only
-            return locate(self.schema, self.spec.columns, column, by_id=by_id)
+            return locate(self._level, self.spec.columns, column, by_id=by_id)
         except CorruptDataError as e:
             raise file_errors.in_file(self.name, ".".join(column), e) from None
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.cached import cached_property
 from mica.errors import CorruptDataError, UserError
 from mica.records import dataclass
 from mica.schema.arrow import is_list, is_variant, to_arrow_field, to_arrow_type
@@ -48,39 +49,81 @@ class Located:
     field: pa.Field
 
 
-def locate(file: pa.Schema, schema: StructType, column: Iterable[str], *, by_id: bool = False) -> Located | None:
+class Level:
+    """The fields of one level of a file, by name and by id: wide files are asked for each of their columns, so no
+    question looks at all fields."""
+
+    def __init__(self, fields: Iterable[pa.Field]) -> None:
+        self.fields = list(fields)
+        self._inside = dict[int, Level]()
+
+    def named(self, name: str) -> list[int]:
+        """The indices of a name: the exact one, otherwise those that differ only in case."""
+        return self._names.get(name) or self._lower_names.get(name.lower(), [])
+
+    def with_id(self, asked: str) -> list[int]:
+        """The indices of a Parquet field id."""
+        return self._ids.get(asked, [])
+
+    def inside(self, at: int) -> Level:
+        """The fields of a struct; none of anything else."""
+        if at not in self._inside:
+            field = self.fields[at]
+            self._inside[at] = Level(field.type if pa.types.is_struct(field.type) and not is_variant(field) else ())
+        return self._inside[at]
+
+    @cached_property
+    def _names(self) -> dict[str | None, list[int]]:
+        return _places(f.name for f in self.fields)
+
+    @cached_property
+    def _lower_names(self) -> dict[str | None, list[int]]:
+        return _places(f.name.lower() for f in self.fields)
+
+    @cached_property
+    def _ids(self) -> dict[str | None, list[int]]:
+        return _places(map(field_id, self.fields))
+
+
+def _places(keys: Iterable[str | None]) -> dict[str | None, list[int]]:
+    found: dict[str | None, list[int]] = {}
+    for i, key in enumerate(keys):
+        found.setdefault(key, []).append(i)
+    return found
+
+
+def locate(file: Level, schema: StructType, column: Iterable[str], *, by_id: bool = False) -> Located | None:
     """The column (the schema's names, through structs) in a file, or None if the file lacks it.
 
     Errors: AMBIGUOUS_COLUMN, MISSING_FIELD_ID.
     """
     here: DataType = schema
-    fields: Iterable[pa.Field] = file
+    level = file
     found: pa.Field | None = None
     names = []
     for name in column:
         assert isinstance(here, StructType)
         wanted = here.field(name)
-        at = position(fields, wanted, by_id=by_id)
+        at = position(level, wanted, by_id=by_id)
         if at is None:
             return None
-        found = list(fields)[at]
+        found = level.fields[at]
         names.append(found.name)
-        here = wanted.type
-        fields = found.type if pa.types.is_struct(found.type) and not is_variant(found) else ()
+        here, level = wanted.type, level.inside(at)
     return None if found is None else Located(tuple(names), found)
 
 
-def position(fields: Iterable[pa.Field], wanted: StructField, *, by_id: bool) -> int | None:
+def position(level: Level, wanted: StructField, *, by_id: bool) -> int | None:
     """The index of a field among the fields of one level of a file."""
     if by_id:
         asked = wanted.metadata.get(FIELD_ID)
         if asked is None:
             raise _no_id(wanted.name)
-        same = [i for i, f in enumerate(fields) if field_id(f) == str(asked)]
+        same = level.with_id(str(asked))
     else:
-        same = _named([f.name for f in fields], physical_name(wanted))
+        same = level.named(physical_name(wanted))
     if len(same) > 1:
-        found = [f.name for i, f in enumerate(fields) if i in same]
+        found = [level.fields[i].name for i in same]
         raise CorruptDataError(
             "AMBIGUOUS_COLUMN",
             f"the column {wanted.name!r} could be any of {found} in a file",
@@ -90,24 +133,15 @@ def position(fields: Iterable[pa.Field], wanted: StructField, *, by_id: bool) ->
     return same[0] if same else None
 
 
-def _named(names: list[str], name: str) -> list[int]:
-    """The indices of a name: the exact one, otherwise those that differ only in case."""
-    same = [i for i, other in enumerate(names) if other == name]
-    return same or [i for i, other in enumerate(names) if other.lower() == name.lower()]
-
-
-def called(file: pa.Schema, names: tuple[str, ...]) -> tuple[str, ...] | None:
+def called(file: Level, names: tuple[str, ...]) -> tuple[str, ...] | None:
     """The file's own names of the column with these physical names; None if the file lacks it or has it twice."""
-    fields: Iterable[pa.Field] = file
-    found = []
+    level, found = file, []
     for name in names:
-        level = list(fields)
-        same = _named([f.name for f in level], name)
+        same = level.named(name)
         if len(same) != 1:
             return None
-        field = level[same[0]]
-        found.append(field.name)
-        fields = field.type if pa.types.is_struct(field.type) and not is_variant(field) else ()
+        found.append(level.fields[same[0]].name)
+        level = level.inside(same[0])
     return tuple(found)
 
 
@@ -154,7 +188,7 @@ def aligned(found: pa.Field, wanted: StructField, at: str, *, by_id: bool = Fals
             target = to_arrow_type(wanted.type)
             return lambda array: pa.nulls(len(array), target)
         case StructType(fields) if pa.types.is_struct(type_):
-            return _struct(list(type_), fields, at, by_id=by_id)
+            return _struct(Level(type_), fields, at, by_id=by_id)
         case ArrayType(element) if is_list(type_):
             inner = StructField("element", element)
             return _list(aligned(type_.value_field, inner, f"{at}.element", by_id=by_id), to_arrow_type(wanted.type))
@@ -198,10 +232,10 @@ def _same(array: pa.Array) -> pa.Array:
     return array
 
 
-def _struct(found: list[pa.Field], fields: tuple[StructField, ...], at: str, *, by_id: bool) -> Cast:
+def _struct(found: Level, fields: tuple[StructField, ...], at: str, *, by_id: bool) -> Cast:
     places = [position(found, f, by_id=by_id) for f in fields]
     casts = [
-        None if i is None else aligned(found[i], f, f"{at}.{f.name}", by_id=by_id)
+        None if i is None else aligned(found.fields[i], f, f"{at}.{f.name}", by_id=by_id)
         for i, f in zip(places, fields, strict=True)
     ]
     inner = [to_arrow_field(f) for f in fields]

@@ -14,7 +14,7 @@ from mica.records import dataclass
 from mica.stats.collated import CollatedColumn
 from mica.storage import Storage
 from mica.tasks.candidates import Candidates, columns, values
-from mica.tasks.file_columns import called
+from mica.tasks.file_columns import Level, called
 from mica.tasks.parts import FilePart
 from mica.variant import kernel
 
@@ -49,7 +49,8 @@ def strings_of_files(spec: StringsSpec, files: Sequence[FilePart]) -> Iterator[p
 
 def gathered(reader: kernel.FileReader, found: Sequence[Candidates]) -> Iterator[None]:
     """Adds the strings of a file, for columns that it has; yields after each batch."""
-    places = [(candidates, called(reader.schema, candidates.leaf.names)) for candidates in found]
+    file = Level(reader.schema)
+    places = [(candidates, called(file, candidates.leaf.names)) for candidates in found]
     there = [(candidates, names) for candidates, names in places if names is not None]
     if not there:
         return

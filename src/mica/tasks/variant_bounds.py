@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from mica.records import dataclass
 from mica.storage import Storage
-from mica.tasks.file_columns import called
+from mica.tasks.file_columns import Level, called
 from mica.tasks.parts import FilePart
 from mica.variant import kernel
 from mica.variant.shredding import Limits
@@ -48,7 +48,8 @@ def bounds_of_files(spec: VariantBoundsSpec, files: Sequence[FilePart]) -> Itera
     """The path bounds of each file, over all of its rows, including deleted ones."""
     for file in files:
         reader = kernel.open_file(*spec.storage.locate(file.path), file.size, variants=spec.columns)
-        places = {str(i): called(reader.schema, names) for i, names in enumerate(spec.columns)}
+        level = Level(reader.schema)
+        places = {str(i): called(level, names) for i, names in enumerate(spec.columns)}
         there = {name: spec.columns[int(name)] for name, names in places.items() if names is not None}
         if not there:
             continue
