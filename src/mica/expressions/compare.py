@@ -159,17 +159,22 @@ def is_in(values: Datum, type_: DataType, wanted: list[Any], wanted_types: list[
 
 
 def _exact_in(values: Datum, type_: DataType, wanted: list[Any], wanted_types: list[DataType]) -> Datum:
-    """Converts each constant to the column's type; one that does not exist in that type equals no value."""
+    """Converts the constants to the column's type; one that does not exist in that type equals no value."""
     own = to_arrow_type(type_)
-    fitting = []
+    by_type: dict[DataType, list[Any]] = {}
     for value, its_type in zip(wanted, wanted_types, strict=True):
-        if value is None:
-            continue
-        try:
-            wide = from_values([value], its_type)
-            if pa.types.is_integer(wide.type) and pa.types.is_decimal(own):
-                wide = pc.cast(wide, pa.decimal256(19, 0))
-            fitting.append(pc.cast(wide, own, safe=True)[0].as_py())
-        except pa.ArrowInvalid:
-            continue
-    return pc.is_in(values, value_set=pa.array(fitting, own))
+        if value is not None:
+            by_type.setdefault(its_type, []).append(value)
+    fitting = [part for its_type, some in by_type.items() for part in _fitting(from_values(some, its_type), own)]
+    return pc.is_in(values, value_set=pa.chunked_array(fitting, own).combine_chunks())
+
+
+def _fitting(constants: pa.Array, own: pa.DataType) -> list[pa.Array]:
+    """The constants of one type that exist in another. All are cast at once; if some do not fit, halves say which."""
+    try:
+        if pa.types.is_integer(constants.type) and pa.types.is_decimal(own):
+            return [pc.cast(pc.cast(constants, pa.decimal256(19, 0)), own)]
+        return [pc.cast(constants, own)]
+    except pa.ArrowInvalid:
+        half = len(constants) // 2
+        return [] if not half else _fitting(constants[:half], own) + _fitting(constants[half:], own)

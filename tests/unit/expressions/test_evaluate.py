@@ -1,15 +1,20 @@
 """Predicates over rows: names, coercions, three-valued logic, and which rows a failed cast is an error for."""
 
 import pickle
+from decimal import Decimal
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from mica import compute as pc
 from mica.errors import UserError
+from mica.expressions import compare
 from mica.expressions.bind import bind, bind_columns, bind_value
 from mica.expressions.evaluate import evaluate, filter_rows
 from mica.schema.arrow import to_arrow_type
 from mica.schema.ddl import parse_ddl
+from mica.schema.types import INTEGER, LONG, VOID, Primitive
 
 SCHEMA = parse_ddl(
     "id bigint, s string, d date, ts timestamp, f float, x double, n decimal(10,2), b boolean, bin binary, v variant, "
@@ -140,3 +145,26 @@ def test_nested_values_are_ordered_by_their_first_parts_that_differ() -> None:
     for refused in ("s = struct(1)", "map(1, 1) = map(1, 1)", "a = array('1')", "a = array(1.5BD)"):
         with pytest.raises(UserError, match="cannot be compared"):
             bind(refused, schema)
+
+
+@pytest.mark.parametrize(
+    ("type_", "constants", "hits"),
+    [
+        (LONG, [*range(0, 1000, 2), 2**40], [0, 2, 2**40]),
+        (INTEGER, [*range(0, 1000, 2), 2**40], [0, 2]),
+        (INTEGER, [Decimal("2.0"), Decimal("2.5"), *range(7, 1000)], [2, 7]),
+        (Primitive("decimal(4,1)"), [*range(2, 1000), Decimal("1.25"), 10**6], [Decimal("2.0"), Decimal("7.0")]),
+    ],
+)
+def test_a_long_list_of_constants_is_converted_at_once(
+    monkeypatch: pytest.MonkeyPatch, type_: Primitive, constants: list[Any], hits: list[Any]
+) -> None:
+    """A list of 10,000 took 0.2 s a file, as each constant was cast alone; one that does not fit costs a few casts."""
+    casts, cast = [], pc.cast
+    monkeypatch.setattr(compare.pc, "cast", lambda *given: casts.append(given) or cast(*given))
+    types = [INTEGER if abs(c) < 2**31 else LONG for c in constants]
+    types = [Primitive("decimal(3,2)") if isinstance(c, Decimal) else t for c, t in zip(constants, types, strict=True)]
+    values = pa.array([*hits, 1, None], to_arrow_type(type_))
+    found = compare.is_in(values, type_, [*constants, None], [*types, VOID])
+    assert found.to_pylist() == [True] * len(hits) + [None, None]
+    assert len(casts) < 50
