@@ -23,7 +23,7 @@ from mica.schema.types import StructField, StructType
 from mica.storage import Storage
 from mica.tasks import lane, not_json
 from mica.tasks.bad_lines import BadLines
-from mica.tasks.leaf_values import compute
+from mica.tasks.leaf_values import compute, distinct, extract
 from mica.tasks.left import facts_of
 from mica.tasks.write import TableWriter, WriteSpec, facts, numbers
 from mica.variant import kernel
@@ -184,13 +184,14 @@ def _unshredded(batch: pa.RecordBatch, schema: pa.Schema) -> list[pa.Array]:
 def complete(spec: IngestSpec, batch: pa.RecordBatch, name: str) -> pa.RecordBatch:
     """The table's columns: the documents as they are, the computed columns, and null for the rest."""
     document, absent = batch.column(0), spec.absent
+    leaves = extract(distinct(leaf for value in spec.columns.values() for leaf in value.leaves), batch, spec.timezone)
     arrays, fields = [], []
     for column in spec.write.schema.fields:
         field_ = to_arrow_field(column)
         if column.name == spec.column:
             array, field_ = document, batch.schema.field(0)
         elif column.name in spec.columns:
-            computed = compute(spec.columns[column.name], batch, spec.timezone, name=name)
+            computed = compute(spec.columns[column.name], batch, spec.timezone, name=name, leaves=leaves)
             array = pc.as_type(computed, field_.type)
         else:
             array = pa.nulls(batch.num_rows, field_.type)

@@ -48,9 +48,12 @@ def extract(leaves: Sequence[Leaf], batch: pa.RecordBatch, timezone: str) -> Lea
     return Leaves(batch.num_rows, columns)
 
 
-def compute(value: BoundExpr, batch: pa.RecordBatch, timezone: str, *, name: str = "the rows") -> pa.Array:
-    """A bound expression over the rows of a batch; `name` is what errors call it."""
-    leaves = extract(distinct(value.leaves), batch, timezone)
+def compute(
+    value: BoundExpr, batch: pa.RecordBatch, timezone: str, *, name: str = "the rows", leaves: Leaves | None = None
+) -> pa.Array:
+    """A bound expression over the rows of a batch; `name` is what errors call it. `leaves` are those of all expressions
+    over this batch, if there are several: the kernel opens all columns of a Variant each time it is asked."""
+    leaves = extract(distinct(value.leaves), batch, timezone) if leaves is None else leaves
     try:
         return evaluate(value, leaves.of(value), num_rows=leaves.rows)
     except RowError as e:

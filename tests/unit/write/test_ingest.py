@@ -410,3 +410,16 @@ def test_fields_of_objects_that_stand_beside_other_values_are_columns_with_bound
     others = table.scan("v:s::string LIKE 'text 4_'", columns={"uri": "v:s.uri::string"})
     assert others.to_arrow()["uri"].to_pylist() == [None] * 20
     assert not list(mica.check(table))
+
+
+def test_the_kernel_is_asked_once_for_all_computed_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked for each of 400 columns among 400 fields, it opened 160,000: 4 of 6 s."""
+    asked, extract = [], kernel.extract
+    monkeypatch.setattr(kernel, "extract", lambda *given, **how: asked.append(given) or extract(*given, **how))
+    (tmp_path / "in.ndjson").write_text('{"a": 1, "b": {"c": "x"}}\n')
+    columns = {"a": "v:a::int", "b": "v:b.c::string", "both": "v:a::int + length(v:b.c::string)"}
+    mica.ingest_json(tmp_path / "in.ndjson", tmp_path / "t", columns=columns)
+    assert mica.Table.open(tmp_path / "t").scan(columns=list(columns)).to_arrow().to_pylist() == [
+        {"a": 1, "b": "x", "both": 2}
+    ]
+    assert len([given for given in asked if len(given[1]) > 0]) == 1
