@@ -23,6 +23,9 @@ MAX_BYTES = 64 << 20
 JOINED_ROWS = 16_384
 JOINED_BYTES = 8 << 20
 
+#: So many small batches are held as they came.
+HELD = 64
+
 
 def cut(batch: R, max_bytes: int = MAX_BYTES) -> Iterator[R]:
     """The rows of the batch in pieces of about `max_bytes`."""
@@ -44,15 +47,20 @@ def _fits(batch: R, max_bytes: int) -> bool:
 def joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The rows in batches that are not small; all have the same schema."""
     waiting: list[pa.RecordBatch] = []
+    few: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:
-        waiting.append(batch)
+        few.append(batch)
         rows, size = rows + batch.num_rows, size + batch.nbytes
         if size >= JOINED_BYTES or rows >= JOINED_ROWS:
-            yield _one(waiting)
-            waiting, rows, size = [], 0, 0
-    if waiting:
-        yield _one(waiting)
+            yield _one([*waiting, *few])
+            waiting, few, rows, size = [], [], 0, 0
+        elif len(few) >= HELD:
+            # A batch of a row, read from a file, holds the memory of thousands until it is copied.
+            waiting.append(_one(few))
+            few = []
+    if waiting or few:
+        yield _one([*waiting, *few])
 
 
 def _one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
