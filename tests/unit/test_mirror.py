@@ -103,7 +103,6 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "stats/shown.py": "tests/cli/test_cli.py",
         "stats/variant.py": "tests/unit/stats/test_render.py",
         "maintain/alter.py": "tests/unit/table/test_rows.py",
-        "tasks/batches.py": "tests/spark/test_values.py",
         "tasks/change.py": "tests/unit/write/test_change.py",
         "tasks/changed_rows.py": "tests/unit/write/test_change.py",
         "tasks/candidates.py": "tests/unit/maintain/test_restats.py",
@@ -154,7 +153,6 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "scan/source.py": "tests/unit/scan/test_table.py",
         "schema/lists.py": "tests/unit/schema/test_evolution.py",
         "schema/literals.py": "tests/unit/expressions/test_parse.py",
-        "schema/types.py": "tests/unit/schema/test_ddl.py",
     },
 }
 HELD_BY = {module: tests for modules in ELSEWHERE.values() for module, tests in modules.items()}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextvars
 import itertools
 import os
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -228,23 +229,32 @@ class Threads(Engine):
         ends: Ends = NO_ENDS,
     ) -> Iterator[pa.RecordBatch]:
         """One thread writes a stream as it arrives; several threads write a table, sorted in memory or, if it is large,
-        on local disk, in contiguous shares. Without keys, rows are sorted by partition where those that follow each
-        other are of too many."""
+        on local disk, in contiguous shares. Without keys, the rows of each partition are brought together where those
+        that follow each other are of too many."""
         if isinstance(rows, pa.RecordBatchReader):
             lane.begin(0)
-            return ended(iter(task(rows)), schema, ends)
+            return ended(self._streamed(rows, task, order), schema, ends)
         if isinstance(rows, MadeRows) and order != AS_THEY_COME and rows.size > SORT_BYTES:
             return ended(self._spilled(rows, task, order), schema, ends)
         share_bytes = SHARE_BYTES
         if isinstance(rows, MadeRows):
             share_bytes = rows.share_bytes
             rows = pa.Table.from_batches(shown(rows.task, rows.inputs), to_arrow(rows.schema))
-        if order.keys or _scattered(rows, order.partition_by):
+        if order.keys:
             from mica.tasks import ranges
 
             by = [*((name, False) for name in order.partition_by), *order.keys]
             places = ranges.sort_indices(rows, by)
             rows = rows.drop_columns([name for name, _ in order.keys]).take(places)
+        elif order.partition_by:
+            from mica.tasks import partitions
+
+            if partitions.scatter(rows, order.partition_by):
+                rows = partitions.arranged(rows, order.partition_by)
+        return ended(self._shared(rows, task, share_bytes), schema, ends)
+
+    def _shared(self, rows: pa.Table, task: RowsTask, share_bytes: int) -> Iterator[pa.RecordBatch]:
+        """Writes a table in contiguous shares."""
         count = max(1, min(threads(), rows.nbytes // share_bytes))
         edges = [rows.num_rows * i // count for i in range(count + 1)]
         shares = [rows.slice(start, end - start) for start, end in itertools.pairwise(edges)]
@@ -252,7 +262,34 @@ class Threads(Engine):
         def share(table: pa.Table) -> Iterable[pa.RecordBatch]:
             return task(table.to_batches(max_chunksize=BATCH_ROWS))
 
-        return ended(shown(share, shares), schema, ends)
+        return shown(share, shares)
+
+    def _streamed(self, rows: pa.RecordBatchReader, task: RowsTask, order: Order) -> Iterator[pa.RecordBatch]:
+        """Writes a stream, arranged where its first rows are of too many partitions."""
+        if not order.partition_by:
+            yield from task(rows)
+            return
+        from mica.tasks import partitions
+        from mica.tasks.batches import joined
+
+        batches: Iterator[pa.RecordBatch] = iter(rows)
+        first = partitions.taken(batches, partitions.FIRST_ROWS, SHARE_BYTES)
+        scattered = partitions.scatter(pa.Table.from_batches(first, rows.schema), order.partition_by)
+        batches = partitions.drained(first, batches)
+        if not scattered:
+            yield from task(batches)
+            return
+        # An empty batch takes a thousand bytes beside its own.
+        batches = joined(partitions.plain(batches, rows.schema))
+        gathered = partitions.taken(batches, sys.maxsize, SORT_BYTES)
+        following = next(batches, None)
+        if following is None:
+            table = partitions.arranged(pa.Table.from_batches(gathered), order.partition_by)
+            gathered.clear()
+            yield from self._shared(table, task, SHARE_BYTES)
+            return
+        batches = partitions.drained(gathered, itertools.chain([following], batches))
+        yield from task(partitions.arranged_on_disk(batches, order.partition_by))
 
     def _spilled(self, rows: MadeRows, task: RowsTask, order: Order) -> Iterator[pa.RecordBatch]:
         """Writes rows that are sorted on local disk."""
@@ -281,14 +318,6 @@ class Threads(Engine):
 
 
 IN_PROCESS = Threads()
-
-
-def _scattered(rows: pa.Table, partition_by: Sequence[str]) -> bool:
-    """Whether the first rows are of too many partitions; columns that they lack are filled in later."""
-    from mica.tasks.groups import scattered
-
-    found = [name for name in partition_by if name in rows.column_names]
-    return bool(found) and len(found) == len(partition_by) and scattered(rows.slice(0, BATCH_ROWS).select(found))
 
 
 def ended(batches: Iterator[pa.RecordBatch], schema: pa.Schema, ends: Ends) -> Iterator[pa.RecordBatch]:

@@ -10,18 +10,26 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from mica.records import dataclass
 from mica.storage.local import local_errors
-from mica.tasks.ranges import Ranges, sort_indices
+from mica.tasks.ranges import sort_indices
 
 #: Bytes that a task gathers before it cuts them, and about so many bytes are one range.
 GATHERED_BYTES = 64 << 20
 RANGE_BYTES = 64 << 20
 BATCH_ROWS = 16_384
+
+
+class Numbering(Protocol):
+    """What says to which range rows belong: `Ranges`, `Partitions`."""
+
+    def of(self, columns: Sequence[pa.Array]) -> pa.Array:
+        """The number of the range of each row."""
 
 
 @dataclass
@@ -32,7 +40,7 @@ class Spilled:
     batches: dict[int, list[int]] = field(default_factory=dict)
 
 
-def spill(rows: Iterable[pa.RecordBatch], found: Ranges, keys: Sequence[str], path: str) -> Spilled:
+def spill(rows: Iterable[pa.RecordBatch], found: Numbering, keys: Sequence[str], path: str) -> Spilled:
     """Writes the rows to a file by range; `keys` are the columns of the ranges. Errors: DISK_FULL, IO."""
     spilled, waiting, size = Spilled(path), list[pa.RecordBatch](), 0
     writer: pa.RecordBatchWriter | None = None
@@ -60,7 +68,7 @@ def spill(rows: Iterable[pa.RecordBatch], found: Ranges, keys: Sequence[str], pa
     return spilled
 
 
-def _cut(rows: pa.Table, found: Ranges, keys: Sequence[str]) -> Iterator[tuple[int, pa.RecordBatch]]:
+def _cut(rows: pa.Table, found: Numbering, keys: Sequence[str]) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The rows of each range, as one batch."""
     rows = rows.combine_chunks()
     numbers = found.of([rows.column(name).combine_chunks() for name in keys]).to_numpy()
@@ -87,3 +95,14 @@ def sorted_rows(
             rows = pa.Table.from_batches(parts)
             places = sort_indices(rows, by)
             yield from rows.drop_columns(list(drop)).take(places).to_batches(max_chunksize=BATCH_ROWS)
+
+
+def as_spilled(file: Spilled) -> Iterator[pa.RecordBatch]:
+    """The rows of one file, range by range, each in the order in which they came."""
+    if not file.batches:
+        return
+    with local_errors(file.path), pa.memory_map(file.path) as source:
+        reader = pa.ipc.open_file(source)
+        for places in file.batches.values():
+            for at in places:
+                yield reader.get_batch(at)

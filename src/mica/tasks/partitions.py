@@ -1,0 +1,107 @@
+"""Brings the rows of each partition together, before they are written.
+
+The rule: rows of a partition keep their order, and partitions come as their first rows do. Rows of more partitions than
+may be open at once would otherwise become many small files of each. What fits in memory is arranged there, more on
+local disk; then memory holds what `tasks/spill.py` gathers, however large a partition is.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from mica import compute as pc
+from mica.tasks import spill
+from mica.tasks.groups import groups, scattered
+
+#: So many rows say whether all are of too many partitions.
+FIRST_ROWS = 16_384
+
+
+class Partitions:
+    """Numbers the combinations of values of some columns, in the order of first use."""
+
+    def __init__(self) -> None:
+        self._numbers = dict[tuple[object, ...], int]()
+
+    def of(self, columns: Sequence[pa.Array]) -> pa.Array:
+        """The number of each row."""
+        found = np.empty(len(columns[0]), np.int64)
+        for values, rows in groups([_keys(column) for column in columns]):
+            found[rows.to_numpy()] = self._numbers.setdefault(values, len(self._numbers))
+        return pa.array(found)
+
+
+def scatter(rows: pa.Table, names: Sequence[str]) -> bool:
+    """Whether rows with these partition columns are of too many; columns that they lack are filled in later."""
+    if not names or not set(names) <= set(rows.column_names):
+        return False
+    values = rows.select(list(names)).slice(0, FIRST_ROWS)
+    return scattered(values.cast(_plain_schema(values.schema)))
+
+
+def arranged(rows: pa.Table, names: Sequence[str]) -> pa.Table:
+    """The rows of a table, those of a partition together; `names` are the partition columns."""
+    rows = rows.cast(_plain_schema(rows.schema))
+    numbers = Partitions().of([rows.column(name).combine_chunks() for name in names])
+    return rows.take(pa.array(np.argsort(numbers.to_numpy(), kind="stable")))
+
+
+def arranged_on_disk(rows: Iterable[pa.RecordBatch], names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """The rows of plain batches, those of a partition together. Errors: DISK_FULL, IO."""
+    with tempfile.TemporaryDirectory(prefix="mica-sort-") as place:
+        yield from spill.as_spilled(spill.spill(rows, Partitions(), names, os.path.join(place, "rows.arrow")))  # noqa: PTH118
+
+
+def taken(batches: Iterator[pa.RecordBatch], rows: int, size: int) -> list[pa.RecordBatch]:
+    """The next batches, until they have so many rows or bytes."""
+    found = list[pa.RecordBatch]()
+    while rows > 0 and size > 0 and (batch := next(batches, None)) is not None:
+        found.append(batch)
+        rows, size = rows - batch.num_rows, size - batch.nbytes
+    return found
+
+
+def plain(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The batches without views, of which Arrow selects no rows, and dictionaries, of which its files hold one."""
+    wanted = _plain_schema(schema)
+    return iter(batches) if wanted == schema else (batch.cast(wanted) for batch in batches)
+
+
+def _plain_schema(schema: pa.Schema) -> pa.Schema:
+    return pa.schema([f.with_type(_plain(f.type)) for f in schema], schema.metadata)
+
+
+def _plain(type_: pa.DataType) -> pa.DataType:
+    t = pa.types
+    if t.is_dictionary(type_):
+        return _plain(type_.value_type)
+    if t.is_string_view(type_):
+        return pa.large_string()
+    if t.is_binary_view(type_):
+        return pa.large_binary()
+    if t.is_struct(type_):
+        return pa.struct([f.with_type(_plain(f.type)) for f in type_])
+    if t.is_list(type_) or t.is_large_list(type_):
+        inner = type_.value_field.with_type(_plain(type_.value_field.type))
+        return pa.list_(inner) if t.is_list(type_) else pa.large_list(inner)
+    if t.is_map(type_):
+        key, item = (f.with_type(_plain(f.type)) for f in (type_.key_field, type_.item_field))
+        return pa.map_(key, item, type_.keys_sorted)
+    return type_
+
+
+def _keys(column: pa.Array) -> pa.Array:
+    """Values as Python has them: it has no nanoseconds."""
+    return pc.cast(column, pa.int64()) if pa.types.is_timestamp(column.type) else column
+
+
+def drained(batches: list[pa.RecordBatch], following: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The batches of a list, which it loses, and those that follow."""
+    batches.reverse()
+    return itertools.chain(iter(lambda: batches.pop() if batches else None, None), following)
