@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,8 @@ from mica.engines.spark import catalog
 from mica.engines.spark.session import current, is_connect
 from mica.errors import UserError
 from mica.query import changes, connect, names, select, settings
-from mica.query.statements import parse_statement
+from mica.query.parameters import bound
+from mica.query.statements import begins, parse_statement
 from mica.query.table_statements import Unread
 
 if TYPE_CHECKING:
@@ -63,8 +65,11 @@ def sql(
 
 def run(text: str, spark: SparkSession, args: Any, otherwise: Callable[[], DataFrame]) -> DataFrame:
     """The rows of a text, or what `otherwise` makes of it if it names no table of mica's."""
+    given = text
     try:
-        statement = None if args else parse_statement(text)
+        if args and begins(text):
+            given = bound(text, args)
+        statement = parse_statement(given)
     except UserError:
         if _is_sparks(text, spark):
             return _hinted(otherwise)
@@ -73,9 +78,13 @@ def run(text: str, spark: SparkSession, args: Any, otherwise: Callable[[], DataF
         return _tried(spark, statement, otherwise)
     if statement is not None:
         done = changes.run(
-            spark, statement, lambda query: sql(query, spark), text, lambda query: tables_of(query, spark)
+            spark, statement, lambda query: sql(query, spark), given, lambda query: tables_of(query, spark)
         )
         return _hinted(otherwise) if done is None else done
+    if args and "DeltaSparkSessionExtension" in str(spark.conf.get("spark.sql.extensions", "")):
+        # The parser of delta-spark 4.4.0 loses parameters.
+        with suppress(UserError):  # a value without a literal is Spark's to bind
+            text, args = bound(text, args), None
     found = tables_of(text, spark)
     if found is None or not found.views:
         return _hinted(otherwise)

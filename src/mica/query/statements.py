@@ -111,6 +111,11 @@ _BEGINS = re.compile(
 )
 
 
+def begins(text: str) -> bool:
+    """Whether a text begins like one of these statements."""
+    return _BEGINS.match(text) is not None
+
+
 def parse_statement(text: str) -> Statement | Unread | None:
     """The statement; None for a text that begins otherwise. Errors: INVALID_EXPRESSION, with the place in the text."""
     begin = _BEGINS.match(text)
