@@ -325,9 +325,19 @@ OF_OTHERS: tuple[Property[Any], ...] = tuple(
     )
 )  # fmt: skip
 
+#: The protocol's versions are no properties of the table: mica checks them, and takes the smallest protocol with the
+#: features. The documentation of Delta sets them beside the properties that need them.
+_SMALLEST = "mica makes the smallest protocol with the features, whatever is asked for."
+PROTOCOL_VERSIONS = tuple(
+    Property(name, one_of(*versions), None, f"The version of the protocol for {side}: {_SMALLEST}", obeyed=False)
+    for name, versions, side in (
+        ("delta.minReaderVersion", "123", "readers"), ("delta.minWriterVersion", "1234567", "writers"),
+    )
+)  # fmt: skip
+OF_OTHERS += PROTOCOL_VERSIONS
+
 _NO_ROWS, _NO_ICEBERG = "mica does not stop tracking rows", "mica does not write Iceberg"
 _COMMITS = "mica commits to the log itself"
-_PROTOCOL = f"mica makes the smallest protocol with the features; {FEATURE}NAME = supported adds one"
 
 #: Properties that require what mica cannot write: name, values, meaning, feature, the values that require it, why.
 _Refused = tuple[str, Values[Any], str, str | None, tuple[Any, ...], str]
@@ -340,8 +350,6 @@ _NOT_DONE: tuple[_Refused, ...] = (
      ((("iceberg",),), (("hudi",),)), "mica does not write other formats"),
     ("delta.compatibility.symlinkFormatManifest.enabled", BOOLEAN, "Writes list the table's files in a manifest.", None,
      (True,), "mica does not write manifests"),
-    ("delta.minReaderVersion", TEXT, "The version of the protocol for readers.", None, (), _PROTOCOL),
-    ("delta.minWriterVersion", TEXT, "The version of the protocol for writers.", None, (), _PROTOCOL),
     ("delta.coordinatedCommits.commitCoordinator-preview", TEXT, "A service coordinates commits.", None, (), _COMMITS),
     ("delta.coordinatedCommits.commitCoordinatorConf-preview", TEXT, "Its settings.", None, (), _COMMITS),
     ("delta.coordinatedCommits.tableConf-preview", TEXT, "Its settings for the table.", None, (), _COMMITS),

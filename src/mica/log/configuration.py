@@ -12,7 +12,16 @@ from typing import Any, TypeVar
 
 from mica import late, properties
 from mica.errors import UnsupportedTableError, UserError
-from mica.properties import COMMENT, CONSTRAINTS, ENABLE_SHREDDING, FEATURE, PROPERTIES, REFUSED, Property
+from mica.properties import (
+    COMMENT,
+    CONSTRAINTS,
+    ENABLE_SHREDDING,
+    FEATURE,
+    PROPERTIES,
+    PROTOCOL_VERSIONS,
+    REFUSED,
+    Property,
+)
 
 V = TypeVar("V", str, str | None)
 
@@ -43,8 +52,9 @@ def checked(changes: Mapping[str, str | None]) -> dict[str, str | None]:
 
 def kept(changes: Mapping[str, V]) -> dict[str, V]:
     """Returns the properties that the table keeps: `delta.feature.*` goes into the protocol instead, the comment into
-    the description."""
-    return {name: text for name, text in changes.items() if not name.startswith(FEATURE) and name != COMMENT}
+    the description. No reader takes metadata with the versions of the protocol in it."""
+    elsewhere = {COMMENT, *(known.name for known in PROTOCOL_VERSIONS)}
+    return {name: text for name, text in changes.items() if not name.startswith(FEATURE) and name not in elsewhere}
 
 
 def needed_features(configuration: Mapping[str, str]) -> set[str]:

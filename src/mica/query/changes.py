@@ -246,6 +246,8 @@ def _refuse_other_table(spark: SparkSession, name: str) -> None:
 
 def _convert(spark: SparkSession, statement: ConvertToDelta) -> None:
     settings.refuse_other_meaning(spark, statement.partition_by or "")
+    if Table.exists(statement.path):
+        return  # as in delta-spark: a script may run again
     properties = settings.with_defaults(spark, {})
     Table.convert_to_delta(statement.path, statement.partition_by, properties=properties, spark=spark)
 

@@ -132,3 +132,17 @@ def test_properties_bring_the_features_they_need() -> None:
         }
     )
     assert needed == {"appendOnly", "inCommitTimestamp", "timestampNtz", "v2Checkpoint"}
+
+
+def test_versions_of_the_protocol_may_stand_beside_what_needs_them(tmp_path: Path) -> None:
+    # Delta's documentation sets them so; readers refuse metadata that has them.
+    given = {
+        "delta.minReaderVersion": "2", "delta.minWriterVersion": "5", "delta.columnMapping.mode": "name",
+    }  # fmt: skip
+    table = Table.create(tmp_path / "t", "a INT").set_properties(given)
+    assert features.supports(table.snapshot.protocol, "columnMapping")
+    assert not [name for name in table.snapshot.properties if name.startswith("delta.min")]
+    assert not [name for name in Table.create(tmp_path / "u", "a INT", properties=given).snapshot.properties
+                if name.startswith("delta.min")]  # fmt: skip
+    with pytest.raises(UserError, match="minReaderVersion"):
+        checked({"delta.minReaderVersion": "4"})
