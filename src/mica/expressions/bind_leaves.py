@@ -16,11 +16,9 @@ from mica.expressions.bound_expr import Leaf, type_of
 from mica.expressions.tree import Call, Cast, Collate, Column, Expr, LeafRef, Literal, Path, to_sql
 from mica.schema.collations import of_field
 from mica.schema.ddl import type_to_ddl
+from mica.schema.special import CHAR_VARCHAR
 from mica.schema.types import STRING, VARIANT, DataType, StructField, StructType
 from mica.variant.path import Step, VariantPath
-
-#: The key in a field's metadata that holds the declared type of a string column.
-CHAR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"
 
 
 class LeafBinder:

@@ -1,8 +1,8 @@
 """Parses and prints Spark DDL.
 
-The rule: DDL means here what it means in Spark, and Spark can parse what we print. DEFAULT and GENERATED are kept in
-the metadata of columns, as Delta has them; clauses that a schema cannot hold (PRIMARY KEY, …) are rejected by name,
-never ignored.
+The rule: DDL means here what it means in Spark, and Spark can parse what we print. DEFAULT, GENERATED and the length of
+VARCHAR(n) are kept in the metadata of columns, as Delta has them; clauses that a schema cannot hold (PRIMARY KEY, …)
+are rejected by name, never ignored.
 
 Source: Spark's SqlBaseParser.g4, `colTypeList` and `dataType`; `StructField.toDDL` for printing.
 """
@@ -21,6 +21,7 @@ from mica.errors import UserError
 from mica.schema import special
 from mica.schema.collations import COLLATIONS
 from mica.schema.types import (
+    STRING,
     TYPES,
     ArrayType,
     DataType,
@@ -254,8 +255,10 @@ class _Reader:
         name = self.identifier()
         self.accept(":")  # at the top level too, as PySpark reads it
         collations: dict[str, str] = {}
-        type_ = self.data_type(name, collations)
+        text = self.limited() if top else ""
+        type_ = STRING if text else self.data_type(name, collations)
         metadata: dict[str, Any] = {COLLATIONS: collations} if collations else {}
+        metadata |= {special.CHAR_VARCHAR: text} if text else {}
         nullable = True
         while True:
             if nullable and self.accept("NOT"):
@@ -272,6 +275,15 @@ class _Reader:
         if self.word() in ("NOT", "DEFAULT", "GENERATED", "PRIMARY", "CHECK", "CONSTRAINT", "MASK", "REFERENCES"):
             self.fail(f"{self.word()} is not allowed here")
         return StructField(name, type_, nullable, metadata)
+
+    def limited(self) -> str:
+        """`varchar(n)`, of a string with a maximal length; otherwise nothing is read, and the text is empty."""
+        if self.peek(1).text != "(" or not self.accept("VARCHAR"):
+            return ""
+        self.expect("(")
+        most = self.whole_number()
+        self.expect(")")
+        return f"varchar({most})"
 
     def new_column(self) -> NewColumn:
         """A column or field to add, with its place."""

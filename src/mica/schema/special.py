@@ -16,6 +16,8 @@ IDENTITY_START = "delta.identity.start"
 IDENTITY_STEP = "delta.identity.step"
 HIGH_WATER_MARK = "delta.identity.highWaterMark"
 IDENTITY_EXPLICIT = "delta.identity.allowExplicitInsert"
+#: The type of a column that Spark declared as CHAR(n) or VARCHAR(n): in the schema it is a string.
+CHAR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"
 
 #: Keys, and the table feature that each one needs.
 FEATURES: Mapping[str, str] = {

@@ -9,6 +9,7 @@ Columns"; delta-spark's `Constraints`, `GeneratedColumn` and `IdentityColumn`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -27,8 +28,9 @@ from mica.log.actions import Metadata
 from mica.properties import CONSTRAINTS
 from mica.records import dataclass
 from mica.schema import json as schema_json
-from mica.schema.ddl import type_to_ddl
+from mica.schema.ddl import quote_if_needed, type_to_ddl
 from mica.schema.special import (
+    CHAR_VARCHAR,
     DEFAULT,
     GENERATED,
     HIGH_WATER_MARK,
@@ -68,6 +70,9 @@ class _Binding:
             for name, text in constraints(configuration).items()
         ]
         checks += [self.check(f"the invariant of {at}", text, "invariants") for at, text in self.invariants()]
+        checks += [
+            self.check(f"the type {type_} of {name!r}", text, "invariants") for name, type_, text in self.sizes()
+        ]
         defaults, identities, generated, given = {}, {}, {}, {}
         for f in self.schema.fields:
             if (text := f.metadata.get(DEFAULT)) is not None:
@@ -97,6 +102,14 @@ class _Binding:
             if not isinstance(found, str):
                 raise self.unsupported(what, text, "invariants", "it is not an expression")
             yield at, found
+
+    def sizes(self) -> Iterator[tuple[str, str, str]]:
+        """Columns of strings with a maximal length: name, declared type, and delta-spark's condition."""
+        for f in self.schema.fields:
+            type_ = str(f.metadata.get(CHAR_VARCHAR, ""))
+            if f.type == STRING and (found := re.fullmatch(r"(?:var)?char\((\d{1,9})\)", type_)):
+                name = quote_if_needed(f.name)
+                yield f.name, type_, f"{name} IS NULL OR length({name}) <= {found[1]}"
 
     def check(self, what: str, text: str, feature: str) -> RowCheck:
         try:

@@ -212,3 +212,19 @@ def test_a_table_whose_rules_make_no_sense_is_not_made(tmp_path: Path) -> None:
         assert not mica.Table.exists(tmp_path / "t")
     with pytest.raises(UserError):
         constraints.refuse_name("")
+
+
+def test_strings_keep_the_length_that_their_column_was_declared_with(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "id INT, s VARCHAR(3)")
+    assert table.snapshot.schema.field("s").metadata == {"__CHAR_VARCHAR_TYPE_STRING": "varchar(3)"}
+    table.append([{"id": 1, "s": "äöü"}, {"id": 2, "s": None}])
+    for write in (
+        lambda: table.append([{"id": 3, "s": "four"}]),
+        lambda: table.update({"s": "'four'"}, "id = 2"),
+        lambda: table.merge([{"id": 2, "s": "four"}], "t.id = s.id", target_alias="t", source_alias="s")
+        .when_matched_update_all().execute(),
+    ):  # fmt: skip
+        with pytest.raises(UserError, match=r"varchar\(3\) of 's'") as caught:
+            write()
+        assert caught.value.code == "CONSTRAINT_VIOLATED"
+    assert table.scan().to_arrow().column("s").to_pylist() == ["äöü", None]
