@@ -28,6 +28,10 @@ class Parts(Cursor):
             parts.append(self.identifier())
         return tuple(parts)
 
+    def place(self) -> tuple[str, ...]:
+        """A table by its name, or by its path in quotes, as delta-spark's own statements take it."""
+        return ("delta", self.string()) if self.token.kind == "string" else self.table()
+
     def alias(self, *stops: str) -> str | None:
         """Another name for what precedes, unless one of these words follows."""
         self.accept("AS")

@@ -10,6 +10,7 @@ an error that names the place.
     {DESCRIBE | DESC} HISTORY t [LIMIT n]
     {CREATE [OR REPLACE] | REPLACE} TABLE [IF NOT EXISTS] t (…) USING mica
         [PARTITIONED BY (c, …)] [LOCATION '…'] [COMMENT '…'] [TBLPROPERTIES (…)] [AS query]
+    (OPTIMIZE, VACUUM, DESCRIBE HISTORY and DESCRIBE DETAIL take a path in quotes for t, too)
     CREATE [OR REPLACE] [GLOBAL] TEMPORARY VIEW w [(c, …)] AS query          CREATE [OR REPLACE] TABLE … AS query
 
 Source: Spark's SqlBaseParser.g4 and delta-spark's DeltaSqlBase.g4.
@@ -156,7 +157,7 @@ def _after_ctes(text: str) -> Insert | MergeInto | None:
 class _Statement(RowStatement):
     def optimize(self) -> Optimize:
         self.accept("OPTIMIZE")
-        table = self.table()
+        table = self.place()
         where = self.condition("WHERE", set(), "ZORDER")
         columns: tuple[str, ...] = ()
         if self.accept("ZORDER", "BY"):
@@ -167,7 +168,7 @@ class _Statement(RowStatement):
 
     def vacuum(self) -> VacuumOf:
         self.accept("VACUUM")
-        table = self.table()
+        table = self.place()
         retain = self.number() if self.accept("RETAIN") else None
         if retain is not None:
             self.expect("HOURS")
@@ -177,7 +178,7 @@ class _Statement(RowStatement):
 
     def describe(self) -> History:
         self.at += 2
-        table = self.table()
+        table = self.place()
         limit = self.count() if self.accept("LIMIT") else None
         self.end()
         return History(table, limit)

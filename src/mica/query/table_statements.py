@@ -141,7 +141,7 @@ class TableStatement(Parts):
         if not detail:
             self.accept("TABLE")
             self.accept("EXTENDED")
-        found = Question(self.table(), "detail" if detail else "columns")
+        found = Question(self.place(), "detail") if detail else Question(self.table(), "columns")
         self.end()
         return found
 

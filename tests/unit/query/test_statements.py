@@ -98,6 +98,9 @@ STATEMENTS: dict[str, Statement] = {
     "VACUUM t RETAIN 240 HOURS DRY RUN": VacuumOf(("t",), 240.0, dry_run=True),
     "VACUUM t": VacuumOf(("t",), None, dry_run=False),
     "DESC HISTORY t LIMIT 2": History(("t",), 2),
+    "DESCRIBE HISTORY '/a b'": History(("delta", "/a b"), None),
+    "VACUUM '/a' DRY RUN": VacuumOf(("delta", "/a"), None, dry_run=True),
+    'OPTIMIZE "/a" WHERE p = 1': Optimize(("delta", "/a"), "p = 1", ()),
     "CREATE TABLE IF NOT EXISTS t (a INT, v VARIANT) USING mica PARTITIONED BY (a) LOCATION '/x' "
     "TBLPROPERTIES ('delta.appendOnly' = 'true', b.c = 3)": Create(
         ("t",), "a INT, v VARIANT", "ignore", ("a",), "/x", {"delta.appendOnly": "true", "b.c": "3"}
