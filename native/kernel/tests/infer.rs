@@ -262,3 +262,16 @@ fn a_tree_of_a_file_loses_what_rules_skip_and_gets_types_that_they_give() {
     let steered = steer(tree, &Rules::new(rules)).unwrap();
     assert_eq!(shown(&steered), "Struct(\"a\": Struct(\"y\": Int64), \"l\": List(List(Float64)))");
 }
+
+#[test]
+fn of_names_that_differ_in_case_alone_the_one_in_more_rows_has_a_column() {
+    let rows: Vec<String> = (0..100)
+        .map(|i| if i < 60 { r#"{"k":1,"K":2,"É":3,"é":4}"#.into() } else { r#"{"K":5,"o":{"a":1,"A":2}}"#.into() })
+        .collect();
+    let tree = of(&rows);
+    assert_eq!(leaf(&tree, "K"), Some(LeafType::Int64));
+    assert!(field(&tree, "k").is_none());
+    assert!(field(&tree, "É").is_some() && field(&tree, "é").is_some(), "DuckDB folds ASCII alone");
+    let o = field(&tree, "o").unwrap();
+    assert!(field(o, "A").is_some() && field(o, "a").is_none(), "of as many the first by name");
+}

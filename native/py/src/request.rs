@@ -169,6 +169,7 @@ pub fn inferred<'py>(py: Python<'py>, (tree, left): (Tree, Vec<Left>)) -> PyResu
             Why::Types => ("types", None),
             Why::Keys => ("keys", None),
             Why::Rare => ("rare", None),
+            Why::Case => ("case", None),
             Why::Arrays => ("arrays", None),
             Why::Depth => ("depth", None),
             Why::Empty => ("empty", None),

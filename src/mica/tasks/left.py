@@ -24,6 +24,7 @@ _WHY = {
     "types": "several types",
     "keys": "keys differ from row to row",
     "rare": RARE,
+    "case": "another path differs only in upper and lower case, which DuckDB takes for one",
     "arrays": "arrays that are rare, or of several types",
     "depth": "nests too deep",
 }

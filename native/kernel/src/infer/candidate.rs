@@ -16,6 +16,8 @@ pub enum Why {
     Keys,
     /// Too few rows have it.
     Rare,
+    /// Another field of the object has its name, but for upper and lower case.
+    Case,
     /// Arrays in few rows, or of elements that have no one type.
     Arrays,
     /// It nests too deep.
@@ -41,8 +43,8 @@ pub struct Left {
 pub enum Candidate {
     /// Of no one type, but in enough rows to have a `value` column of its own.
     Value(u32, Why),
-    /// In too few rows for a column.
-    Rare(u32),
+    /// In too few rows for a column, or beside another that keeps it out.
+    Absent(u32, Why),
     Leaf(LeafType, u32),
     /// The tree that a rule gives to exactly this path: it stays whatever the rows hold.
     Given(Tree),
@@ -64,7 +66,7 @@ impl Candidate {
     pub fn rows(&self) -> u32 {
         match self {
             Candidate::Value(rows, _)
-            | Candidate::Rare(rows)
+            | Candidate::Absent(rows, _)
             | Candidate::Leaf(_, rows)
             | Candidate::Array(_, rows)
             | Candidate::Object(_, rows) => *rows,
@@ -113,7 +115,7 @@ impl Candidate {
                     path.pop();
                 }
             }
-            Candidate::Rare(_) => {}
+            Candidate::Absent(..) => {}
             _ => out.push(Leaf {
                 rows: self.rows(),
                 columns: if let Candidate::Given(tree) = self { tree.leaves() } else { 1 },
@@ -138,8 +140,8 @@ impl Candidate {
                 }
                 Tree::untyped()
             }),
-            Candidate::Rare(rows) => {
-                left.push(Left { path: path.clone(), why: Why::Rare, rows });
+            Candidate::Absent(rows, why) => {
+                left.push(Left { path: path.clone(), why, rows });
                 None
             }
             Candidate::Leaf(leaf, _) => (keep.next() == Some(true)).then(|| Tree::leaf(leaf)),
@@ -200,7 +202,7 @@ fn steer(
                 return Some(Candidate::Given(tree.clone()));
             }
             return found.map(|found| match found {
-                Candidate::Rare(_) => found,
+                Candidate::Absent(..) => found,
                 found => typed(tree, found.rows()),
             });
         }
@@ -219,7 +221,7 @@ fn steer(
                 path.pop();
             }
             kept.sort_by(|a, b| a.0.as_bytes().cmp(b.0.as_bytes()));
-            let any = kept.iter().any(|(_, field)| !matches!(field, Candidate::Rare(_)));
+            let any = kept.iter().any(|(_, field)| !matches!(field, Candidate::Absent(..)));
             any.then_some(Candidate::Object(kept, rows))
         }
         (Some(Candidate::Array(element, rows)), _) => {

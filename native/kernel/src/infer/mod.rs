@@ -19,7 +19,7 @@ pub mod rules;
 
 use std::sync::Arc;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use self::candidate::Candidate;
 pub use self::candidate::{Left, Why};
@@ -383,7 +383,9 @@ impl Sample {
             return Candidate::Value(shape.seen, why);
         }
         others.sort_by_key(|&(_, seen)| std::cmp::Reverse(seen));
-        fields.extend(others.into_iter().take(MAX_LEFT).map(|(name, seen)| (name.to_owned(), Candidate::Rare(seen))));
+        keep_one_case(&mut fields);
+        let rare = |(name, seen): (&str, u32)| (name.to_owned(), Candidate::Absent(seen, Why::Rare));
+        fields.extend(others.into_iter().take(MAX_LEFT).map(rare));
         fields.sort_by(|a, b| a.0.cmp(&b.0));
         Candidate::Object(fields, shape.seen)
     }
@@ -427,6 +429,19 @@ impl Numbers {
             Some(LeafType::Decimal { precision: 38, scale: scale as u8 })
         } else {
             None
+        }
+    }
+}
+
+/// Of fields whose names differ only in case the one in the most rows may have a column: DuckDB takes their names for
+/// one, and calls the others `name_1`, unless they are in the residual.
+fn keep_one_case(fields: &mut [(String, Candidate)]) {
+    // Of two in as many rows, the first by name.
+    fields.sort_by(|a, b| b.1.rows().cmp(&a.1.rows()).then_with(|| a.0.cmp(&b.0)));
+    let mut names = HashSet::new();
+    for (name, field) in fields {
+        if !names.insert(name.to_ascii_lowercase()) {
+            *field = Candidate::Absent(field.rows(), Why::Case);
         }
     }
 }

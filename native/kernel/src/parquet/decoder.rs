@@ -55,6 +55,8 @@ impl Decoder {
     ) -> Result<Self> {
         let batch_size =
             file.metadata().row_groups().get(window.group).map_or(1, |g| batch_size(g, &leaves, max_rows, max_bytes));
+        // Buffers are made for so many rows, and a small file's batches may wait by the thousands.
+        let batch_size = batch_size.min(rows::count(&window.rows).max(1) as usize);
         let group = window.group;
         let mut decoder = Decoder { file, leaves, window, inner: None, batch_size, manner, given: 0 };
         decoder.start().map_err(|e| in_group(e, group))?;
