@@ -37,6 +37,9 @@ WAITING_BYTES = 256 << 20
 SHARE_BYTES = 64 << 20
 #: Rows that take more bytes than this are sorted on local disk.
 SORT_BYTES = 256 << 20
+
+#: A table of so many bytes is arranged by partition at once: Arrow's offsets end at 2 GiB.
+TAKEN_BYTES = 1 << 30
 BATCH_ROWS = 16_384
 
 
@@ -250,6 +253,8 @@ class Threads(Engine):
             from mica.tasks import partitions
 
             if partitions.scatter(rows, order.partition_by):
+                if rows.nbytes > TAKEN_BYTES:
+                    return ended(self._streamed(rows.to_reader(BATCH_ROWS), task, order), schema, ends)
                 rows = partitions.arranged(rows, order.partition_by)
         return ended(self._shared(rows, task, share_bytes), schema, ends)
 
