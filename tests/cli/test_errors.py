@@ -127,7 +127,12 @@ MISTAKES: list[tuple[str, str | None, str]] = [
     ),
     ("alter TABLE --rename v=w", "NEEDS_COLUMN_MAPPING", "mica alter TABLE --set delta.columnMapping.mode=name"),
     ('alter TABLE --add-columns "n INT NOT NULL"', "MISSING_COLUMN", "--default sets a default"),
-    ("alter TABLE --set delta.minReaderVersion=9", "UNSUPPORTED_WRITER_FEATURE", "Leave the property out."),
+    (
+        "alter TABLE --set delta.universalFormat.enabledFormats=iceberg",
+        "UNSUPPORTED_WRITER_FEATURE",
+        "Leave the property out.",
+    ),
+    ("alter TABLE --set delta.minReaderVersion=9", "INVALID_PROPERTY", "Give 1, 2 or 3."),
     ("erase ONLY v:n", "APPEND_ONLY", "set delta.appendOnly to false first"),
     ("ingest JSON TABLE --add z=v:n::int", "UNKNOWN_COLUMN", "give --schema-evolution"),
     ("ingest JSON RICH --add id=v:n::bigint --add k=v:n::bigint", "IDENTITY_GIVEN", "Leave the column out."),
