@@ -107,6 +107,23 @@ def test_parameters(spark: SparkSession, events: mica.Table) -> None:
         assert mica.sql(text, spark, args).first() == (3,)  # type: ignore[arg-type]
 
 
+def test_parameters_of_statements_and_of_queries(delta_session: SparkSession, tmp_path: Path) -> None:
+    # delta-spark's parser loses all of them.
+    spark, t = delta_session, f"delta.`{tmp_path / 't'}`"
+    mica.Table.create(tmp_path / "t", "id INT, s STRING").append([{"id": i, "s": f"s{i}"} for i in range(5)])
+    mica.sql(f"DELETE FROM {t} WHERE id = :i", spark, args={"i": 1})
+    mica.sql(f"UPDATE {t} SET s = ? WHERE id = ?", spark, args=["it's", 2])
+    mica.sql(f"INSERT INTO {t} SELECT :i, :s", spark, args={"i": 7, "s": None})
+    source = "SELECT :i AS id"
+    merge = f"MERGE INTO {t} t USING ({source}) u ON t.id = u.id WHEN MATCHED THEN UPDATE SET s = :s"
+    mica.sql(merge, spark, args={"i": 3, "s": "m"})
+    found = mica.sql(f"SELECT * FROM {t} WHERE id < :most ORDER BY id", spark, args={"most": 7}).collect()
+    assert [tuple(row) for row in found] == [(0, "s0"), (2, "it's"), (3, "m"), (4, "s4")]
+    assert mica.sql(f"SELECT count(*) FROM {t} WHERE s IS NULL", spark).collect()[0][0] == 1
+    with pytest.raises(mica.UserError, match=":nope"):
+        mica.sql(f"DELETE FROM {t} WHERE id = :nope", spark, args={"i": 1})
+
+
 def test_a_cte_and_a_view_of_the_session_hide_nothing_of_ours(spark: SparkSession, events: mica.Table) -> None:
     assert mica.sql("WITH events AS (SELECT 7 AS x) SELECT * FROM events", spark).collect()[0][0] == 7
     spark.range(3).createOrReplaceTempView("few")

@@ -50,13 +50,14 @@ def run(
     """Run a Spark SQL text; tables are named by delta.`PATH` or by --table."""
     from mica.engines.spark.jobs import shown
     from mica.query.entry import sql
+    from mica.schema.ddl import quoted
 
     with named(table), sparks_errors():
         frame = sql(text, spark_session())
         most = limit if limit is not None or json else SHOWN
         frame = frame if most is None else frame.limit(most)
         if json:
-            names = ", ".join(f"`{name.replace('`', '``')}`" for name in frame.columns)
+            names = ", ".join(map(quoted, frame.columns))
             lines = frame.selectExpr(f"to_json(struct({names}), map('ignoreNullFields', 'false')) AS line")
             for row in lines.toLocalIterator():
                 sys.stdout.write(f"{row.line}\n")

@@ -37,10 +37,10 @@ WAITING_BYTES = 256 << 20
 SHARE_BYTES = 64 << 20
 #: Rows that take more bytes than this are sorted on local disk.
 SORT_BYTES = 256 << 20
-
-#: A table of so many bytes is arranged by partition at once: Arrow's offsets end at 2 GiB.
-TAKEN_BYTES = 1 << 30
 BATCH_ROWS = 16_384
+
+#: A table of up to so many bytes is arranged by partition at once: Arrow's offsets end at 2 GiB.
+TAKEN_BYTES = 1 << 30
 
 
 def threads() -> int:

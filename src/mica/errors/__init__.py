@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 from mica import late
 
@@ -51,6 +51,11 @@ class MicaError(Exception):
             for name, value in context.items()
             if value is not None
         }
+
+    def at_rows(self, failing: Any) -> Self:
+        """The error, with its `failing` rows."""
+        self.failing = failing
+        return self
 
     def __str__(self) -> str:
         where = [f"{name}: {value}" for name, value in self.context.items() if str(value) not in self.message]

@@ -230,9 +230,7 @@ class _Rows:
         row = pc.index(wrong, True).as_py()
         code, what, hint = failure()
         shown = None if values is None or pa.types.is_nested(values.type) else repr(values[row].as_py())
-        error = RowError(code, what, row, hint=hint, leaf=leaf, value=shown)
-        error.failing = wrong
-        raise error
+        raise RowError(code, what, row, hint=hint, leaf=leaf, value=shown).at_rows(wrong)
 
     def as_array(self, found: Datum, type_: pa.DataType) -> pa.Array:
         if isinstance(found, pa.Scalar):

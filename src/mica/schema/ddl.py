@@ -156,7 +156,7 @@ def _of_spark(name: str) -> str:
     """As Spark's DDL prints it."""
     if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         return name
-    return "`" + name.replace("`", "``") + "`"
+    return quoted(name)
 
 
 def unquote(literal: str) -> str:

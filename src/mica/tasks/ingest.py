@@ -201,8 +201,7 @@ def complete(spec: IngestSpec, batch: pa.RecordBatch, name: str) -> pa.RecordBat
                 f"{name}: column {column.name!r} is NOT NULL and a document has no value for it",
                 path=name,
             )
-            error.failing = pc.is_null(array)
-            raise error
+            raise error.at_rows(pc.is_null(array))
         arrays.append(array)
         fields.append(field_)
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))

@@ -95,10 +95,13 @@ def _weighed(spec: IngestSpec, name: str, weight: float, rows: pa.RecordBatch) -
     return weighted(keys, np.full(rows.num_rows, weight))
 
 
-def scatters(spec: IngestSpec, split: Split) -> bool:
-    """Whether rows that follow each other are of more partitions than a task writes at once: by the first of them."""
+def scatters(spec: IngestSpec, splits: Sequence[Split]) -> bool:
+    """Whether rows that follow each other are of more partitions than a task writes at once: by the first of the
+    largest split."""
+    if not splits:
+        return False
     spec = replace(spec, keys={}, reader={**spec.reader, "on_error": "collect"})
-    found = next(_keys(spec, split, 1, 1.0), None)
+    found = next(_keys(spec, max(splits, key=lambda split: split.bytes), 1, 1.0), None)
     return found is not None and scattered(found.drop_columns([_WEIGHT]))
 
 

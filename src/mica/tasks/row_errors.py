@@ -32,9 +32,7 @@ def located(error: RowError, name: str, value: Callable[[Leaf, int], str | None]
     what = error.what
     if shown is not None:
         what += f": the value is {shortened(shown)}"
-    told_ = UserError(error.code, f"{name}: {what}", hint=error.hint, path=name)
-    told_.failing = error.failing
-    return told_
+    return UserError(error.code, f"{name}: {what}", hint=error.hint, path=name).at_rows(error.failing)
 
 
 def shortened(shown: str) -> str:

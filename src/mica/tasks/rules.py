@@ -119,8 +119,7 @@ class Rules:
                 raise located(e, check.what, lambda leaf, row: self._value(leaf, batch, row)) from None
             if passing.false_count:
                 error = self._violated(check, batch, pc.index(passing, False).as_py(), passing.false_count)
-                error.failing = pc.invert(passing)
-                raise error
+                raise error.at_rows(pc.invert(passing))
 
     def _violated(self, check: RowCheck, batch: pa.RecordBatch, row: int, count: int) -> UserError:
         values = {leaf.name: self._value(leaf, batch, row) for leaf in check.bound.leaves}

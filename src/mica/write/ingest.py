@@ -301,7 +301,8 @@ def _source(
 ) -> flow.RowSource:
     """Tasks that read and write if order does not matter; else rows that the engine arranges. `plain` is the size of
     the text in bytes."""
-    if not spec.keys and not (spec.write.partition_by and (engine.shuffles or _scatters(spec, tasks))):
+    splits = [split for task in tasks for split in task]
+    if not spec.keys and not (spec.write.partition_by and (engine.shuffles or ranges.scatters(spec, splits))):
         return flow.FromTasks(lambda write: partial(ingest_splits, replace(spec, write=write)), tasks)
     rows = MadeRows(
         task=partial(ingest_rows, spec),
@@ -313,8 +314,3 @@ def _source(
         share_bytes=inputs.LEAST_BYTES,
     )
     return flow.FromRows(rows, Order(spec.write.partition_by, tuple(zip(spec.keys, descending, strict=True))))
-
-
-def _scatters(spec: IngestSpec, tasks: list[list[Split]]) -> bool:
-    splits = [split for task in tasks for split in task]
-    return bool(splits) and ranges.scatters(spec, max(splits, key=lambda split: split.bytes))
