@@ -23,7 +23,6 @@ from mica.errors.codes import way_out
 from mica.log.snapshot import exists, load
 from mica.records import dataclass
 from mica.storage import AlreadyExistsError, Storage
-from mica.variant import kernel
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -56,9 +55,7 @@ def doctor(
     """
     python = platform.python_version()
     yield Finding("Python", f"{python}, {sys.executable}")
-    built = kernel.version()
-    differs = "The kernel is of another version: install mica anew." if built != __version__ else None
-    yield Finding("mica", f"{__version__}, kernel {built}", differs)
+    yield Finding("mica", __version__)
     yield Finding("packages", ", ".join(f"{name} {_version(name) or 'missing'}" for name in NEEDED))
     yield Finding("other readers", ", ".join(f"{name} {found}" for name in MET if (found := _version(name))) or "none")
     yield _java()
