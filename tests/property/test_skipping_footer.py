@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, note
+from hypothesis import given, note, reject
 from hypothesis import strategies as st
 
 from mica.expressions.bind import bind
-from mica.expressions.evaluate import filter_rows
+from mica.expressions.evaluate import RowError, filter_rows
 from mica.expressions.plain_values import from_values
 from mica.skipping.within_files import verdicts
 from mica.variant.kernel import FileReader
@@ -59,7 +59,11 @@ def test_no_matching_row_is_outside(
             leaves.append(pa.nulls(count, pa.struct([("metadata", pa.binary()), ("value", pa.binary())])))
         else:
             leaves.append(k if leaf.column[0] == "st" else arrays[leaf.column[0]])
-    matches = [i for i, hit in enumerate(filter_rows(bound, leaves, num_rows=count).to_pylist()) if hit]
+    try:
+        hits = filter_rows(bound, leaves, num_rows=count)
+    except RowError:  # such as the first instant cut to its second: there is no answer
+        reject()
+    matches = [i for i, hit in enumerate(hits.to_pylist()) if hit]
     note(f"{where}: {columns}: {ranges}")
     assert all(any(start <= row < end for start, end in ranges) for row in matches)
 
