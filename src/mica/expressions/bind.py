@@ -34,9 +34,13 @@ def bind(
     ansi: bool = True,
     timezone: str = "UTC",
     partition_columns: Iterable[str] = (),
+    pads: bool = True,
 ) -> BoundExpr:
-    """Binds a predicate. Errors: UNKNOWN_COLUMN, TYPE_MISMATCH, INVALID_CAST, UNKNOWN_TIME_ZONE, NOT_A_PREDICATE."""
-    bound = bind_value(expr, schema, ansi=ansi, timezone=timezone, partition_columns=partition_columns)
+    """Binds a predicate; without `pads`, texts beside CHAR columns are compared as they are.
+
+    Errors: UNKNOWN_COLUMN, TYPE_MISMATCH, INVALID_CAST, UNKNOWN_TIME_ZONE, NOT_A_PREDICATE.
+    """
+    bound = bind_value(expr, schema, ansi=ansi, timezone=timezone, partition_columns=partition_columns, pads=pads)
     if bound.type not in (BOOLEAN, VOID):
         raise UserError(
             "NOT_A_PREDICATE",
@@ -54,6 +58,7 @@ def bind_value(
     timezone: str = "UTC",
     partition_columns: Iterable[str] = (),
     text: str | None = None,
+    pads: bool = True,
 ) -> BoundExpr:
     """Binds any expression: `v:did::string`, `s.x`, `v`. The result's `type` is the type of its values. `text` is the
     text of an expression that was parsed before, for errors.
@@ -61,7 +66,7 @@ def bind_value(
     kernel.fixed_offset(timezone)  # report an unknown time zone now, not on a worker
     text = expr if isinstance(expr, str) else text
     parsed = _parse(expr) if isinstance(expr, str) else expr
-    binder = _binder(parsed, schema)(schema, ansi, timezone, tuple(partition_columns), text)
+    binder = _binder(parsed, schema)(schema, ansi, timezone, tuple(partition_columns), text, pads=pads)
     bound = binder.bind(parsed)
     kept = binder.kept_collations(bound)
     return BoundExpr(stripped(bound), type_of(bound), tuple(binder.leaves), ansi, timezone, kept)

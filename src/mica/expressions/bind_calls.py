@@ -192,7 +192,6 @@ class CallBinder(ComparisonBinder):
         """Raises for a function that makes a string from collated ones: the result would lose the collation. What is
         taken out of an array or a struct keeps theirs, if all its strings have the same.
         """
-        self.refuse_padded(*map(stripped, sides))
         for side in sides:
             names, own = {name for _, name in self.strings_in(side)}, type_of(stripped(side))
             if all(map(is_binary, names)):
@@ -304,7 +303,6 @@ class CallBinder(ComparisonBinder):
 
     def searched_by(self, expr: Call, sides: Iterable[Expr]) -> str | None:
         """Returns the collation by which a function compares strings."""
-        self.refuse_padded(*map(stripped, sides))
         collation = self.common_collation(expr, STRING, sides)
         if collation is not None and not searches(expr.name, collation):
             what = f"{_word(expr)} does not support the collation {collation}, here and in Spark"

@@ -5,7 +5,8 @@ The rule: values of one class are compared, by the collation that Spark would ch
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from mica.collation.identifier import parse as identifier
 from mica.collation.names import BINARY, is_binary
@@ -42,6 +43,7 @@ from mica.schema.collations import all_strings, walk_collated
 from mica.schema.ddl import type_to_ddl
 from mica.schema.types import (
     BOOLEAN,
+    INTEGER,
     INTEGRALS,
     STRING,
     VARIANT,
@@ -68,8 +70,7 @@ class ComparisonBinder(CastBinder):
     def compare(self, expr: Compare) -> Expr:
         """Binds a comparison: both sides in their common type, with one collation."""
         sides = self.bind(expr.left), self.bind(expr.right)
-        left, right = map(stripped, sides)
-        self.refuse_padded(left, right)
+        left, right = map(stripped, self.with_blanks(sides) if expr.pads else sides)
         types = type_of(left), type_of(right)
         if all(isinstance(t, Primitive) for t in types):
             written = written_as(expr.left, *types), written_as(expr.right, types[1], types[0])
@@ -87,8 +88,7 @@ class ComparisonBinder(CastBinder):
     def is_in(self, expr: In) -> Expr:
         """Binds IN and NOT IN; with values that are not constants they become comparisons."""
         sides = [self.bind(v) for v in (expr.child, *expr.values)]
-        child, *values = map(stripped, sides)
-        self.refuse_padded(child, *values)
+        child, *values = map(stripped, self.with_blanks(sides) if isinstance(sides[0], LeafRef) else sides)
         types = [type_of(child), *map(type_of, values)]
         common = common_type_of_list([types[0] if alike(t, types[0]) else t for t in types], ansi=self.ansi)
         self.check_comparable(expr, common, types[0], next((t for t in types[1:] if t != types[0]), types[0]))
@@ -187,12 +187,38 @@ class ComparisonBinder(CastBinder):
                 return {held for a in args for held in self.strings_in(stripped(a))}
         return {self.held(side)}
 
-    def refuse_padded(self, *sides: Expr) -> None:
-        """Rejects CHAR columns: Spark pads them, and binary bounds and binary order do not."""
-        for side in sides:
-            if isinstance(side, LeafRef) and (name := self.padded.get(self.leaves[side.index].column)) is not None:
-                what = f"{side.text} is a {name} column, whose padded comparison is not supported here yet"
-                raise self.error("UNSUPPORTED_EXPRESSION", what, side.at)
+    # --- CHAR columns
+
+    def with_blanks(self, sides: Sequence[Expr]) -> Sequence[Expr]:
+        """The sides of a comparison as Spark pads them: a CHAR column beside constants, and CHAR columns alone, are as
+        long as the longest of them. Beside anything else, a NULL too, nothing is padded.
+
+        Source: Spark's ApplyCharTypePadding.
+        """
+        lengths = [self.length(side) for side in sides]
+        columns = sum(isinstance(side, LeafRef) for side in sides)
+        if not self.pads or columns not in (1, len(sides)):
+            return sides
+        known = [n for n in lengths if n is not None]
+        return [_blanks(s, n, max(known)) for s, n in zip(sides, known, strict=True)] if None not in lengths else sides
+
+    def length(self, side: Expr) -> int | None:
+        """The number of code points in a constant or in a CHAR column; None for anything else."""
+        match side:
+            case LeafRef(index) if self.leaves[index].path is None:
+                return self.chars.get(self.leaves[index].column)
+            case Literal(str(value), type_) if type_ == STRING:
+                return len(value)
+        return None
+
+
+def _blanks(side: Expr, length: int, wanted: int) -> Expr:
+    """A text of a length with blanks up to the one that is wanted."""
+    if length == wanted:
+        return side
+    if isinstance(side, Literal):
+        return replace(side, value=side.value.ljust(wanted))
+    return Call("rpad", (side, Literal(wanted, INTEGER)), STRING, at=side.at)
 
 
 def written_as(expr: Expr, type_: DataType, facing: DataType) -> DataType:

@@ -6,17 +6,15 @@ spelling; keys inside a Variant are exact.
 
 from __future__ import annotations
 
-import re
-
 from mica.collation.identifier import Identifier
 from mica.collation.identifier import parse as identifier
 from mica.collation.names import is_binary
 from mica.errors import UserError
 from mica.expressions.bound_expr import Leaf, type_of
 from mica.expressions.tree import Call, Cast, Collate, Column, Expr, LeafRef, Literal, Path, to_sql
+from mica.schema.char import char_length, declared, inside, is_padded
 from mica.schema.collations import of_field
 from mica.schema.ddl import type_to_ddl
-from mica.schema.special import CHAR_VARCHAR
 from mica.schema.types import STRING, VARIANT, DataType, StructField, StructType
 from mica.variant.path import Step, VariantPath
 
@@ -25,14 +23,22 @@ class LeafBinder:
     """Binds names and paths; the subclass that knows all expressions binds their children."""
 
     def __init__(
-        self, schema: StructType, ansi: bool, timezone: str, partition_columns: tuple[str, ...], text: str | None
+        self,
+        schema: StructType,
+        ansi: bool,
+        timezone: str,
+        partition_columns: tuple[str, ...],
+        text: str | None,
+        *,
+        pads: bool = True,
     ) -> None:
-        self.schema, self.ansi, self.timezone, self.text = schema, ansi, timezone, text
+        self.schema, self.ansi, self.timezone, self.text, self.pads = schema, ansi, timezone, text, pads
         self.partition_columns = {name.lower() for name in partition_columns}
         self.leaves: list[Leaf] = []
-        #: The field of each named column, and the columns whose values are padded before they are compared.
+        #: The field of each named column, the declared types with a CHAR in them, and the n of each CHAR(n) itself.
         self.fields: dict[tuple[str, ...], StructField] = {}
-        self.padded: dict[tuple[str, ...], str] = {}
+        self.declared: dict[tuple[str, ...], str] = {}
+        self.chars: dict[tuple[str, ...], int] = {}
 
     def bind(self, expr: Expr) -> Expr:
         """Binds the expression and everything in it: here a column."""
@@ -44,7 +50,7 @@ class LeafBinder:
 
     def column(self, expr: Column) -> tuple[str, ...]:
         """Returns the names as the schema spells them."""
-        here, found = self.schema, []
+        here, found, outer = self.schema, [], ""
         for i, name in enumerate(expr.names):
             f = here.find(name)
             if f is None:
@@ -53,9 +59,12 @@ class LeafBinder:
                 raise self.error("UNKNOWN_COLUMN", f"there is no column {asked!r}", expr.at, f"There are: {known}.")
             found.append(f.name)
             self.fields[tuple(found)] = f
-            padded = str(f.metadata.get(CHAR_VARCHAR, ""))
-            if re.search(r"\bchar\(", padded):  # Spark pads both sides before it compares them
-                self.padded[tuple(found)] = padded
+            own = declared(f)
+            outer = own or inside(outer, f.name)
+            if is_padded(outer):
+                self.declared[tuple(found)] = outer
+                if (length := char_length(own)) is not None:
+                    self.chars[tuple(found)] = length
             if i + 1 < len(expr.names):
                 if not isinstance(f.type, StructType):
                     hint = f"Write {'.'.join(found)}:{expr.names[i + 1]}." if f.type == VARIANT else None
@@ -110,7 +119,7 @@ class LeafBinder:
         """Returns the reference to a leaf; equal leaves share one."""
         partition = len(column) == 1 and column[0].lower() in self.partition_columns
         own = self.type_at(column) if type_ is None else type_
-        leaf = Leaf(column, path, own, strict, partition)
+        leaf = Leaf(column, path, own, strict, partition, padded=self.declared.get(column, ""))
         if leaf not in self.leaves:
             self.leaves.append(leaf)
         text = leaf.name if path is None or own == VARIANT else _cast_text(leaf)

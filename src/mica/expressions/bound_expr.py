@@ -34,6 +34,8 @@ class Leaf:
     strict: bool = field(default=True, hash=False)
     partition: bool = field(default=False, hash=False)
     json: bool = field(default=False, hash=False)
+    #: The declared type of a column with a CHAR in it (`mica.schema.char`), whose values are read with their blanks.
+    padded: str = field(default="", hash=False)
 
     def request(self, column: tuple[str, ...] | None = None) -> Request:
         """The kernel's request for this leaf; `column` is its name in the file. A path returns two columns: the values

@@ -67,7 +67,7 @@ def _if(at: int, condition: Expr, value: Expr, otherwise: Expr) -> Call:
 
 
 def _nullif(at: int, value: Expr, other: Expr) -> Call:
-    return case([(Compare(Op.EQ, value, other, at=at), _nothing(at))], value, at)
+    return case([(Compare(Op.EQ, value, other, pads=False, at=at), _nothing(at))], value, at)
 
 
 def _nvl2(at: int, value: Expr, there: Expr, missing: Expr) -> Call:

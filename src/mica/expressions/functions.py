@@ -28,6 +28,7 @@ evaluated over arrays. It is null if an argument is, unless `of_null` is set; it
 | lower, upper, trim, ltrim, rtrim | string | string |
 | length, char_length | string or binary | int |
 | substring, substr | string, two constants | string |
+| rpad | string, a constant, maybe a constant text | string |
 | year, month, day, dayofmonth | date | int |
 | hour, minute, second | timestamp_ntz | int |
 | date_add, date_sub | date, int | date |
@@ -317,6 +318,8 @@ FUNCTIONS: Mapping[str, Function] = {
     "rtrim": Function((STRING,), STRING, texts.rtrim),
     "length": Function((STRING,), INTEGER, texts.length, binary=True),
     "substring": Function((STRING, INTEGER, INTEGER), STRING, texts.substring, optional=1, constants=(1, 2)),
+    "rpad": Function((STRING, INTEGER, STRING), STRING, texts.rpad, optional=1, constants=(1, 2)),
+    texts.TOO_LONG: Function((STRING, STRING), BOOLEAN, texts.too_long, of_null=True),
     "year": Function((DATE,), INTEGER, times.part("year"), monotone=0),
     "month": Function((DATE,), INTEGER, times.part("month")),
     "day": Function((DATE,), INTEGER, times.part("day")),

@@ -149,9 +149,9 @@ class _Parser(Cursor):
         if self.accept("BETWEEN"):
             low = self.comparison()
             self.expect("AND")
-            found: Expr = And(
-                (Compare(Op.GE, value, low, at=at), Compare(Op.LE, value, self.comparison(), at=at)), at=at
-            )
+            high = self.comparison()
+            sides = ((Op.GE, low), (Op.LE, high))
+            found: Expr = And(tuple(Compare(op, value, side, pads=False, at=at) for op, side in sides), at=at)
             return Not(found, at=at) if negated else found
         if self.accept("IN"):
             return In(value, self.values(), negated, at=at)

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from mica import compute as pc
 from mica.expressions.compare import Datum
+from mica.schema import char
 
 #: Case pairs that Unicode 15 to 17 added and Python 3.11 does not know: capital → small.
 _PAIRS = {0xA7CB: 0x0264, 0xA7DC: 0x019B} | {
@@ -27,6 +28,9 @@ _PAIRS = {0xA7CB: 0x0264, 0xA7DC: 0x019B} | {
 _ALL = 2**31 - 1
 
 _CAPITALS = {small: capital for capital, small in _PAIRS.items()}
+
+#: The name of `too_long`, which no text can call.
+TOO_LONG = "too long"
 
 
 def concat(*parts: Datum) -> pa.Array:
@@ -98,6 +102,22 @@ def substring(values: pa.Array, position: pa.Scalar, size: pa.Scalar | None = No
     whole = values.dictionary_encode()
     texts = [_from_end(text, begin, taken) for text in whole.dictionary.to_pylist()]
     return pa.array(texts, values.type).take(whole.indices)
+
+
+def rpad(values: pa.Array, size: pa.Scalar, filling: pa.Scalar | None = None) -> pa.Array:
+    """Returns `size` code points of each text and of the filling, again and again, behind it."""
+    wanted, text = size.as_py(), " " if filling is None else filling.as_py()
+    if wanted is None or text is None:
+        return pa.nulls(len(values), values.type)
+    if wanted <= 0:
+        return pc.if_else(pc.is_valid(values), "", values)
+    longest = text * -(-wanted // len(text)) if text else ""
+    return pc.utf8_slice_codeunits(pc.binary_join_element_wise(values, longest, ""), 0, wanted)
+
+
+def too_long(values: pa.Array, declared: pa.Scalar) -> pa.Array:
+    """Whether a text in each value is longer than its declared type allows."""
+    return char.too_long(values, declared.as_py())
 
 
 def _from_end(text: str, begin: int, taken: int | None) -> str:

@@ -158,6 +158,8 @@ class Compare(Expr):
     left: Expr
     right: Expr
     collation: str | None = field(default=None, kw_only=True)
+    #: Whether a text beside a CHAR column gets its blanks before they are compared: not in BETWEEN, as in Spark.
+    pads: bool = field(default=True, kw_only=True, compare=False)
 
     @property
     def children(self) -> tuple[Expr, ...]:  # noqa: D102

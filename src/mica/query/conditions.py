@@ -69,7 +69,7 @@ class Conditions:
 
     def _bound(self, by: Callable[..., BoundExpr], text: str) -> BoundExpr:
         readable = Readable(self.table.schema.fields)
-        return by(text, readable, partition_columns=self.table.partition_by, **self._options)
+        return by(text, readable, partition_columns=self.table.partition_by, pads=False, **self._options)
 
     def _read_alike(self, bound: BoundExpr) -> bool:
         return self._engine.read_alike(bound) is bound
@@ -91,7 +91,8 @@ class Conditions:
 
     @cached_property
     def _source(self) -> Scan:
-        return self.table.scan(self.every, spark=self.spark, **self._options)
+        whole = self.table.scan(spark=self.spark, **self._options)
+        return replace(whole, where=self.every, pads=False)  # Catalyst has padded what is compared with CHAR columns
 
     def scan(self, columns: Mapping[str, str] | Sequence[str] | None, where: str | None = None) -> Scan:
         """A scan of the files that the conditions leave, all of which were taken before."""

@@ -7,7 +7,7 @@ Under NOT that must hold the other way round, so there only parts are translated
 |---|---|
 | a column beside a constant or a column | of one class: integers and decimals by value, else of one type |
 | floats | not under NOT, not beside NaN, not with another column: libraries differ on NaN; constants are exact |
-| strings | without a collation: libraries compare bytes |
+| strings | without a collation: libraries compare bytes; not of CHAR columns, whose constants Spark pads |
 | IN | as comparisons, with the nulls of the list as the library treats them |
 | a boolean column, IS NULL, a prefix, a suffix, a part, AND, OR, NOT | the same |
 """
@@ -64,7 +64,7 @@ class Terms:
     def column(self, *names: str) -> Term | None:
         """A column of the scan, or a field of a struct column."""
         first, *inner = names
-        if first not in self.own:
+        if first not in self.own or any(leaf.padded for leaf in self.scan.outputs[first].leaves):
             return None
         expr, type_ = self.own[first], self.scan.outputs[first].type
         for name in inner:

@@ -61,6 +61,8 @@ class Scan:
     spark: SparkSession | None = field(default=None, repr=False)
     #: The plan of another scan of the same source, to be used instead of a new one.
     planned: FilePlan | None = field(default=None, repr=False)
+    #: Whether texts beside CHAR columns are padded; Spark's own conditions are so already, where they have to be.
+    pads: bool = field(default=True, repr=False)
 
     def __post_init__(self) -> None:
         refuse_other("limit", self.limit, COUNT, optional=True)
@@ -110,7 +112,8 @@ class Scan:
         return found
 
     def _options(self, ansi: bool) -> dict[str, Any]:
-        return {"ansi": ansi, "timezone": self.timezone, "partition_columns": self.source.partition_by}
+        own = {"ansi": ansi, "timezone": self.timezone, "pads": self.pads}
+        return {**own, "partition_columns": self.source.partition_by}
 
     def refuse_hidden(self, leaves: Iterable[Leaf]) -> None:
         """Errors: FEATURE_NEEDED for ids of rows that are not tracked; UNKNOWN_COLUMN for the hidden column itself."""

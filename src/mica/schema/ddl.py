@@ -1,8 +1,8 @@
 """Parses and prints Spark DDL.
 
 The rule: DDL means here what it means in Spark, and Spark can parse what we print. DEFAULT, GENERATED and the length of
-VARCHAR(n) are kept in the metadata of columns, as Delta has them; clauses that a schema cannot hold (PRIMARY KEY, …)
-are rejected by name, never ignored.
+VARCHAR(n) and CHAR(n) are kept in the metadata of columns, as Delta has them; clauses that a schema cannot hold
+(PRIMARY KEY, …) are rejected by name, never ignored.
 
 Source: Spark's SqlBaseParser.g4, `colTypeList` and `dataType`; `StructField.toDDL` for printing.
 """
@@ -277,13 +277,17 @@ class _Reader:
         return StructField(name, type_, nullable, metadata)
 
     def limited(self) -> str:
-        """`varchar(n)`, of a string with a maximal length; otherwise nothing is read, and the text is empty."""
-        if self.peek(1).text != "(" or not self.accept("VARCHAR"):
+        """`varchar(n)` or `char(n)`, of a string with a length; otherwise nothing is read, and the text is empty."""
+        kind = {"VARCHAR": "varchar", "CHAR": "char", "CHARACTER": "char"}.get(self.word())
+        if kind is None or self.peek(1).text != "(":
             return ""
+        self.at += 1
         self.expect("(")
-        most = self.whole_number()
+        length = self.whole_number()
+        if length < 1:
+            self.fail("a length of 1 or more is expected")
         self.expect(")")
-        return f"varchar({most})"
+        return f"{kind}({length})"
 
     def new_column(self) -> NewColumn:
         """A column or field to add, with its place."""

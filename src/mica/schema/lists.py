@@ -18,6 +18,14 @@ def offsets_from_zero(array: pa.Array) -> pa.Array:
     return pa.concat_arrays([pa.array([0], pa.int32()), sums.cast(pa.int32())])
 
 
+def offsets_of(array: pa.Array) -> pa.Array:
+    """Offsets with nulls where the list is null, as `from_arrays` expects them; slices are respected."""
+    if array.null_count == 0:
+        return array.offsets
+    missing = pa.concat_arrays([array.is_null(), pa.array([False])])
+    return pc.if_else(missing, pa.scalar(None, array.offsets.type), array.offsets)
+
+
 def entries_of(array: pa.Array) -> pa.Array:
     """A map as the list of its entries, structs of key and value: few functions support maps."""
     return array.cast(pa.list_(pa.struct([array.type.key_field, _nullable(array.type.item_field)])))

@@ -37,7 +37,8 @@ def questions(bound: BoundExpr) -> Iterator[tuple[int, int, pa.Array]]:
                 values = [v for v in found if isinstance(v, Literal)]
             case _:
                 continue
-        asked = _array(values, bound.leaves[index].type)
+        leaf = bound.leaves[index]
+        asked = None if leaf.padded else _array(values, leaf.type)  # files hold texts without their blanks
         if asked is not None:
             yield number, index, asked
 

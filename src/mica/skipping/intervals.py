@@ -26,6 +26,7 @@ from mica.expressions.coerce import is_exact, is_real
 from mica.expressions.compare import Datum
 from mica.records import dataclass
 from mica.schema.arrow import to_arrow_type
+from mica.schema.char import padded
 from mica.schema.types import DATE, DOUBLE, FLOAT, INTEGRALS, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, decimal
 from mica.skipping.filled import filled
 from mica.stats import paths
@@ -82,7 +83,17 @@ def from_stats(leaf: Leaf, stats: ColumnStats) -> Interval:
     # Writers differ in whether a field of a null struct counts as a null: a count of 0 proves nothing there.
     some = filled(pc.not_equal(stats.null_count, _ZERO), True)
     some = pa.repeat(TRUE, len(equal)) if len(leaf.column) > 1 else some
-    return Interval(stats.min, stats.max, some, equal, is_real(leaf.type))
+    return Interval(stats.min, longest(stats.max, leaf), some, equal, is_real(leaf.type))
+
+
+def longest(high: Datum, leaf: Leaf) -> Datum:
+    """The upper bound of a CHAR column, whose values are read with blanks behind them. They are still not below the
+    lower bound, and not above the padded upper one, unless a control character in it is below the blank.
+    """
+    if not leaf.padded or leaf.type != STRING:
+        return high
+    control = pc.match_substring_regex(high, r"[\x00-\x1f]")
+    return padded(pc.if_else(control, scalar(None, high.type), high), leaf.padded)
 
 
 def from_constants(values: pa.Array, type_: DataType) -> Interval:

@@ -17,6 +17,7 @@ from mica.expressions.evaluate import filter_rows
 from mica.expressions.rewrite import leaves_of
 from mica.expressions.tree import And
 from mica.schema.arrow import to_arrow_type
+from mica.schema.char import padded
 from mica.schema.types import StructType
 from mica.stats.columns import physical_names
 from mica.stats.partition import column_texts, format_values, parse_values
@@ -45,7 +46,7 @@ def holds(bound: BoundExpr, schema: StructType, partition_values: pa.Array | pa.
             columns += [] if leaf.path is None else [pa.nulls(len(partition_values), pa.bool_())]
             continue
         texts = column_texts(partition_values, physical_names(schema, leaf.column)[0])
-        columns.append(parse_values(texts, leaf.type, timezone=bound.timezone))
+        columns.append(padded(parse_values(texts, leaf.type, timezone=bound.timezone), leaf.padded))
     return filter_rows(bound, columns, num_rows=len(partition_values))
 
 

@@ -17,6 +17,7 @@ from mica.collation.ordering import Ordering
 from mica.expressions.bind import BoundExpr, Leaf
 from mica.expressions.rewrite import leaves_of
 from mica.expressions.tree import Expr
+from mica.schema.char import padded
 from mica.schema.types import StructType
 from mica.skipping.collated import CollatedVerdicts, judged, places_of, searched_of, weighed
 from mica.skipping.file_plan import FilePlan, Rows
@@ -153,7 +154,7 @@ class _Statistics:
         texts = column_texts(self.snapshot.files["partition_values"], name)
         if len(rows) != self.total:
             texts = texts.take(from_numpy(rows))
-        return parse_values(texts, leaf.type, timezone=timezone)
+        return padded(parse_values(texts, leaf.type, timezone=timezone), leaf.padded)
 
     def _read(self, wanted: Sequence[Wanted], rows: Rows) -> list[ColumnStats]:
         # The type of a path belongs to the predicate: the same statistics serve every type.

@@ -23,7 +23,7 @@ from mica.records import dataclass
 from mica.schema.arrow import from_arrow_type, to_arrow_type
 from mica.schema.types import BOOLEAN, VARIANT, DataType
 from mica.skipping.filled import filled
-from mica.skipping.intervals import Interval, from_constants, unknown
+from mica.skipping.intervals import Interval, from_constants, longest, unknown
 from mica.skipping.judge import judge
 from mica.skipping.row_ranges import RowRanges, intersect, rows_of
 
@@ -133,7 +133,7 @@ def interval(leaf: Leaf, column: pa.StructArray, rows: pa.Array, zone: str) -> I
     if usable.true_count < count:
         low, high = (pc.if_else(usable, side, scalar(None, side.type)) for side in (low, high))
     bounds = [_cast(side, leaf, zone) for side in (low, high)]
-    return Interval(bounds[0], bounds[1], some, all_null, is_real(leaf.type))
+    return Interval(bounds[0], longest(bounds[1], leaf), some, all_null, is_real(leaf.type))
 
 
 def _cast(side: pa.Array, leaf: Leaf, zone: str) -> pa.Array:

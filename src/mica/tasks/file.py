@@ -19,12 +19,15 @@ from mica.cached import cached_property
 from mica.errors import CorruptDataError, MicaError, StorageError, UserError
 from mica.expressions.bind import BoundExpr, Leaf
 from mica.expressions.compare import literal
+from mica.expressions.tree import LeafRef
 from mica.log.feed_columns import CHANGE_TYPE, COMMIT_VERSION
 from mica.log.paths import as_uri
 from mica.records import dataclass
 from mica.schema.arrow import to_arrow_type
+from mica.schema.char import padded
 from mica.schema.collations import COLLATIONS
 from mica.schema.hidden import ROW_ID, ROW_VERSION, is_hidden
+from mica.schema.special import CHAR_VARCHAR
 from mica.schema.types import StructField, StructType, variant_columns
 from mica.skipping.bloom import questions, searches
 from mica.skipping.row_ranges import Numbers, Positions, RowRanges, intersect, ranges_of, without_rows
@@ -106,7 +109,13 @@ class ReadSpec:
 
 
 def _metadata(name: str, value: BoundExpr) -> dict[str, Any]:
-    return {COLLATIONS: {name + way: found for way, found in value.collations}} if value.collations else {}
+    found: dict[str, Any] = (
+        {COLLATIONS: {name + way: found for way, found in value.collations}} if value.collations else {}
+    )
+    match value.expr:
+        case LeafRef(index) if value.leaves[index].padded:
+            return {**found, CHAR_VARCHAR: value.leaves[index].padded}
+    return found
 
 
 class DataFileReader:
@@ -340,7 +349,7 @@ class DataFileReader:
                 if COMMIT_VERSION not in self.part.partition:
                     raise
                 raise self._other_type(top.name, repr(text), top) from None
-            return FileColumn(leaf, None, value=values[0])
+            return FileColumn(leaf, None, value=padded(values, leaf.padded)[0])
         found = self._located(leaf.column)
         if found is None:
             return FileColumn(leaf, None, value=pa.scalar(None, to_arrow_type(leaf.type)))
@@ -354,7 +363,7 @@ class DataFileReader:
 
         def checked(array: pa.Array) -> pa.Array:
             try:
-                return cast(array)
+                return padded(cast(array), leaf.padded)
             except pa.ArrowInvalid as e:
                 raise self._other_type(at, found.field.type, wanted) from e
 

@@ -21,6 +21,7 @@ from mica.records import dataclass
 from mica.schema.arrow import is_list, is_variant, to_arrow_field, to_arrow_type
 from mica.schema.ddl import type_to_ddl
 from mica.schema.evolution import cast_to
+from mica.schema.lists import offsets_of
 from mica.schema.types import (
     BINARY,
     STRING,
@@ -267,14 +268,6 @@ def _map(key: Cast, value: Cast, wanted: pa.DataType) -> Cast:
         return pa.MapArray.from_arrays(offsets_of(array), key(array.keys), value(array.items), type=wanted)
 
     return run
-
-
-def offsets_of(array: pa.Array) -> pa.Array:
-    """Offsets with nulls where the list is null, as `from_arrays` expects them; slices are respected."""
-    if array.null_count == 0:
-        return array.offsets
-    missing = pa.concat_arrays([array.is_null(), pa.array([False])])
-    return pc.if_else(missing, pa.scalar(None, array.offsets.type), array.offsets)
 
 
 def _no_id(name: str) -> CorruptDataError:

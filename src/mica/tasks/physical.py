@@ -11,9 +11,9 @@ from __future__ import annotations
 import pyarrow as pa
 
 from mica.schema.arrow import is_list, is_variant
+from mica.schema.lists import offsets_of
 from mica.schema.types import ArrayType, DataType, MapType, StructField, StructType
 from mica.stats.columns import FIELD_ID, physical_name
-from mica.tasks.file_columns import offsets_of
 
 _PARQUET_ID = b"PARQUET:field_id"
 

@@ -9,7 +9,6 @@ Columns"; delta-spark's `Constraints`, `GeneratedColumn` and `IdentityColumn`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -23,14 +22,15 @@ from mica.expressions.collations import refuse_in_process
 from mica.expressions.parse import parse
 from mica.expressions.rewrite import rebuilt
 from mica.expressions.set_field import field_of
-from mica.expressions.tree import Cast, Collate, Column, Compare, Expr, Op, walk
+from mica.expressions.texts import TOO_LONG
+from mica.expressions.tree import Call, Cast, Collate, Column, Compare, Expr, Literal, Not, Op, walk
 from mica.log.actions import Metadata
 from mica.properties import CONSTRAINTS
 from mica.records import dataclass
 from mica.schema import json as schema_json
+from mica.schema.char import declared
 from mica.schema.ddl import quote_if_needed, type_to_ddl
 from mica.schema.special import (
-    CHAR_VARCHAR,
     DEFAULT,
     GENERATED,
     HIGH_WATER_MARK,
@@ -39,7 +39,7 @@ from mica.schema.special import (
     IDENTITY_STEP,
     INVARIANTS,
 )
-from mica.schema.types import LONG, STRING, VOID, ArrayType, DataType, MapType, StructField, StructType
+from mica.schema.types import BOOLEAN, LONG, STRING, VOID, ArrayType, DataType, MapType, StructField, StructType
 from mica.tasks.rules import Identity, RowCheck, Rules
 
 
@@ -70,9 +70,7 @@ class _Binding:
             for name, text in constraints(configuration).items()
         ]
         checks += [self.check(f"the invariant of {at}", text, "invariants") for at, text in self.invariants()]
-        checks += [
-            self.check(f"the type {type_} of {name!r}", text, "invariants") for name, type_, text in self.sizes()
-        ]
+        checks += self.sizes()
         defaults, identities, generated, given = {}, {}, {}, {}
         for f in self.schema.fields:
             if (text := f.metadata.get(DEFAULT)) is not None:
@@ -103,13 +101,16 @@ class _Binding:
                 raise self.unsupported(what, text, "invariants", "it is not an expression")
             yield at, found
 
-    def sizes(self) -> Iterator[tuple[str, str, str]]:
-        """Columns of strings with a maximal length: name, declared type, and delta-spark's condition."""
+    def sizes(self) -> Iterator[RowCheck]:
+        """The columns with strings of a maximal length, at any depth; delta-spark's conditions."""
         for f in self.schema.fields:
-            type_ = str(f.metadata.get(CHAR_VARCHAR, ""))
-            if f.type == STRING and (found := re.fullmatch(r"(?:var)?char\((\d{1,9})\)", type_)):
-                name = quote_if_needed(f.name)
-                yield f.name, type_, f"{name} IS NULL OR length({name}) <= {found[1]}"
+            type_ = declared(f)
+            if not type_:
+                continue
+            column = bind_value(Column((f.name,)), self.schema)
+            long = Call(TOO_LONG, (column.expr, Literal(type_, STRING)), BOOLEAN)
+            bound = replace(column, expr=Not(long), type=BOOLEAN, collations=())
+            yield RowCheck(f"the type {type_} of {f.name!r}", f"length({quote_if_needed(f.name)})", bound)
 
     def check(self, what: str, text: str, feature: str) -> RowCheck:
         try:

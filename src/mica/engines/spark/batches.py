@@ -13,8 +13,8 @@ import pyarrow as pa
 from mica import compute as pc
 from mica.errors import UserError
 from mica.records import dataclass
+from mica.schema.lists import offsets_of
 from mica.schema.types import VARIANT, ArrayType, DataType, MapType, StructType
-from mica.tasks.file_columns import offsets_of
 from mica.variant import kernel
 
 _SPARK_VARIANT = pa.struct(

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from mica.engines.spark.types import to_spark
 from mica.records import dataclass
+from mica.schema.char import declared, is_padded
 from mica.schema.ddl import quote_if_needed
 from mica.schema.types import StructType
 from mica.stats.partition import format_values, parse_values
@@ -62,6 +63,7 @@ REASONS: Mapping[str, Callable[[Reading], bool]] = {
     "a limit is given": lambda r: r.limit,
     "files have deletion vectors": lambda r: r.deletion_vectors,
     "columns are mapped": lambda r: r.column_mapping,
+    "Spark's own reader does not pad CHAR columns": lambda r: any(is_padded(declared(f)) for f in r.schema.fields),
     "the storage options are mica's, not Spark's": lambda r: r.storage.local_path is None,
     "Spark comes without a decoder of Brotli": lambda r: any(
         path.endswith(".brotli.parquet") for paths in r.files.values() for path in paths

@@ -1,0 +1,156 @@
+"""CHAR(n) and VARCHAR(n), which Delta stores as strings with their declared type in the metadata of the top column.
+
+The rule: files hold texts as they were written, and whoever reads a CHAR(n) sees it with blanks up to n code points.
+Longer texts stay as they are. This holds inside of structs, arrays and maps too.
+
+Source: Spark's CharVarcharUtils (`__CHAR_VARCHAR_TYPE_STRING`), ApplyCharTypePadding and readSidePadding.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from mica import compute as pc
+from mica.arrays import NDArray, from_numpy, to_numpy
+from mica.records import dataclass
+from mica.schema.lists import entries_of, offsets_from_zero, offsets_of
+from mica.schema.special import CHAR_VARCHAR
+from mica.schema.types import StructField
+
+_SIZED = re.compile(r"\b(?:var)?char\(")
+_PADDED = re.compile(r"\bchar\(")
+_LENGTH = re.compile(r"(?:var)?char\((\d{1,9})\)")
+_PLAIN = re.compile(r"[^,<>()]*(?:\([^()]*\))?[^,<>()]*")
+
+
+@dataclass(frozen=True)
+class _Declared:
+    """A declared type: its text, and the types inside of it by name (`element` of lists, `key` and `value` of maps)."""
+
+    text: str
+    inside: Mapping[str, _Declared]
+
+
+def declared(field: StructField) -> str:
+    """The declared type of a column that has a CHAR or VARCHAR in it; otherwise an empty text."""
+    text = field.metadata.get(CHAR_VARCHAR)
+    return text if isinstance(text, str) and _SIZED.search(text) and _parsed(text) is not None else ""
+
+
+def inside(text: str, name: str) -> str:
+    """The declared type of a field of a struct, as `declared`."""
+    found = _parsed(text) if text else None
+    one = None if found is None else found.inside.get(name.lower())
+    return one.text if one is not None and _SIZED.search(one.text) else ""
+
+
+def is_padded(text: str) -> bool:
+    """Whether a declared type has a CHAR in it."""
+    return _PADDED.search(text) is not None
+
+
+def char_length(text: str) -> int | None:
+    """The n of a declared type that is CHAR(n) itself."""
+    found = _LENGTH.fullmatch(text)
+    return int(found[1]) if found is not None and text.startswith("char") else None
+
+
+def padded(values: pa.Array, text: str) -> pa.Array:
+    """The values of a declared type as a reader sees them."""
+    found = _parsed(text) if text and is_padded(text) else None
+    return values if found is None else _padded(values, found)
+
+
+def too_long(values: pa.Array, text: str) -> pa.Array:
+    """Which of the values hold a text that is longer than their declared type allows."""
+    found = _parsed(text)
+    return pa.repeat(pa.scalar(False), len(values)) if found is None else from_numpy(_too_long(values, found))
+
+
+# --- texts of types
+
+
+@lru_cache(maxsize=1024)
+def _parsed(text: str) -> _Declared | None:
+    """The type, by Spark's catalog string of it; None if it is not one."""
+    found, end = _type(text, 0)
+    return found if end == len(text) else None
+
+
+def _type(text: str, at: int) -> tuple[_Declared | None, int]:
+    for kind, names in (("struct<", None), ("array<", ("element",)), ("map<", ("key", "value"))):
+        if not text.startswith(kind, at):
+            continue
+        end, parts = at + len(kind), dict[str, _Declared]()
+        while end < len(text) and text[end] != ">":
+            end += text[end] == ","
+            if names is None:
+                name, mark, _ = text[end:].partition(":")
+                end += len(name) + len(mark)
+            else:
+                name = names[min(len(parts), len(names) - 1)]
+            one, after = _type(text, end)
+            if one is None or after == end:
+                return None, at
+            parts[name.lower()], end = one, after
+        return (_Declared(text[at : end + 1], parts), end + 1) if end < len(text) else (None, at)
+    found = _PLAIN.match(text, at)
+    assert found is not None
+    return _Declared(found[0], {}), found.end()
+
+
+# --- values
+
+
+def _padded(values: pa.Array, declared: _Declared) -> pa.Array:
+    if not is_padded(declared.text) or pa.types.is_null(values.type):
+        return values
+    length, kind = char_length(declared.text), values.type
+    if length is not None:
+        short = pc.less(pc.utf8_length(values), length)
+        return pc.utf8_rpad(values, length, " ") if short.true_count else values
+    if pa.types.is_struct(kind):
+        fields = list(kind)
+        children = [_in(declared, f.name, values.field(i), _padded) for i, f in enumerate(fields)]
+        return pa.StructArray.from_arrays(children, fields=fields, mask=values.is_null() if values.null_count else None)
+    if pa.types.is_map(kind):
+        keys, items = (_in(declared, n, v, _padded) for n, v in (("key", values.keys), ("value", values.items)))
+        return pa.MapArray.from_arrays(offsets_of(values), keys, items, type=kind)
+    if pa.types.is_list(kind):
+        return pa.ListArray.from_arrays(offsets_of(values), _in(declared, "element", values.values, _padded), type=kind)
+    return values
+
+
+def _in(declared: _Declared, name: str, values: pa.Array, change: Callable[[pa.Array, _Declared], Any]) -> Any:
+    found = declared.inside.get(name.lower())
+    return values if found is None else change(values, found)
+
+
+def _too_long(values: pa.Array, declared: _Declared) -> NDArray[np.bool_]:
+    """One answer a value; a null is not too long."""
+    kind, nothing = values.type, np.zeros(len(values), bool)
+    if not _SIZED.search(declared.text) or pa.types.is_null(kind):
+        return nothing
+    size = _LENGTH.fullmatch(declared.text)
+    if size is not None:
+        found: NDArray[np.bool_] = to_numpy(pc.fill_null(pc.greater(pc.utf8_length(values), int(size[1])), False))
+        return found
+    if pa.types.is_map(kind):
+        values, inner = entries_of(values), _Declared(f"struct<{declared.text}>", declared.inside)
+        declared = _Declared(declared.text, {"element": inner})
+    if pa.types.is_map(kind) or pa.types.is_list(kind):
+        before = np.concatenate([[0], np.cumsum(_too_long(values.flatten(), declared.inside["element"]))])
+        ends = before[to_numpy(offsets_from_zero(values))]
+        longer: NDArray[np.bool_] = ends[1:] > ends[:-1]
+        return longer
+    if pa.types.is_struct(kind):
+        for f, child in zip(kind, values.flatten(), strict=True):  # a null struct has null fields there
+            one = declared.inside.get(f.name.lower())
+            nothing |= False if one is None else _too_long(child, one)
+    return nothing

@@ -1,0 +1,115 @@
+"""CHAR and VARCHAR columns of delta-spark's tables mean in mica what they mean there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import mica
+from mica.format.source import register
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_TYPES = """id INT, c CHAR(5), d CHAR(3), v VARCHAR(4), s STRUCT<c: CHAR(4), v: VARCHAR(2)>,
+    a ARRAY<CHAR(3)>, m MAP<CHAR(2), VARCHAR(3)>"""
+_ROWS = """(1, 'x', 'x', 'x   ', named_struct('c', 'x', 'v', 'y '), array('a', 'bb'), map('k', 'v')),
+    (2, 'é', 'é', 'é', named_struct('c', 'é', 'v', 'é'), array('é', NULL), NULL),
+    (3, NULL, 'q', NULL, NULL, NULL, NULL)"""
+
+WHERE = [
+    "c = 'x'", "c = 'x       '", "c <=> 'x'", "c IN ('x', 'q')", "c IN ('x', d)", "c IN ('x', NULL)", "c NOT IN ('x')",
+    "c = d", "d IN (c)", "c = v", "v = 'x'", "v = 'x   '", "c < 'x '", "c >= 'x'", "c LIKE 'x'", "c LIKE 'x%'",
+    "'x' = c",
+    "c = concat('x', '')", "c BETWEEN 'x' AND 'x'", "c NOT BETWEEN 'a' AND 'x'", "length(c) = 5", "concat(c, '') = 'x'",
+    "s.c = 'x'", "s.c = c", "s.v = 'y'", "a[0] = 'a'", "array_contains(a, 'a  ')", "c = lower(d)", "NOT c = 'x'",
+    "CAST(c AS STRING) = 'x'", "trim(c) = 'x'", "nullif(c, 'x') IS NULL", "CASE c WHEN 'x' THEN true END",
+    "struct(c) = struct('x')", "c = 'x' OR c = 'q'", "c = rpad('x', 5)", "rpad(d, 5, 'xy') = 'x  xy'",
+]  # fmt: skip
+#: Those that the scan of a text is asked for, as Catalyst rewrote them.
+PUSHED = ("c = 'x'", "c IN ('x', 'q')", "c IN ('x', NULL)", "c BETWEEN 'x' AND 'x'", "c NOT BETWEEN 'a' AND 'x'",
+          "c LIKE 'x'", "s.c = 'x'", "nullif(c, 'x') IS NULL")  # fmt: skip
+QUERIES = [
+    "SELECT count(*), max(c), min(d) FROM {t} WHERE c = 'x'",
+    "SELECT x.id, y.id FROM {t} x JOIN {t} y ON x.c = y.d ORDER BY 1",
+    "SELECT id FROM {t} JOIN (SELECT 'x' AS k) ON c = k",
+    "SELECT id FROM (SELECT id, c AS k FROM {t}) WHERE k = 'x'",
+    "SELECT concat('[', c, ']'), count(*) FROM {t} GROUP BY c ORDER BY 1",
+    "SELECT id FROM {t} x WHERE EXISTS (SELECT 1 FROM {t} o WHERE o.d = x.c AND o.id = 1)",
+]
+
+
+def test_predicates_and_queries(delta_session: SparkSession, tmp_path: Path) -> None:
+    spark, t = delta_session, f"delta.`{tmp_path / 't'}`"
+    register(spark)
+    spark.sql(f"CREATE TABLE {t} ({_TYPES}) USING delta")
+    spark.sql(f"INSERT INTO {t} VALUES {_ROWS}")
+    table = mica.Table.open(tmp_path / "t")
+    spark.read.format("mica").load(str(tmp_path / "t")).createOrReplaceTempView("by_format")
+    table.to_df(spark).createOrReplaceTempView("by_frame")
+    ways: dict[str, Callable[[str], Any]] = {
+        "sql": lambda text: mica.sql(text.format(t=t), spark),
+        "format": lambda text: spark.sql(text.format(t="by_format")),
+        "frame": lambda text: spark.sql(text.format(t="by_frame")),
+    }
+    values = {f"p{number}": where for number, where in enumerate(WHERE)}
+    every = ", ".join(f"{where} AS {name}" for name, where in values.items())
+    for text in (f"SELECT id, c, s, a, m, {every} FROM {{t}} ORDER BY id", *QUERIES):
+        wanted = spark.sql(text.format(t=t)).collect()
+        for name, way in ways.items():
+            assert way(text).collect() == wanted, (name, text)
+    told = spark.sql(f"SELECT id, {every} FROM {t} ORDER BY id").collect()
+    computed = table.scan(columns={"id": "id", **values}).to_arrow().sort_by("id").to_pylist()
+    assert computed == [row.asDict() for row in told]
+    for name, where in values.items():
+        matching = [row.id for row in told if row[name]]
+        assert sorted(table.scan(where).to_arrow().column("id").to_pylist()) == matching, where
+        if where in PUSHED:
+            found = mica.sql(f"SELECT id FROM {t} WHERE {where} ORDER BY id", spark).collect()
+            assert [row.id for row in found] == matching, where
+
+
+STATEMENTS = [
+    "UPDATE {t} SET v = 'n' WHERE c = 'x'",
+    "INSERT INTO {t} (id, c, a) VALUES (4, 'new', array('1', NULL, '22'))",
+    "UPDATE {t} SET c = 'z', s = named_struct('c', 'q', 'v', 'r') WHERE c IN ('é', 'q')",
+    "DELETE FROM {t} WHERE c LIKE 'new%'",
+]
+TOO_LONG = [
+    "INSERT INTO {t} (id, c) VALUES (9, 'x     ')",
+    "INSERT INTO {t} (id, s) VALUES (9, named_struct('c', '12345', 'v', '1'))",
+    "INSERT INTO {t} (id, s) VALUES (9, named_struct('c', '1', 'v', 'r  '))",
+    "INSERT INTO {t} (id, a) VALUES (9, array('1', '1234'))",
+    "INSERT INTO {t} (id, m) VALUES (9, map('k', 'long'))",
+    "UPDATE {t} SET d = 'long' WHERE id = 1",
+]
+
+
+def test_statements(delta_session: SparkSession, tmp_path: Path) -> None:
+    spark = delta_session
+    ours, theirs = (f"delta.`{tmp_path / name}`" for name in ("ours", "theirs"))
+    for t in (ours, theirs):
+        spark.sql(f"CREATE TABLE {t} ({_TYPES}) USING delta")
+        # One file: delta-spark skips a file whose greatest text is 'x' where a statement looks for 'x    '.
+        spark.sql(f"INSERT INTO {t} SELECT /*+ COALESCE(1) */ * FROM VALUES {_ROWS}")
+    for text in STATEMENTS:
+        mica.sql(text.format(t=ours), spark)
+        spark.sql(text.format(t=theirs))
+        rows = [spark.sql(f"SELECT * FROM {t} ORDER BY id").collect() for t in (ours, theirs)]
+        assert rows[0] == rows[1], text
+    for text in TOO_LONG:
+        with pytest.raises(Exception, match="CONSTRAINT_VIOLATED"):
+            mica.sql(text.format(t=ours), spark)
+        with pytest.raises(Exception, match="DELTA_EXCEED_CHAR_VARCHAR_LIMIT"):
+            spark.sql(text.format(t=theirs))
+
+
+def test_char_columns_that_mica_made(delta_session: SparkSession, tmp_path: Path) -> None:
+    spark, t = delta_session, f"delta.`{tmp_path / 't'}`"
+    mica.sql(f"CREATE TABLE {t} (id INT, c CHAR(3)) USING mica", spark)
+    mica.sql(f"INSERT INTO {t} VALUES (1, 'x')", spark)
+    for sql in (lambda text: mica.sql(text, spark), spark.sql):
+        assert [tuple(row) for row in sql(f"SELECT * FROM {t} WHERE c = 'x'").collect()] == [(1, "x  ")]

@@ -1,0 +1,135 @@
+"""CHAR(n) and VARCHAR(n): their declared types, and values read with their blanks."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.dataset as pads
+import pytest
+
+import mica
+from mica.errors import UserError
+from mica.schema import char
+from mica.schema.special import CHAR_VARCHAR
+from mica.schema.types import INTEGER, STRING, ArrayType, StructField, StructType
+
+_NESTED = "struct<c:char(3),n:decimal(4,2),a:array<varchar(2)>,m:map<char(2),struct<x:char(1)>>>"
+
+
+def test_a_declared_type_is_taken_apart_by_names() -> None:
+    assert char.declared(StructField("c", STRING, True, {CHAR_VARCHAR: "char(3)"})) == "char(3)"
+    for text in ("string", "struct<c:char(3)", 7):
+        assert char.declared(StructField("c", STRING, True, {CHAR_VARCHAR: text})) == ""
+    assert char.inside(_NESTED, "C") == "char(3)"
+    assert char.inside(_NESTED, "a") == "array<varchar(2)>"
+    assert char.inside(_NESTED, "n") == char.inside(_NESTED, "other") == char.inside("", "c") == ""
+    assert [char.char_length(t) for t in ("char(7)", "varchar(7)", _NESTED)] == [7, None, None]
+    assert [char.is_padded(t) for t in ("char(7)", "varchar(7)", _NESTED)] == [True, False, True]
+
+
+def test_values_are_padded_at_any_depth() -> None:
+    kind = pa.struct(
+        [
+            ("c", pa.string()), ("n", pa.decimal128(4, 2)), ("a", pa.list_(pa.string())),
+            ("m", pa.map_(pa.string(), pa.struct([("x", pa.string())]))),
+        ]
+    )  # fmt: skip
+    rows = [{"c": "x"}, None, {"c": "äöüß", "a": ["long", None], "m": [("k", {"x": ""}), ("l", None)]}, {"c": "é"}]
+    values = pa.array(rows, kind)
+    found = char.padded(values, _NESTED)
+    assert found.type == kind
+    assert found.to_pylist() == [
+        {"c": "x  ", "n": None, "a": None, "m": None}, None,
+        {"c": "äöüß", "n": None, "a": ["long", None], "m": [("k ", {"x": " "}), ("l ", None)]},
+        {"c": "é  ", "n": None, "a": None, "m": None},
+    ]  # fmt: skip
+    assert char.padded(values.slice(2, 1), _NESTED).to_pylist() == found.to_pylist()[2:3]
+    assert char.too_long(values, _NESTED).to_pylist() == [False, False, True, False]
+    assert char.too_long(values.slice(1), _NESTED).to_pylist() == [False, True, False]
+
+
+_STRUCT = StructType((StructField("c", STRING), StructField("v", STRING)))
+_SCHEMA = StructType(
+    (
+        StructField("id", INTEGER),
+        StructField("c", STRING, True, {CHAR_VARCHAR: "char(5)"}),
+        StructField("d", STRING, True, {CHAR_VARCHAR: "char(3)"}),
+        StructField("s", _STRUCT, True, {CHAR_VARCHAR: "struct<c:char(4),v:varchar(2)>"}),
+        StructField("a", ArrayType(STRING), True, {CHAR_VARCHAR: "array<char(2)>"}),
+    )
+)
+
+
+def ids(table: mica.Table, where: str) -> list[int]:
+    """The rows for which a predicate is true."""
+    return sorted(table.scan(where).to_arrow().column("id").to_pylist())
+
+
+def test_rows_of_char_columns_are_found_whatever_their_files_hold(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", _SCHEMA)
+    for number, text in enumerate(("x", "x    ", "y ", None)):
+        table.append([{"id": number, "c": text, "d": "x", "s": {"c": "x", "v": "v"}, "a": ["x", None]}])
+    rows = table.scan().to_arrow()
+    assert rows.column("c").to_pylist() == ["x    ", "x    ", "y    ", None]
+    assert rows.column("s").to_pylist()[0] == {"c": "x   ", "v": "v"}
+    assert rows.column("a").to_pylist()[0] == ["x ", None]
+    for where in ("c = 'x'", "'x  ' = c", "c = 'x         '", "c IN ('x', 'q')", "c <=> 'x'", "c = d", "c LIKE 'x    '",
+                  "concat(c, '') = 'x    '", "c < 'y'"):  # fmt: skip
+        assert ids(table, where) == [0, 1], where
+    # As in Spark: nothing is padded beside a NULL, in BETWEEN, beside an expression, and inside of a struct.
+    for where in ("c IN ('x', NULL)", "c BETWEEN 'x' AND 'x'", "c = concat(d, '')", "s.c = 'x'",
+                  "nullif(c, 'x') IS NULL AND id < 3"):  # fmt: skip
+        assert ids(table, where) == [], where
+    assert ids(table, "s.c = 'x   '") == [0, 1, 2, 3]
+    assert ids(table, "c > 'x'") == ids(table, "c = 'y'") == [2]
+    assert table.scan("c = 'y'").plan.kept.tolist() == [2]
+
+
+def test_bounds_and_partitions_skip_no_row_of_a_char_column(tmp_path: Path) -> None:
+    random_ = random.Random(5)
+    texts = ["".join(random_.choices("ab \t\x01é", k=random_.randrange(1, 4))) for _ in range(60)]
+    for partition_by in ([], ["c"]):
+        table = mica.Table.create(tmp_path / f"t{len(partition_by)}", _SCHEMA, partition_by=partition_by)
+        for at in range(0, len(texts), 3):
+            table.append([{"id": i, "c": texts[i], "d": "x"} for i in range(at, at + 3)])
+        for wanted in texts[:20]:
+            for op, holds in (("=", str.__eq__), ("<", str.__lt__), (">=", str.__ge__), ("<>", str.__ne__)):
+                found = ids(table, f"c {op} '{wanted}'")
+                assert found == [i for i, t in enumerate(texts) if holds(t.ljust(5), wanted.ljust(5))], (op, wanted)
+
+
+def test_rows_are_changed_by_their_padded_values(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", _SCHEMA)
+    table.append([{"id": 1, "c": "x", "d": "x"}, {"id": 2, "c": "y", "d": "y"}, {"id": 3, "c": "z", "d": "z"}])
+    table.update({"d": "'u'"}, "c = 'x'")
+    table.delete("c IN ('y')")
+    source = [{"id": 3, "c": "z    ", "d": "m"}, {"id": 4, "c": "z", "d": "n"}]
+    (
+        table.merge(source, "t.c = s.c AND t.c = 'z'", target_alias="t", source_alias="s")
+        .when_matched_update({"d": "s.d"}).when_not_matched_insert({"id": "s.id", "c": "s.c"}).execute()
+    )  # fmt: skip
+    rows = table.scan(columns=["id", "c", "d"]).to_arrow().sort_by("id").to_pylist()
+    assert [tuple(row.values()) for row in rows] == [
+        (1, "x    ", "u  "), (3, "z    ", "m  "), (4, "z    ", None)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("row", "column"),
+    [({"c": "123456"}, "c"), ({"c": "x     "}, "c"), ({"s": {"v": "123"}}, "s"), ({"a": ["12", "123"]}, "a")],
+)
+def test_texts_that_are_too_long_are_refused_at_any_depth(tmp_path: Path, row: dict[str, object], column: str) -> None:
+    table = mica.Table.create(tmp_path / "t", _SCHEMA)
+    table.append([{"id": 1, "c": "12345", "s": {"c": "1234", "v": "12"}, "a": ["12", None]}])
+    with pytest.raises(UserError, match=f"of '{column}'") as caught:
+        table.append([{"id": 2, **row}])
+    assert caught.value.code == "CONSTRAINT_VIOLATED"
+
+
+def test_other_libraries_filter_padded_values(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "id INT, c CHAR(3)")
+    table.append([{"id": 1, "c": "x"}])
+    scanned = mica.dataset(table).to_table(filter=pads.field("c") > "x")
+    assert scanned.to_pylist() == [{"id": 1, "c": "x  "}]
