@@ -462,8 +462,8 @@ def test_tables_are_changed_without_delta_spark(spark: SparkSession, tmp_path: P
     spark.range(3).selectExpr("id", "id % 2 AS p").write.partitionBy("p").parquet(str(pa_path))
     mica.sql(f"CONVERT TO DELTA parquet.`{pa_path}` PARTITIONED BY (p BIGINT)", spark)
     assert mica.Table.open(pa_path).count() == 3
-    with pytest.raises(Exception, match="CLUSTER"):
-        mica.sql(f"ALTER TABLE {name} CLUSTER BY (n)", spark)
+    with pytest.raises(mica.UserError, match="UNKNOWN_COLUMN"):
+        mica.sql(f"ALTER TABLE {name} CLUSTER BY (nope)", spark)
 
 
 def test_lengths_that_delta_spark_declared_are_kept(delta_session: SparkSession, tmp_path: Path) -> None:
@@ -482,3 +482,24 @@ def test_a_folder_that_is_converted_already_may_be_converted_again(spark: SparkS
     for _ in range(2):
         mica.sql(f"CONVERT TO DELTA parquet.`{tmp_path / 'p'}`", spark)
     assert mica.Table.open(tmp_path / "p").version == 0
+
+
+def test_delta_spark_has_the_columns_that_mica_clusters_by(delta_session: SparkSession, tmp_path: Path) -> None:
+    spark, t = delta_session, f"delta.`{tmp_path / 't'}`"
+    mica.sql(f"CREATE TABLE {t} (id INT, s STRUCT<a: INT>) USING mica", spark)
+    mica.sql(f"ALTER TABLE {t} CLUSTER BY (id, s.a)", spark)
+    mica.sql(f"INSERT INTO {t} VALUES (2, NULL), (1, NULL)", spark)
+    assert spark.sql(f"DESCRIBE DETAIL {t}").collect()[0].clusteringColumns == ["id", "s.a"]
+    spark.sql(f"OPTIMIZE {t} FULL")
+    spark.sql(f"ALTER TABLE {t} CLUSTER BY NONE")
+    assert mica.sql(f"DESCRIBE DETAIL {t}", spark).collect()[0].clusteringColumns == []
+    assert mica.sql(f"SELECT count(*) FROM {t}", spark).collect()[0][0] == 2
+
+
+def test_history_has_the_columns_of_delta_spark(delta_session: SparkSession, tmp_path: Path) -> None:
+    spark, t = delta_session, f"delta.`{tmp_path / 't'}`"
+    spark.sql(f"CREATE TABLE {t} (id INT) USING delta")
+    ours, theirs = (sql(f"DESCRIBE HISTORY {t}") for sql in (lambda text: mica.sql(text, spark), spark.sql))
+    assert [(f.name, f.dataType) for f in ours.schema][:15] == [(f.name, f.dataType) for f in theirs.schema]
+    wanted = theirs.collect()[0].asDict(recursive=True)
+    assert {name: value for name, value in ours.collect()[0].asDict(recursive=True).items() if name in wanted} == wanted

@@ -35,17 +35,25 @@ _DETAIL = pa.schema(
     ]
 )  # fmt: skip
 
-#: Columns of a history as delta-spark names them.
-_HISTORY: Mapping[str, str] = {
-    "user": "userName",
-    "operation_parameters": "operationParameters",
-    "read_version": "readVersion",
-    "isolation_level": "isolationLevel",
-    "is_blind_append": "isBlindAppend",
-    "operation_metrics": "operationMetrics",
-    "user_metadata": "userMetadata",
-    "engine_info": "engineInfo",
-    "txn_id": "txnId",
+_JOB = ("jobId", "jobName", "jobRunId", "runId", "jobOwnerId", "triggerType")
+#: Columns of a history as delta-spark names them, and those of `Table.history`.
+_HISTORY: Mapping[str, str | pa.DataType] = {
+    "version": "version",
+    "timestamp": "timestamp",
+    "userId": pa.string(),
+    "userName": "user",
+    "operation": "operation",
+    "operationParameters": "operation_parameters",
+    "job": pa.struct([(name, pa.string()) for name in _JOB]),
+    "notebook": pa.struct([("notebookId", pa.string())]),
+    "clusterId": pa.string(),
+    "readVersion": "read_version",
+    "isolationLevel": "isolation_level",
+    "isBlindAppend": "is_blind_append",
+    "operationMetrics": "operation_metrics",
+    "userMetadata": "user_metadata",
+    "engineInfo": "engine_info",
+    "txnId": "txn_id",
 }
 
 
@@ -67,9 +75,10 @@ def answer(table: Table, what: Subject, key: str | None = None) -> pa.Table:
 
 
 def history(table: Table, limit: int | None) -> pa.Table:
-    """DESCRIBE HISTORY."""
+    """DESCRIBE HISTORY; what only Databricks writes is null."""
     found = table.history(limit)
-    return found.rename_columns([_HISTORY.get(name, name) for name in found.column_names])
+    own = {n: found.column(of) if isinstance(of, str) else pa.nulls(len(found), of) for n, of in _HISTORY.items()}
+    return pa.table(own)
 
 
 def counts(found: Mapping[str, int]) -> pa.Table:

@@ -6,7 +6,7 @@ an error that names the place.
 
     {DELETE FROM | UPDATE | [WITH …] INSERT | [WITH …] MERGE} …  (see `row_statements`)
     {ALTER TABLE | RESTORE | TRUNCATE TABLE | DESCRIBE | SHOW | CONVERT TO DELTA} …  (see `table_statements`)
-    OPTIMIZE t [WHERE …] [ZORDER BY (c, …)]    VACUUM t [RETAIN n HOURS] [DRY RUN]
+    OPTIMIZE t [WHERE …] [ZORDER BY (c, …)]    VACUUM t [FULL] [RETAIN n HOURS] [DRY RUN]
     {DESCRIBE | DESC} HISTORY t [LIMIT n]
     {CREATE [OR REPLACE] | REPLACE} TABLE [IF NOT EXISTS] t (…) USING mica
         [PARTITIONED BY (c, …)] [LOCATION '…'] [COMMENT '…'] [TBLPROPERTIES (…)] [AS query]
@@ -158,6 +158,8 @@ class _Statement(RowStatement):
     def optimize(self) -> Optimize:
         self.accept("OPTIMIZE")
         table = self.place()
+        if self.word() == "FULL":
+            self.fail("OPTIMIZE … FULL is not supported here: delta-spark orders files anew that others have clustered")
         where = self.condition("WHERE", set(), "ZORDER")
         columns: tuple[str, ...] = ()
         if self.accept("ZORDER", "BY"):
@@ -169,10 +171,19 @@ class _Statement(RowStatement):
     def vacuum(self) -> VacuumOf:
         self.accept("VACUUM")
         table = self.place()
-        retain = self.number() if self.accept("RETAIN") else None
-        if retain is not None:
-            self.expect("HOURS")
-        dry = self.accept("DRY", "RUN")
+        retain, dry, left = None, False, ["FULL", "RETAIN", "DRY"]
+        while (word := self.word()) in left:  # in any order, each once
+            left.remove(word)
+            if self.accept("RETAIN"):
+                retain = self.number()
+                self.expect("HOURS")
+            elif self.accept("DRY"):
+                self.expect("RUN")
+                dry = True
+            else:
+                self.accept("FULL")
+        if self.word() == "LITE":
+            self.fail("VACUUM … LITE is not supported here: VACUUM also deletes files that no version names")
         self.end()
         return VacuumOf(table, retain, dry)
 
@@ -214,6 +225,8 @@ class _Statement(RowStatement):
                 comment = {COMMENT: self.string()}
             elif self.accept("TBLPROPERTIES"):
                 properties = self.pairs()
+            elif self.word() == "CLUSTER":
+                self.fail("CLUSTER BY is a statement of its own here, ALTER TABLE … CLUSTER BY (…) after CREATE TABLE")
             else:
                 self.accept("AS")
                 if self.word() not in QUERY and self.mark() != "(":

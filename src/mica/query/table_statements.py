@@ -8,7 +8,7 @@ first what is neither, or has another form than these.
                   {ALTER | CHANGE} [COLUMN] c {TYPE … | {SET | DROP} NOT NULL | COMMENT '…' | SET DEFAULT … |
                                                DROP DEFAULT | FIRST | AFTER c}
                   ADD CONSTRAINT c CHECK (…)      DROP CONSTRAINT [IF EXISTS] c      DROP FEATURE f [TRUNCATE HISTORY]
-                  RENAME TO u (of a registered name)
+                  CLUSTER BY {(c, …) | NONE}      RENAME TO u (of a registered name)
     RESTORE [TABLE] t [TO] {VERSION | TIMESTAMP} AS OF …      TRUNCATE TABLE t      COMMENT ON TABLE t IS {'…' | NULL}
     {DESCRIBE | DESC} {DETAIL | [TABLE] [EXTENDED]} t      SHOW TBLPROPERTIES t [(key)]      SHOW COLUMNS {IN | FROM} t
     CONVERT TO DELTA parquet.`path` [NO STATISTICS] [PARTITIONED BY (c TYPE, …)]
@@ -242,6 +242,10 @@ class TableStatement(Parts):
         name = self._key()
         return "drop_feature", {"name": name, "truncate_history": self.accept("TRUNCATE", "HISTORY")}
 
+    def cluster_by(self) -> tuple[str, dict[str, Any]]:
+        """CLUSTER BY: columns, or none."""
+        return "cluster_by", {"columns": [] if self.accept("NONE") else list(self.each(self._column))}
+
     def one_type(self) -> str:
         """A type: another column may follow only where Spark runs the statement."""
         start, depth = self.token.at, 0
@@ -271,6 +275,7 @@ _ALTERATIONS: Mapping[tuple[str, ...], Callable[[TableStatement], tuple[str, dic
     ("ALTER",): TableStatement.alter_column,
     ("CHANGE", "COLUMN"): TableStatement.alter_column,
     ("CHANGE",): TableStatement.alter_column,
+    ("CLUSTER", "BY"): TableStatement.cluster_by,
     ("SET", "TBLPROPERTIES"): TableStatement.set_properties,
     ("UNSET", "TBLPROPERTIES"): TableStatement.unset_properties,
 }

@@ -176,6 +176,17 @@ class ShapedTable(OpenedTable):
 
         return self._moved(alter.set_collation(self._snapshot, column, collation))
 
+    @takes(columns=NAMES)
+    def cluster_by(self, columns: Sequence[str]) -> Self:
+        """Clusters the table by these columns (`s.x`: a field), or by none: `optimize` orders its files by them.
+
+        No data is rewritten. Errors: UNKNOWN_COLUMN; INVALID_ARGUMENT for a partitioned table, more than 4 columns, and
+        a column without bounds in the log.
+        """
+        from mica.maintain import cluster
+
+        return self._moved(cluster.cluster_by(self._snapshot, columns))
+
     @takes(columns=NAMES, spark=SESSION, txn=TXN)
     def restats(
         self, columns: Sequence[str] | None = None, spark: SparkSession | None = None, *, txn: Txn | None = None

@@ -88,7 +88,7 @@ def test_other_statements(text: str, expected: object) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "ALTER TABLE t RENAME TO", "ALTER TABLE t ADD PARTITION (p = 1)", "ALTER TABLE t CLUSTER BY (a)",
+        "ALTER TABLE t RENAME TO", "ALTER TABLE t ADD PARTITION (p = 1)", "ALTER TABLE t CLUSTER BY AUTO",
         "ALTER TABLE t ALTER COLUMN a TYPE BIGINT, b COMMENT 'x'",
         "ALTER TABLE t ALTER COLUMN a SET DEFAULT 1, b FIRST",
         "ALTER TABLE t DROP COLUMN IF NOT EXISTS a",
