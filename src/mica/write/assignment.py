@@ -2,7 +2,7 @@
 
 The rule is Spark's ANSI store assignment: a value is cast to the column's type if no valid value of its type is
 surprising there, and one that does not fit is an error, with ANSI mode and without. Other casts must be written, but
-for those of a literal text to a date or a time.
+for those of a literal text to a number, a boolean, a date or a time, which delta-spark reads.
 
 Source: Spark SQL reference, "ANSI Compliance", "Store assignment"; Spark's Cast.canANSIStoreAssign.
 """
@@ -43,7 +43,7 @@ def stored(value: Expr, given: DataType, column: StructField, text: str) -> Expr
     """The value, of type `given`, in the column's type; `text` is how it was written. Errors: INCOMPATIBLE_TYPE."""
     if given == column.type:
         return value
-    if not may_be_stored(given, column.type) and not _is_moment(value, column.type):
+    if not may_be_stored(given, column.type) and not _is_literal(value, column.type):
         wanted = type_to_ddl(column.type)
         raise UserError(
             "INCOMPATIBLE_TYPE",
@@ -60,9 +60,9 @@ def stored(value: Expr, given: DataType, column: StructField, text: str) -> Expr
     return Cast(value, column.type, stores=True)
 
 
-def _is_moment(value: Expr, wanted: DataType) -> bool:
-    """Whether a value is a literal text for a column of dates or times: whether it can be one is seen at once."""
-    return isinstance(value, Literal) and value.type == STRING and wanted in TIMES
+def _is_literal(value: Expr, wanted: DataType) -> bool:
+    """Whether a value is a literal text for a column of numbers, dates or times: whether it fits is seen at once."""
+    return isinstance(value, Literal) and value.type == STRING and is_read_from_text(wanted)
 
 
 def may_be_stored(given: DataType, wanted: DataType) -> bool:

@@ -75,7 +75,7 @@ def test_a_literal_text_is_read_for_a_date_or_a_time(tmp_path: Path) -> None:
         ({"z.x": "1"}, "UNKNOWN_COLUMN", "z.x"),
         ({"l.x": "1"}, "INCOMPATIBLE_TYPE", "ARRAY"),
         ({"v.a": "1"}, "INCOMPATIBLE_TYPE", "variant_set"),
-        ({"s.x": "'one'"}, "INCOMPATIBLE_TYPE", "'s.x'"),
+        ({"s.x": "concat('o', 'ne')"}, "INCOMPATIBLE_TYPE", "'s.x'"),
         ({"s.t": "1"}, "INCOMPATIBLE_TYPE", "s.t"),
         ({"s.": "1"}, "UNKNOWN_COLUMN", "s."),
     ],
@@ -172,3 +172,16 @@ def test_a_whole_struct_is_set_and_what_is_generated_from_it(table: mica.Table) 
     merge = table.merge([{"id": 2}], "target.id = source.id")
     merge.when_matched_update({"s": "if(true, named_struct('x', 5, 't', named_struct('a', 'c')), NULL)"}).execute()
     assert table.scan("id = 2", columns=["s", "g"]).to_arrow().to_pylist() == [{"s": {"x": 5, "t": {"a": "c"}}, "g": 7}]
+
+
+def test_a_literal_text_is_read_as_the_columns_type(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "id INT, d DECIMAL(5,2), b BOOLEAN, x DOUBLE")
+    table.append([{"id": 1}])
+    table.update({"id": "' 7 '", "d": "'1.5'", "b": "'true'", "x": "'2'"}, "id = '1'")
+    assert [str(v) for v in table.scan().to_arrow().to_pylist()[0].values()] == ["7", "1.50", "True", "2.0"]
+    for value in ("'x'", "'3000000000'"):
+        with pytest.raises(UserError) as caught:
+            table.update({"id": value})
+        assert caught.value.code == "INVALID_CAST"
+    with pytest.raises(UserError, match="INCOMPATIBLE_TYPE"):
+        table.update({"id": "concat('7', b)"})
