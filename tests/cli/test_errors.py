@@ -342,3 +342,21 @@ def test_ctrl_c_says_that_nothing_is_half_done(tmp_path: Path, command: str) -> 
         _, told = process.communicate(timeout=60)
     assert (process.returncode, told.splitlines()[-1]) == (130, "stopped: nothing unfinished is in a table")
     assert not mica.Table.exists(tmp_path / "out")
+
+
+@pytest.mark.parametrize("module", ["typer", "mica.cli.console", "mica.errors"])
+def test_ctrl_c_while_a_command_is_imported_is_no_traceback(module: str) -> None:
+    code = f"""
+import builtins, runpy, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+real = builtins.__import__
+def interrupted(name, *args, **named):
+    if name == {module!r}:
+        signal.raise_signal(signal.SIGINT)
+    return real(name, *args, **named)
+builtins.__import__ = interrupted
+sys.argv = ["mica", "--version"]
+runpy.run_module("mica.cli", run_name="__main__", alter_sys=True)
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stderr) == (130, "\nstopped: nothing unfinished is in a table\n")

@@ -13,11 +13,12 @@ import warnings
 from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
 
 from mica.cli.console import errors, progress_of, warned
+from mica.cli.stopped import STOPPED, stop
 from mica.errors import MicaError, StorageError
 
 #: The commands in the order of a table's life, with what `mica --help` says of them: at most 60 characters.
@@ -123,15 +124,6 @@ def _options(
     """Options of all commands; `main` reads `--debug` itself, since errors may occur before typer parses it."""
 
 
-#: The exit status of a command that Ctrl-C ended, as shells have it.
-STOPPED = 130
-
-
-def _stop() -> NoReturn:
-    sys.stderr.write("\nstopped: nothing unfinished is in a table\n")
-    sys.exit(STOPPED)
-
-
 def main() -> None:
     """The entry point: runs a command, and turns errors into a few lines and an exit status."""
     for name in ("stdout", "stderr"):
@@ -150,10 +142,10 @@ def main() -> None:
             raise
         sys.exit(errors(e))
     except KeyboardInterrupt:
-        _stop()
+        stop()
     except SystemExit as e:
         if e.code == STOPPED:  # typer has met the KeyboardInterrupt
-            _stop()
+            stop()
         raise
     except BrokenPipeError:
         # The reader of a pipe (`| head`) has stopped, which is not an error.
