@@ -334,3 +334,31 @@ def test_ctrl_c_is_a_ctrl_c(spark: SparkSession, through: str) -> None:
         collect() if through == "collect" else jobs.interruptible(spark, collect)
     assert time.monotonic() - began < 110  # the task sleeps for 120
     assert spark.range(3).count() == 3
+
+
+def test_ctrl_c_while_spark_starts_leaves_no_process() -> None:
+    """PySpark left its JVM, which could not tell its port any more and stayed until the machine was shut down."""
+    code = """
+        import os, signal, threading
+        import mica
+        from pyspark import java_gateway
+
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        real = java_gateway.Popen
+
+        def begun(*args, **named):
+            global process
+            process = real(*args, **named)
+            threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+            return process
+
+        java_gateway.Popen = begun
+        try:
+            mica.session("local[1]")
+        except KeyboardInterrupt:
+            print(process.wait(30))
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.stdout == f"{-signal.SIGKILL}\n", done.stderr

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -53,6 +54,9 @@ def session(master: str = "local[*]", **conf: Any) -> SparkSession:
         builder = builder.config(name, value)
     try:
         spark = builder.getOrCreate()
+    except KeyboardInterrupt as e:
+        _kill_starting(e)
+        raise
     except Exception as e:
         # PySpark's errors, Py4J's, Java's in them, and Python's own for an executable that is not there.
         raise UserError(
@@ -63,6 +67,16 @@ def session(master: str = "local[*]", **conf: Any) -> SparkSession:
     if "spark.log.level" not in conf and not is_connect(spark):
         spark.sparkContext.setLogLevel("ERROR")
     return spark
+
+
+def _kill_starting(stopped: KeyboardInterrupt) -> None:
+    """Kills the JVM that PySpark was waiting for. PySpark deletes the folder where that JVM writes its port: then its
+    main thread ends, the others do not, and the process would stay when we are gone."""
+    for frame, _ in traceback.walk_tb(stopped.__traceback__):
+        if frame.f_code.co_name == "launch_gateway":
+            for process in frame.f_locals.values():
+                if isinstance(process, subprocess.Popen):
+                    process.kill()
 
 
 @contextmanager
