@@ -6,6 +6,7 @@ Source: PROTOCOL.md, "Partition Value Serialization", "Per-file Statistics", "Ad
 
 from __future__ import annotations
 
+import os
 import urllib.parse
 from collections.abc import Callable
 from pathlib import Path
@@ -208,3 +209,54 @@ def test_a_table_of_strangers_is_changed_as_ours(delta_session: SparkSession, tm
         rewritten(path, strange)
         mica.Table.open(path).update({"id": "id + 10"}, "id = 1 AND p = TIMESTAMP'2020-01-01 00:00:00Z'")
         assert readers(spark, path, "p < TIMESTAMP'2020-01-02 00:00:00Z'") == [[(2,), (11,)]] * 3
+
+
+#: As few tasks as can be: each costs as long as the work.
+FEW = {
+    "spark.sql.shuffle.partitions": "1",
+    "spark.databricks.delta.snapshotPartitions": "1",
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "1",
+}
+
+
+def test_letters_beyond_ascii_are_spelled_as_delta_sparks(delta_session: SparkSession, tmp_path: Path) -> None:
+    """Its VACUUM does not decode the names in the log: it deleted files in use whose names were encoded."""
+    values = [
+        "\u00fc",
+        "e\u0301",
+        "\u4e2d",
+        "\U0001f600",
+        "a\u00a0b",
+        "\u3000",
+        "\u200b",
+        "\u2028",
+        "\x85",
+        "a b",
+        "q'",
+    ]
+    values += ["".join(map(chr, range(33, 127))), "".join(map(chr, range(160, 256)))]
+    rows = [{"id": at, "p": value} for at, value in enumerate(values)]
+    mine, other = tmp_path / "mine", tmp_path / "other"
+    mica.Table.create(mine, "id INT, p STRING", partition_by=["p"]).append(rows)
+    frame = delta_session.createDataFrame([(row["id"], row["p"]) for row in rows], "id INT, p STRING")
+    frame.coalesce(1).write.format("delta").partitionBy("p").save(str(other))
+    for file in [*mine.glob("p=*/*"), *other.glob("p=*/*")]:
+        os.utime(file, (1e9, 1e9))
+    for path in (mine, other):
+        assert mica.Table.open(path).vacuum(dry_run=True).files == 0
+        with conf(delta_session, FEW):
+            assert delta_session.sql(f"VACUUM delta.`{path}` RETAIN 168 HOURS DRY RUN").collect() == []
+    assert spelled(mine) == spelled(other)
+    # Each names the files of the other in its own commits.
+    mica.Table.open(other).delete("id % 2 = 0")
+    delta_session.sql(f"DELETE FROM delta.`{mine}` WHERE id % 2 = 0")
+    for path in (mine, other):
+        assert len(set(readers(delta_session, path, "id >= 0")[0])) == len(values) // 2
+        assert readers(delta_session, path, "id >= 0")[0] == readers(delta_session, path, "id >= 0")[2]
+
+
+def spelled(path: Path) -> set[str]:
+    """The directories of the files that the first commit with rows names."""
+    logs = sorted((path / "_delta_log").glob("*.json"))
+    lines = [orjson.loads(line) for log in logs for line in log.read_bytes().splitlines()]
+    return {line["add"]["path"].rpartition("/")[0] for line in lines if "add" in line}

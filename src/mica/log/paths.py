@@ -75,8 +75,16 @@ def v2_checkpoint_name(version: int, unique: str) -> str:
 
 
 def encode_path(path: str) -> str:
-    """Encodes a relative file name as the URI for an add line, including `:`, so that no name looks like a scheme."""
-    return late.urls.quote(path, safe="/!$&'()*+,;=@-._~", errors="surrogateescape")
+    """Encodes a relative file name as the URI for an add line, including `:`, so that no name looks like a scheme.
+
+    Letters beyond ASCII stay, as in Java's URIs: the VACUUM of delta-spark compares names of the log with those that it
+    would write itself, without decoding them, and deletes files in use that are spelled otherwise.
+    """
+    return _ENCODED.sub(lambda run: late.urls.quote(run[0], "/!$&'()*+,;=@-._~", errors="surrogateescape"), path)
+
+
+#: What Java's URIs encode, or may: ASCII, spaces and controls beyond it; and bytes that are not UTF-8.
+_ENCODED = re.compile("[\0-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ud800-\udfff]+")
 
 
 def as_uri(path: str) -> str:
