@@ -118,8 +118,9 @@ def ingest_splits(spec: IngestSpec, splits: Sequence[Split]) -> Iterator[pa.Reco
         # Arrow cannot select rows of views: those of a partition, or those that are good.
         views = not spec.write.partition_by and (bare or spec.quarantine is None)
         readers = _Readers(splits, partial(open_reader, spec, views=views))
+        progress = ReadCounter(bad)
         for at, split in enumerate(splits):
-            progress, reader = ReadCounter(bad), readers.take(at)
+            reader = readers.take(at)
             while True:
                 if infers and writer.rolls():
                     tree, left = readers.sampled(at, reader).infer(limits)
@@ -135,7 +136,8 @@ def ingest_splits(spec: IngestSpec, splits: Sequence[Split]) -> Iterator[pa.Reco
                     writer.write(rows, {(spec.column,): tree} if tree != pa.null() else {})
                     progress.rows += rows.num_rows
                 yield from progress.facts(spec.write, reader.bytes_read, every=1.0)
-            yield from progress.facts(spec.write, reader.bytes_read, every=0.0)
+            progress.ended(reader.bytes_read)
+        yield from progress.facts(spec.write, 0, every=0.0)
         adds = writer.close()
         bad.close()
     yield facts([*adds, *numbers(mine)], spec.write.collated)
@@ -233,16 +235,21 @@ class _Readers:
 
 
 class ReadCounter:
-    """Counts the rows, the bad lines and the bytes read since the last fact."""
+    """Counts the rows, the bad lines and the bytes read since the last fact, over all splits of a task: facts are kept
+    until the end of the write, and one of each small file took 50 kB."""
 
     def __init__(self, bad: BadLines) -> None:
         self._bad, self._told = bad, bad.count
-        self.rows = self._bytes = 0
+        self.rows = self._bytes = self._ended = 0
         self._at = time.monotonic()
 
+    def ended(self, bytes_read: int) -> None:
+        """Says how much was read of a split that has ended."""
+        self._ended += bytes_read
+
     def facts(self, spec: WriteSpec, bytes_read: int, *, every: float) -> Iterator[pa.RecordBatch]:
-        """One fact, if `every` seconds have passed since the last."""
-        now = time.monotonic()
+        """One fact, if `every` seconds have passed since the last. `bytes_read` are those of the open split."""
+        now, bytes_read = time.monotonic(), self._ended + bytes_read
         if now - self._at >= every:
             one = {"kind": "read", "rows": self.rows, "bytes": bytes_read - self._bytes}
             yield facts([{**one, "bad": self._bad.count - self._told}], spec.collated)
