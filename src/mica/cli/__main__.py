@@ -1,7 +1,7 @@
 """`mica`, and `python -m mica.cli`.
 
-The rule: Ctrl-C gets the same answer from the first import on. A command imports for a part of a second, and a traceback
-of Python's own importer says nothing to who has typed a wrong command.
+The rule: Ctrl-C gets the same answer from the first import on. A command imports for a part of a second, and a
+traceback of Python's importer says nothing to someone who mistyped a command.
 """
 
 from __future__ import annotations
