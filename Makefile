@@ -18,12 +18,13 @@ unexport PYTHONDONTWRITEBYTECODE
 HOST = $(shell PATH="$$(cat .venv/share/mica-cargo-bin):$$PATH" rustc -vV | sed -n 's/^host: //p')
 GUIDED := $(or $(CARGO_TARGET_DIR),native/target)/guided
 
-.PHONY: help setup setup-tests demo test test-rust test-python fuzz campaign differential docs wheel lint fix lock bench bench-kernel clean
+.PHONY: help setup setup-tests demo test test-rust test-python fuzz campaign azurite differential docs wheel lint fix lock bench bench-kernel clean
 
 help:
 	@echo "make demo    set up, then run the main job and print what it did"
 	@echo "make test    set up, then run all tests"
 	@echo "make campaign  the property tests at length: whole matrices against Spark, thousands of random cases, changes in turn with delta-spark, killed and racing writers; and make differential"
+	@echo "make azurite  Azure's storage by npm, for the tests of object stores; make campaign runs it too"
 	@echo "make fuzz    hostile bytes for FUZZ_SECONDS (an hour): values, columns, files, log lines, z85"
 	@echo "make differential  random documents through mica, two Sparks, DuckDB and arrow-rs; writes docs/compatibility.md"
 	@echo "make docs    the pages that are printed from tables (errors, properties), and the site of all pages"
@@ -53,10 +54,14 @@ test-rust: setup-tests
 test-python: setup-tests
 	$(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
-campaign: differential
+campaign: differential azurite
 	MICA_PROFILE=campaign $(PY) -m pytest tests/property tests/interop/test_all_kinds.py tests/interop/test_changes.py \
 		tests/interop/test_merge.py tests/unit/write/test_killed.py tests/unit/write/test_many_hands.py \
-		tests/unit/write/test_landing.py tests/spark/test_streams.py $(PYTEST_ARGS)
+		tests/unit/write/test_landing.py tests/spark/test_streams.py tests/interop/test_object_store.py $(PYTEST_ARGS)
+
+# Azure's storage as a program; tests/interop/test_object_store.py takes it if it is there.
+azurite:
+	npm install --silent --no-audit --no-fund --no-package-lock --prefix .bench/azurite azurite@3.35.0
 
 # A tenth of the time on what Python reads, the rest on the kernel, half of it guided by coverage. Memory is bounded:
 # whatever is allocated out of proportion to its input ends the run. What a guided run found worth keeping is in $(CORPUS).
