@@ -128,8 +128,7 @@ class _Judge:
                 return Interval(nothing.low, nothing.high, nothing.may_be_null, inner.all_null, nothing.may_be_nan)
             case Call(_, args) if (at := self.ordered_by(expr)) is not None:
                 return self.call(expr, args, at)
-        nothing = unknown(self.count, type_of(expr))
-        return replace(nothing, may_be_null=self.may_be_null(expr)) if isinstance(expr, _PREDICATES) else nothing
+        return replace(unknown(self.count, type_of(expr)), may_be_null=self.may_be_null(expr))
 
     def ordered_by(self, expr: Call) -> int | None:
         """The position of the argument in whose order the call's results are, if the others are constants."""
@@ -172,9 +171,8 @@ class _Judge:
             array = pa.repeat(side, self.count) if isinstance(side, pa.Scalar) else side
             cast, _ = cast_array(array, source, target, self.timezone, ansi=True)
             sides.append(_finite(cast) if is_real(target) else cast)
-        nan = inner.may_be_nan or (is_real(source) and is_real(target))
-        # The cast may fail and so produce nulls where there were none.
-        return Interval(sides[0], sides[1], TRUE, inner.all_null, nan)
+        # The cast may fail and so produce nulls where there were none; a NaN is made of a NaN alone.
+        return Interval(sides[0], sides[1], TRUE, inner.all_null, inner.may_be_nan)
 
     # --- comparisons
 

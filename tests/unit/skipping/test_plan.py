@@ -17,7 +17,7 @@ from mica.stats.variant import encode_bounds
 
 SCHEMA = parse_ddl(
     "id bigint, s string, ts timestamp, x double, n decimal(20,2), st struct<k: int>, v variant, p int, q string, "
-    "arr array<int>"
+    "arr array<int>, d date"
 )
 
 
@@ -77,7 +77,10 @@ def kept(where: str, *documents: Any, **options: Any) -> list[int]:
 
 
 A = "$['a']"
-ONE = stats({"id": 5, "s": "b", "x": 1.0}, {"id": 9, "s": "d", "x": 2.0}, {"id": 0, "s": 3, "x": 0})
+ONE = stats(
+    {"id": 5, "s": "b", "x": 1.0, "d": "2020-01-01"}, {"id": 9, "s": "d", "x": 2.0, "d": "2020-01-02"},
+    {"id": 0, "s": 3, "x": 0, "d": 0},
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -102,6 +105,11 @@ ONE = stats({"id": 5, "s": "b", "x": 1.0}, {"id": 9, "s": "d", "x": 2.0}, {"id":
         ("startswith(s, '')", True), ("not startswith(s, '')", False), ("startswith(s, 'e')", False),
         ("s like null", False), ("endswith(s, 'a')", True), ("id + 1 = 2", True), ("s like 'ba%'", True),
         ("x in (3e0, cast('nan' as double))", True), ("id = x", False), ("id > x", True), ("id < 3e0", False),
+        ("id not in (5)", True), ("id not in (5, 9)", True), ("x in (3e0, 4e0)", False), ("x not in (1e0, 2e0)", True),
+        ("cast(id as int) = 4", False), ("cast(id as int) = 5", True), ("cast(id as double) > 9e0", False),
+        ("cast(x as float) < 1e0", False), ("cast(x as float) = 2e0", True), ("cast(s as int) = 7", True),
+        ("d = date'2020-01-03'", False), ("cast(d as timestamp) < timestamp'2020-01-01'", False),
+        ("cast(d as timestamp) <= timestamp'2020-01-01'", True), ("cast(d as string) = 'x'", True),
     ],
 )  # fmt: skip
 def test_plain_columns(where: str, keeps: bool) -> None:
@@ -151,6 +159,8 @@ def test_a_single_value() -> None:
     assert kept("id <> 5", one) == []
     assert kept("id is distinct from 5", one) == []
     assert kept("id not in (4, 5)", one) == []
+    assert kept("id not in (4, 6)", one) == [0]
+    assert kept("cast(id as tinyint) <> 5", one, ansi=False) == [0]  # integers wrap around without ANSI
     assert kept("x <> 5e0", one) == [0]  # a NaN may be there: bounds leave it out
 
 
@@ -242,6 +252,9 @@ def test_partitions() -> None:
     assert kept("p is null or q = 'a b%'", None, None, None, partitions=parts) == [0, 2]
     assert kept("q is null", None, None, None, partitions=parts) == [1, 2]
     assert kept("p in (2, 3) and id = 4", ONE, ONE, None, partitions=parts) == []
+    assert kept(
+        f"p in ({', '.join(map(str, range(2, 12)))}, cast('nan' as double))", *[None] * 3, partitions=parts
+    ) == [1]
 
 
 def test_statistics_are_read_once_if_partition_values_leave_files() -> None:
