@@ -143,16 +143,14 @@ def _cast(side: pa.Array, leaf: Leaf, zone: str) -> pa.Array:
         return nothing
     try:
         stored = from_arrow_type(side.type)
-    except UserError:  # a type that no Delta column has: times, nanoseconds
+    except UserError:  # a type that no Delta column has, such as times
         return nothing
     if not _same_class(stored, leaf.type):
-        return nothing
-    if pa.types.is_timestamp(side.type) and side.type.unit == "ns":
         return nothing
     if pa.types.is_timestamp(side.type) and side.type.unit != "us":
         try:
             side = side.cast(pa.timestamp("us", side.type.tz))
-        except pa.ArrowInvalid:  # beyond the range of microseconds
+        except pa.ArrowInvalid:  # beyond the range of microseconds, or finer than they are
             return nothing
     cast, _ = cast_array(side, stored, leaf.type, zone, ansi=True)
     if is_real(leaf.type):
