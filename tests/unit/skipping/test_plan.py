@@ -238,6 +238,37 @@ def test_classes_of_bounds() -> None:
     assert kept("v:a::bigint = 1", mixed) == [0]
 
 
+def day(value: int) -> bytes:
+    return b"\x2c" + struct.pack("<i", value)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "where", "keeps"),
+    [
+        (dec(150, 2), dec(250, 2), "v:a::double > 2.6e0", False), (dec(150, 2), dec(250, 2), "v:a::float < 1.4", False),
+        (dec(150, 2), dec(250, 2), "v:a::double = 1.5e0", True), (dec(150, 2), i64(3), "v:a::bigint < 1", False),
+        (dec(150, 2), i64(3), "v:a::bigint = 1", True), (i64(1), i64(3), "v:a::double > 3e0", False),
+        (i64(1), i64(3), "v:a::decimal(5,1) = 3.5", False), (i64(1), i64(3), "v:a::decimal(5,1) = 3", True),
+        (i64(100000), i64(100000), "try_variant_get(v, '$.a', 'decimal(5,1)') = 3", True),
+        (f64(1.0), f64(2.0), "v:a::float < 0.5", False), (f64(1.0), f64(2.0), "v:a::float = 1.5", True),
+        (f64(1.0), f64(2.0), "v:a::decimal(5,1) = 9", True), (f64(1e300), f64(1e300), "v:a::float < 5", True),
+        (f64(1.0), f64(float("inf")), "v:a::double = 1e308", True), (f64(1.0), f64(2.0), "v:a::double <> 5e0", True),
+        (i64(127), i64(127), "v:a::tinyint < 127", False), (i64(-128), i64(-128), "v:a::tinyint > -128", False),
+        (i64(128), i64(128), "try_variant_get(v, '$.a', 'tinyint') < 127", True),
+        (i64(-129), i64(-129), "try_variant_get(v, '$.a', 'tinyint') > -128", True),
+        (i64(5), i64(300), "try_variant_get(v, '$.a', 'tinyint') = 100", True),
+        (i64(32767), i64(32767), "v:a::smallint < 32767", False),
+        (day(18262), day(18263), "v:a::date > date'2020-01-02'", False),
+        (day(18262), day(18263), "v:a::date = date'2020-01-02'", True),
+        (day(18262), day(18263), "v:a::bigint = 5", True),
+        (day(18262), day(18263), "v:a::timestamp > timestamp'2030-01-01'", True),
+        (text("a"), text("b"), "v:a::date = date'2020-01-02'", True),
+    ],
+)  # fmt: skip
+def test_classes_serve_the_types_that_their_values_cast_to(low: bytes, high: bytes, where: str, keeps: bool) -> None:
+    assert kept(where, variant({A: low}, {A: high})) == [0] * keeps
+
+
 def test_a_path_in_one_of_the_two_only() -> None:
     assert kept("v:a::int < 5", variant({A: i64(5)}, {})) == []
     assert kept("v:a::int > 5", variant({A: i64(5)}, {})) == [0]
