@@ -67,3 +67,14 @@ def test_summaries_of_parts_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keys, "MOST_VALUES", 2)
     parts.append(KeyValues.of(key, pa.array([0.5, math.nan, 3.0])))
     assert KeyValues.joined(key, parts) == KeyValues(None, 0.5, None, True)
+
+
+def test_collated_values_have_ends_in_their_own_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = parse_ddl("s STRING COLLATE UTF8_LCASE")
+    condition = Sides(schema, schema, "t", "s").condition("t.s = s.s")
+    values = pa.array(["a", "B", "C"])
+    for most, wanted in ((3, "t.s IN ('a', 'B', 'C')"), (2, "t.s >= 'a' AND t.s <= 'C'")):
+        monkeypatch.setattr(keys, "MOST_COLLATED", most)
+        found = possible(condition, [KeyValues.of(condition.keys[0], values)])
+        assert found is not None
+        assert to_sql(found.expr).replace(" COLLATE UTF8_LCASE", "") == wanted
