@@ -60,7 +60,7 @@ def _array(values: list[Literal], type_: DataType) -> pa.Array | None:
     if type_ not in _ASKED or not all(_same(v, type_) for v in values):
         return None
     present = [v.value for v in values if v.value is not None]
-    if len(present) < len(values) and not present:
+    if not present:
         return None
     if type_ in INTEGRALS:
         return from_list(present, pa.int64())

@@ -13,7 +13,7 @@ import pytest
 import mica
 from mica.expressions.bind import bind
 from mica.schema.ddl import parse_ddl
-from mica.skipping.bloom import questions
+from mica.skipping.bloom import questions, searches
 from mica.variant import from_json, kernel
 from mica.variant.kernel import FileReader, FileWriter, Request
 
@@ -41,11 +41,26 @@ SCHEMA = parse_ddl("id BIGINT, s STRING, d DECIMAL(9, 2), x DOUBLE, v VARIANT, c
         ("c IN ('K') AND id = 3", [(1, 1, [3])]),
         ("c COLLATE UTF8_BINARY = 'K'", [(0, 0, ["K"])]),
         ("s COLLATE UTF8_LCASE = 'K'", []),
+        ("id = 1.5", []), ("id = 1e0", []), ("s = 7", []), ("id IN (3, NULL)", [(0, 0, [3])]), ("id IN (NULL)", []),
     ],
-)
+)  # fmt: skip
 def test_only_equality_of_one_class_is_asked(where: str, asked: list[Any]) -> None:
     found = [(part, leaf, values.to_pylist()) for part, leaf, values in questions(bind(where, SCHEMA))]
     assert found == asked
+
+
+@pytest.mark.parametrize(
+    ("where", "found"),
+    [
+        ("v:a::string = 'x' AND s IN ('y', 'z')", [(0, ["x"]), (1, ["y", "z"])]),
+        ("id = 1 AND s = 'x'", [(1, ["x"])]),
+        ("v:a::bigint = 1 AND s = 'x'", []),  # the cast may fail
+        ("s LIKE 'a%' AND s = 'x'", []),
+        ("s = 'x' AND s LIKE 'a%' AND s = 'y'", [(0, ["x"])]),
+    ],
+)
+def test_texts_are_searched_up_to_the_first_part_that_may_fail(where: str, found: list[Any]) -> None:
+    assert [(leaf, values.to_pylist()) for leaf, values in searches(bind(where, SCHEMA))] == found
 
 
 def file_of(folder: Path, texts: list[str | None], tree: pa.DataType) -> FileReader:
