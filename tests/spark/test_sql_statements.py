@@ -173,8 +173,6 @@ def test_tables_are_made_replaced_described_and_renamed(spark: SparkSession, tmp
     t, place = f"delta.`{tmp_path}/t`", tmp_path / "t"
     with pytest.raises(mica.UserError, match=r"no table at .* to replace"):
         mica.sql(f"REPLACE TABLE {t} (a INT) USING mica", spark)
-    with pytest.raises(mica.UserError, match="COMMENT, TBLPROPERTIES or AS is expected, 'CLUSTER' is found"):
-        mica.sql(f"CREATE TABLE {t} (a INT) USING mica CLUSTER BY (a)", spark)
     mica.sql(f"CREATE TABLE {t} (a INT) USING mica COMMENT 'first'", spark)
     mica.sql(f"COMMENT ON TABLE {t} IS 'second'", spark)
     assert mica.sql(f"DESCRIBE DETAIL {t}", spark).collect()[0].description == "second"
@@ -486,9 +484,11 @@ def test_a_folder_that_is_converted_already_may_be_converted_again(spark: SparkS
 
 def test_delta_spark_has_the_columns_that_mica_clusters_by(delta_session: SparkSession, tmp_path: Path) -> None:
     spark, t = delta_session, f"delta.`{tmp_path / 't'}`"
-    mica.sql(f"CREATE TABLE {t} (id INT, s STRUCT<a: INT>) USING mica", spark)
+    mica.sql(f"CREATE TABLE {t} (id INT, s STRUCT<a: INT>) USING mica CLUSTER BY (s.a)", spark)
+    assert spark.sql(f"DESCRIBE DETAIL {t}").collect()[0].clusteringColumns == ["s.a"]
     mica.sql(f"ALTER TABLE {t} CLUSTER BY (id, s.a)", spark)
     mica.sql(f"INSERT INTO {t} VALUES (2, NULL), (1, NULL)", spark)
+    mica.sql(f"OPTIMIZE {t} FULL", spark)
     assert spark.sql(f"DESCRIBE DETAIL {t}").collect()[0].clusteringColumns == ["id", "s.a"]
     spark.sql(f"OPTIMIZE {t} FULL")
     spark.sql(f"ALTER TABLE {t} CLUSTER BY NONE")

@@ -1,6 +1,6 @@
 """Clustered tables: their columns, and who clustered a file.
 
-The rule: mica orders only files that nobody has clustered, or mica itself. A file keeps the name of its implementation
+The rule: mica orders only files that nobody has clustered, or mica itself, unless it is told to order all. A file keeps the name of its implementation
 whenever it is added again. The domain names columns as files do, so renamed columns stay.
 
 Source: PROTOCOL.md, "Clustered Table", "Add File and Remove File" (`clusteringProvider`).
@@ -66,10 +66,12 @@ def may_cluster(snapshot: Snapshot, files: np.ndarray) -> np.ndarray:
     return np.asarray(pc.fill_null(pc.equal(providers, PROVIDER), True))
 
 
-def to_cluster(snapshot: Snapshot, most: int) -> np.ndarray:
+def to_cluster(snapshot: Snapshot, most: int, *, full: bool = False) -> np.ndarray:
     """Returns the positions of the files that are to be clustered together: those that nobody has clustered, and, up to
-    `most` bytes, those that mica has. Empty if there are no new ones and none with deleted rows.
+    `most` bytes, those that mica has. Empty if there are no new ones and none with deleted rows. `full`: all files.
     """
+    if full:
+        return np.arange(snapshot.files.num_rows)
     providers = snapshot.clustering_providers()
     new, ours = providers.is_null(), pc.fill_null(pc.equal(providers, PROVIDER), False)
     sizes = snapshot.files.column("size")

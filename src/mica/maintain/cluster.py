@@ -1,4 +1,4 @@
-"""Tables clustered by other columns, or no longer.
+"""Tables clustered by columns from their start, by other columns, or no longer.
 
 The rule: only the log changes. New files are ordered by the columns when OPTIMIZE runs; files that are there stay as
 they are, and what makes them keeps its name (`log/clustering.py`).
@@ -14,6 +14,8 @@ import orjson
 
 from mica.errors import UserError
 from mica.log import clustering, features
+from mica.log.actions import Metadata, Protocol
+from mica.log.column_mapping import mode_of, read_schema
 from mica.log.domains import CLUSTERING_DOMAIN
 from mica.log.snapshot import Snapshot
 from mica.log.transaction import Transaction
@@ -29,31 +31,50 @@ MOST_COLUMNS = 4
 def cluster_by(before: Snapshot, columns: Sequence[str]) -> Snapshot:
     """See `Table.cluster_by`."""
     writable(before)
-    if before.partition_columns:
+    found, domain = _domain(before.protocol, before.metadata, columns, str(before.storage))
+    old, new = ",".join(clustering.cluster_by(before)), ",".join(".".join(path) for path in found)
+    transaction = Transaction(before, "CLUSTER BY", {"oldClusteringColumns": old, "newClusteringColumns": new})
+    transaction.update_protocol(clustered(before.protocol))
+    transaction.set_domain(CLUSTERING_DOMAIN, domain)
+    return transaction.commit().snapshot
+
+
+def clustered(protocol: Protocol) -> Protocol:
+    """The protocol with the features of a clustered table."""
+    return features.upgraded(protocol, ["clustering", "domainMetadata"])
+
+
+def domain_of(protocol: Protocol, metadata: Metadata, columns: Sequence[str], table: str) -> str:
+    """The content of the domain for a table that is clustered by these columns. Errors: those of `cluster_by`."""
+    return _domain(protocol, metadata, columns, table)[1]
+
+
+def _domain(
+    protocol: Protocol, metadata: Metadata, columns: Sequence[str], table: str
+) -> tuple[list[tuple[str, ...]], str]:
+    """The names of the columns as the schema spells them, and the content of the domain."""
+    if metadata.partition_columns:
         raise UserError(
             "INVALID_ARGUMENT",
-            f"{before.storage} is partitioned, and a partitioned table cannot be clustered, here and in delta-spark",
+            f"{table} is partitioned, and a partitioned table cannot be clustered, here and in delta-spark",
             hint="Write its rows to a table without partitions, or use optimize(zorder_by=…).",
         )
-    found = [_checked(before.schema, column) for column in columns]
+    schema = read_schema(metadata.schema_string, mode_of(protocol, metadata))
+    found = [_checked(schema, column) for column in columns]
     if len(found) > MOST_COLUMNS or len(set(found)) < len(found):
         raise UserError.bad_value("columns", list(columns), f"up to {MOST_COLUMNS} columns, each once")
-    known = {leaf.names for leaf in indexed_leaves(before.schema, before.properties, before.partition_columns)}
-    names = [physical_names(before.schema, path) for path in found]
+    known = {leaf.names for leaf in indexed_leaves(schema, metadata.configuration, metadata.partition_columns)}
+    names = [physical_names(schema, path) for path in found]
     for path, name in zip(found, names, strict=True):
         if name not in known:
             raise UserError(
                 "INVALID_ARGUMENT",
-                f"{before.storage} keeps no statistics of {'.'.join(path)!r}, which clustering needs",
+                f"{table} keeps no statistics of {'.'.join(path)!r}, which clustering needs",
                 hint="Add it to delta.dataSkippingStatsColumns, or raise delta.dataSkippingNumIndexedCols.",
                 column=".".join(path),
             )
-    old, new = ",".join(clustering.cluster_by(before)), ",".join(".".join(path) for path in found)
-    transaction = Transaction(before, "CLUSTER BY", {"oldClusteringColumns": old, "newClusteringColumns": new})
-    transaction.update_protocol(features.upgraded(before.protocol, ["clustering", "domainMetadata"]))
     domain = {"clusteringColumns": [list(name) for name in names], "domainName": CLUSTERING_DOMAIN}
-    transaction.set_domain(CLUSTERING_DOMAIN, orjson.dumps(domain).decode())
-    return transaction.commit().snapshot
+    return found, orjson.dumps(domain).decode()
 
 
 def _checked(schema: StructType, column: str) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ import pyarrow as pa
 from mica.errors import MicaError, UserError
 from mica.log import creation
 from mica.log.snapshot import Snapshot
+from mica.maintain import cluster
 from mica.maintain.alter import writable
 from mica.properties import CONSTRAINTS
 from mica.schema import json as schema_json
@@ -39,6 +40,7 @@ def create(
     properties: Mapping[str, str] | None,
     mode: str,
     data: Any = None,
+    cluster_by: Sequence[str] = (),
 ) -> Snapshot:
     """Creates the table, with these rows if there are any, or returns the existing one; see `Table.create`."""
     found = load_if_any(storage)
@@ -56,10 +58,14 @@ def create(
         protocol, metadata = creation.altered(
             found.protocol, found.metadata, schema=parsed, partition_columns=partition_by, changes=changes
         )
+    if cluster_by:
+        protocol = cluster.clustered(protocol)
     rules_of(schema_json.loads(metadata.schema_string), metadata.configuration, str(storage), ansi=True, timezone="UTC")
     operation = f"CREATE {'' if found is None else 'OR REPLACE '}TABLE{'' if data is None else ' AS SELECT'}"
     target = Target(storage, found, protocol, metadata, operation=operation, remakes=True, joins=False)
     target.metrics = _none if data is None else write_metrics
+    if cluster_by:
+        target.clustering = cluster.domain_of(protocol, metadata, cluster_by, str(storage))
     if found is not None:
         target.replaced = Replaced(np.arange(found.files.num_rows))
     done = target.commit(no_facts()) if data is None else write_rows(target, data, None)

@@ -40,11 +40,13 @@ def optimize(
     spark: SparkSession | None,
     zorder_by: Sequence[str] | None = None,
     txn: Txn | None = None,
+    *,
+    full: bool = False,
 ) -> Commit:
     """Joins small files, or orders the rows of all; see `Table.optimize`."""
 
     def write() -> Commit:
-        return _optimize(snapshot, where, target_file_size, spark, zorder_by, txn)
+        return _optimize(snapshot, where, target_file_size, spark, zorder_by, txn, full=full)
 
     return once(snapshot.storage, snapshot, txn, write)
 
@@ -56,21 +58,41 @@ def _optimize(
     spark: SparkSession | None,
     zorder_by: Sequence[str] | None,
     txn: Txn | None,
+    *,
+    full: bool,
 ) -> Commit:
     engine, cluster_by = engines.of(spark), clustering.cluster_by(snapshot)
-    if cluster_by and zorder_by is not None:
-        raise UserError.bad_value("zorder_by", list(zorder_by), f"None for a table that is clustered by {cluster_by}")
+    _refuse(snapshot, cluster_by, where, zorder_by, full=full)
     keys = cluster_by if zorder_by is None else zorder.unique(zorder_by)
     parameters = {"predicate": [] if where is None else [f"({where})"], "zOrderBy": [] if cluster_by else keys}
     if cluster_by:
-        parameters["clusterBy"] = cluster_by
+        parameters |= {"clusterBy": cluster_by, **({"isFull": True} if full else {})}
     target, spec = compact.opened(snapshot, target_file_size, parameters, txn)
     source = TableSource(snapshot)
     files = files_in(source, where)
     if cluster_by:
-        files = [files[at] for at in clustering.to_cluster(snapshot, CUBE_BYTES).tolist()]
+        files = [files[at] for at in clustering.to_cluster(snapshot, CUBE_BYTES, full=full).tolist()]
         spec = replace(spec, clustering_provider=clustering.PROVIDER)
     bins = [files] if keys else list(compact.bins_of(files, spec.target_file_size, compact.waiting(snapshot)))
     if not any(bins):
         return target.commit_nothing()
     return compact.rewritten(engine, target, Scan(source), bins, keys, spec)
+
+
+def _refuse(
+    snapshot: Snapshot, cluster_by: Sequence[str], where: str | None, zorder_by: Sequence[str] | None, *, full: bool
+) -> None:
+    """Refuses what contradicts the clustering of the table, as delta-spark does."""
+    if full and not cluster_by:
+        raise UserError(
+            "INVALID_ARGUMENT",
+            f"{snapshot.storage} is not clustered, so a full OPTIMIZE has no order to write its files in",
+            hint="Name the columns: cluster_by([…]), in SQL ALTER TABLE … CLUSTER BY (…), or optimize(zorder_by=[…]).",
+        )
+    if cluster_by and (where is not None or zorder_by is not None):
+        raise UserError(
+            "INVALID_ARGUMENT",
+            f"{snapshot.storage} is clustered by {', '.join(cluster_by)}, so OPTIMIZE takes no "
+            f"{'predicate' if where is not None else 'ZORDER BY'}",
+            hint="Leave it out, or end the clustering first: cluster_by([]), in SQL ALTER TABLE … CLUSTER BY NONE.",
+        )

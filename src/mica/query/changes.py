@@ -101,8 +101,8 @@ def _rows_changed(spark: SparkSession, table: Table, statement: RowChange, query
 def _shaped(spark: SparkSession, table: Table, statement: Statement) -> DataFrame | None:
     """All other statements on a table: no `txn` of the session applies to them."""
     match statement:
-        case Optimize(where=where, zorder_by=columns):
-            done = table.optimize(where, zorder_by=list(columns) or None, spark=spark)
+        case Optimize(where=where, zorder_by=columns, full=full):
+            done = table.optimize(where, zorder_by=list(columns) or None, full=full, spark=spark)
             metrics = [(name, str(value)) for name, value in done.metrics.items()]
             kinds = pa.map_(pa.string(), pa.string())
             found = {"path": pa.array([table.path]), "metrics": pa.array([metrics], kinds)}
@@ -218,6 +218,7 @@ def _create(spark: SparkSession, statement: Create, query: Query) -> None:
         settings.with_defaults(spark, statement.properties),
         statement.mode,
         data=rows,
+        cluster_by=list(statement.cluster_by),
     )
     if len(parts) == 1:
         names.register(parts[0], place)

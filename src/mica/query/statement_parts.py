@@ -22,6 +22,10 @@ class Parts(Cursor):
     """A place in a statement, and what may follow it. Errors: INVALID_EXPRESSION, with the place."""
 
     def table(self) -> tuple[str, ...]:
+        """The name of a table."""
+        return self.several_names()
+
+    def several_names(self) -> tuple[str, ...]:
         """A name of one part or several."""
         parts = [self.identifier()]
         while self.accept("."):
@@ -95,6 +99,10 @@ class Parts(Cursor):
             parts = parts[1:]
         # With all of its quotes a field is not taken for a column that has a dot in its name.
         return quote_if_needed(parts[0]) if len(parts) == 1 else ".".join(map(quoted, parts))
+
+    def column(self) -> str:
+        """A column or a field as an expression."""
+        return ".".join(map(quote_if_needed, self.several_names()))
 
     def expressions(self) -> tuple[str, ...]:
         """Expressions in parentheses."""

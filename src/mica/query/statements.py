@@ -6,10 +6,10 @@ an error that names the place.
 
     {DELETE FROM | UPDATE | [WITH …] INSERT | [WITH …] MERGE} …  (see `row_statements`)
     {ALTER TABLE | RESTORE | TRUNCATE TABLE | DESCRIBE | SHOW | CONVERT TO DELTA} …  (see `table_statements`)
-    OPTIMIZE t [WHERE …] [ZORDER BY (c, …)]    VACUUM t [FULL] [RETAIN n HOURS] [DRY RUN]
+    OPTIMIZE t [FULL] [WHERE …] [ZORDER BY (c, …)]    VACUUM t [FULL] [RETAIN n HOURS] [DRY RUN]
     {DESCRIBE | DESC} HISTORY t [LIMIT n]
     {CREATE [OR REPLACE] | REPLACE} TABLE [IF NOT EXISTS] t (…) USING mica
-        [PARTITIONED BY (c, …)] [LOCATION '…'] [COMMENT '…'] [TBLPROPERTIES (…)] [AS query]
+        [{PARTITIONED | CLUSTER} BY (c, …)] [LOCATION '…'] [COMMENT '…'] [TBLPROPERTIES (…)] [AS query]
     (OPTIMIZE, VACUUM, DESCRIBE HISTORY and DESCRIBE DETAIL take a path in quotes for t, too)
     CREATE [OR REPLACE] [GLOBAL] TEMPORARY VIEW w [(c, …)] AS query          CREATE [OR REPLACE] TABLE … AS query
 
@@ -38,6 +38,7 @@ class Optimize:
     table: tuple[str, ...]
     where: str | None
     zorder_by: tuple[str, ...]
+    full: bool = False
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,7 @@ class Create:
     query: str | None = None
     #: REPLACE TABLE without CREATE: there must be a table.
     replaces: bool = False
+    cluster_by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -158,15 +160,14 @@ class _Statement(RowStatement):
     def optimize(self) -> Optimize:
         self.accept("OPTIMIZE")
         table = self.place()
-        if self.word() == "FULL":
-            self.fail("OPTIMIZE … FULL is not supported here: delta-spark orders files anew that others have clustered")
+        full = self.accept("FULL")
         where = self.condition("WHERE", set(), "ZORDER")
         columns: tuple[str, ...] = ()
         if self.accept("ZORDER", "BY"):
             # delta-spark's grammar can do without the parentheses.
             columns = self.expressions() if self.mark() == "(" else self.several(self.one_expression)
         self.end()
-        return Optimize(table, where, columns)
+        return Optimize(table, where, columns, full)
 
     def vacuum(self) -> VacuumOf:
         self.accept("VACUUM")
@@ -215,6 +216,7 @@ class _Statement(RowStatement):
         self.expect("USING")
         self.at += 1
         partition_by: tuple[str, ...] = ()
+        cluster_by: tuple[str, ...] = ()
         location, properties, comment, query = None, dict[str, str](), dict[str, str](), None
         while self.token.kind != "end":
             if self.accept("PARTITIONED", "BY"):
@@ -225,15 +227,16 @@ class _Statement(RowStatement):
                 comment = {COMMENT: self.string()}
             elif self.accept("TBLPROPERTIES"):
                 properties = self.pairs()
-            elif self.word() == "CLUSTER":
-                self.fail("CLUSTER BY is a statement of its own here, ALTER TABLE … CLUSTER BY (…) after CREATE TABLE")
+            elif self.accept("CLUSTER", "BY"):
+                cluster_by = self.each(self.column)
             else:
                 self.accept("AS")
                 if self.word() not in QUERY and self.mark() != "(":
-                    self.fail("PARTITIONED BY, LOCATION, COMMENT, TBLPROPERTIES or AS is expected")
+                    self.fail("PARTITIONED BY, CLUSTER BY, LOCATION, COMMENT, TBLPROPERTIES or AS is expected")
                 query = self.text[self.token.at :]
                 break
-        return Create(table, ddl, mode, partition_by, location, {**properties, **comment}, query, replaces)
+        made = {**properties, **comment}
+        return Create(table, ddl, mode, partition_by, location, made, query, replaces, cluster_by)
 
     def selected(self) -> View | StoredView | Selected | None:
         """CREATE … AS a query, of a view or of a table of Spark's."""

@@ -107,7 +107,7 @@ class TableStatement(Parts):
         self.accept("ALTER", "TABLE")
         table = self.table()
         if self.accept("RENAME", "TO"):
-            name = super().table()
+            name = self.several_names()
             self.end()
             return Rename(table, name)
         return TableCall(table, *self._one_of(_ALTERATIONS))
@@ -201,20 +201,20 @@ class TableStatement(Parts):
     def drop_columns(self) -> tuple[str, dict[str, Any]]:
         """DROP COLUMNS."""
         unless = self.accept("IF", "EXISTS")
-        columns = list(self.each(self._column)) if self.mark() == "(" else [self._column()]
+        columns = list(self.each(self.column)) if self.mark() == "(" else [self.column()]
         while self.accept(","):
-            columns.append(self._column())
+            columns.append(self.column())
         return "drop_columns", {"columns": columns, "if_exists": unless}
 
     def rename_column(self) -> tuple[str, dict[str, Any]]:
         """RENAME COLUMN."""
-        column = self._column()
+        column = self.column()
         self.expect("TO")
         return "rename_column", {"column": column, "name": self.identifier()}
 
     def alter_column(self) -> tuple[str, dict[str, Any]]:
         """ALTER COLUMN: one change of it."""
-        column = self._column()
+        column = self.column()
         return "alter_column", {"column": column, **self._one_of(_CHANGES)}
 
     def set_properties(self) -> tuple[str, dict[str, Any]]:
@@ -244,7 +244,7 @@ class TableStatement(Parts):
 
     def cluster_by(self) -> tuple[str, dict[str, Any]]:
         """CLUSTER BY: columns, or none."""
-        return "cluster_by", {"columns": [] if self.accept("NONE") else list(self.each(self._column))}
+        return "cluster_by", {"columns": [] if self.accept("NONE") else list(self.each(self.column))}
 
     def one_type(self) -> str:
         """A type: another column may follow only where Spark runs the statement."""
@@ -254,11 +254,8 @@ class TableStatement(Parts):
             self.at += 1
         return self.text[start : self.tokens[self.at - 1].end]
 
-    def _column(self) -> str:
-        return ".".join(map(quote_if_needed, super().table()))
-
     def _key(self) -> str:
-        return self.string() if self.token.kind == "string" else ".".join(super().table())
+        return self.string() if self.token.kind == "string" else ".".join(self.several_names())
 
 
 #: The words after ALTER TABLE t.

@@ -42,7 +42,7 @@ class Table(ShapedTable):
     """A Delta table at one version. Use `Table.open` or `Table.create` to get one."""
 
     @classmethod
-    @takes(path=PATH, partition_by=NAMES, properties=TEXTS, storage_options=OPTIONS)
+    @takes(path=PATH, partition_by=NAMES, properties=TEXTS, storage_options=OPTIONS, cluster_by=NAMES)
     def create(
         cls,
         path: str | os.PathLike[str],
@@ -53,16 +53,18 @@ class Table(ShapedTable):
         storage_options: Mapping[str, str] | None = None,
         *,
         data: Any = None,
+        cluster_by: Sequence[str] = (),
         if_exists: str | None = None,
     ) -> Table:
         """Creates a table. `schema` is Spark DDL, a StructType or a pyarrow schema. It is empty, or has the rows of
-        `data` (as in `append`) in the same commit.
+        `data` (as in `append`) in the same commit. `cluster_by`: as for `Table.cluster_by`.
 
         `mode` says what to do if the table exists: `error` refuses, `ignore` opens it as it is, `overwrite` replaces
         its rows and its schema: older versions stay readable, and properties stay that are not named, but those of
         columns which are gone. `if_exists` is the deprecated name of `mode`.
 
-        Errors: TABLE_EXISTS, INVALID_DDL, INVALID_PARTITION_COLUMN; those of `append` for `data`.
+        Errors: TABLE_EXISTS, INVALID_DDL, INVALID_PARTITION_COLUMN; those of `append` for `data`, and of
+        `Table.cluster_by`.
         """
         from mica.maintain.create import create
 
@@ -70,7 +72,7 @@ class Table(ShapedTable):
             warnings.warn("if_exists is deprecated: use mode", DeprecationWarning, stacklevel=3)
             mode = cast("Mode", if_exists)
         one_of("mode", mode, ("error", "ignore", "overwrite"))
-        return cls(create(Storage.open(path, storage_options), schema, partition_by, properties, mode, data))
+        return cls(create(Storage.open(path, storage_options), schema, partition_by, properties, mode, data, cluster_by))
 
     @classmethod
     @takes(path=PATH, partition_by=TEXT, properties=TEXTS, storage_options=OPTIONS, spark=SESSION)

@@ -203,12 +203,13 @@ class ShapedTable(OpenedTable):
 
         return self._changed(restats(self._snapshot, columns, spark, checked(txn)))
 
-    @takes(where=TEXT, zorder_by=NAMES, target_file_size=SIZE, spark=SESSION, txn=TXN)
+    @takes(where=TEXT, zorder_by=NAMES, full=FLAG, target_file_size=SIZE, spark=SESSION, txn=TXN)
     def optimize(
         self,
         where: str | None = None,
         *,
         zorder_by: Sequence[str] | None = None,
+        full: bool = False,
         target_file_size: int | str | None = None,
         spark: SparkSession | None = None,
         txn: Txn | None = None,
@@ -223,7 +224,7 @@ class ShapedTable(OpenedTable):
         of them skip files; paths among them get bounds in the log before all others. Nulls come first; of a path
         without a cast, numbers, strings, times and other values each have their place. Large tables are sorted on local
         disk in process, and by a shuffle on Spark. A clustered table is ordered by its clustering columns: new files,
-        and those that mica clustered before.
+        and those that mica clustered before; with `full` all files, as after other columns were chosen.
 
         The commit changes no data: appends go on beside it. Errors: NOT_A_PARTITION_PREDICATE; ConflictError where
         another writer removed one of the files meanwhile; then the table is as it was.
@@ -233,7 +234,7 @@ class ShapedTable(OpenedTable):
         from mica.write.once import checked
 
         size, once = size_of(target_file_size), checked(txn)
-        return self._changed(optimize(self._snapshot.refresh(), where, size, spark, zorder_by, once))
+        return self._changed(optimize(self._snapshot.refresh(), where, size, spark, zorder_by, once, full=full))
 
     @takes(schema=SHREDDING, where=TEXT, spark=SESSION, txn=TXN)
     def reshred(

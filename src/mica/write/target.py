@@ -90,6 +90,8 @@ class Target:
     replaces: str | None = None
     #: Whether the table is made, or made anew with other columns.
     remakes: bool = False
+    #: The domain of clustering columns of a table that is made (anew).
+    clustering: str | None = None
     #: The files that the result depends on, if they are not `replaced`.
     reads: FilePredicate | None = None
     #: Positions in the snapshot of files that the commit removes and no task reads.
@@ -169,7 +171,9 @@ class Target:
         Requirements for Clustered Table").
         """
         configuration = dict(self.metadata.configuration)
-        domain = None if self.snapshot is None or self.remakes else self.snapshot.domains.get(CLUSTERING_DOMAIN)
+        domain = self.clustering
+        if self.snapshot is not None and not self.remakes:
+            domain = self.snapshot.domains.get(CLUSTERING_DOMAIN)
         wanted = clustering_columns(domain)
         if wanted:
             partitions = self.metadata.partition_columns
@@ -245,8 +249,9 @@ class Target:
             metrics=metrics,
         )
         metadata = numbered(self.metadata, facts.numbers)
-        if self.remakes and self.snapshot is not None and CLUSTERING_DOMAIN in self.snapshot.domains:
-            transaction.set_domain(CLUSTERING_DOMAIN, None)
+        clustered = self.snapshot is not None and CLUSTERING_DOMAIN in self.snapshot.domains
+        if self.clustering is not None or (self.remakes and clustered):
+            transaction.set_domain(CLUSTERING_DOMAIN, self.clustering)
         if self.snapshot is None or metadata is not self.snapshot.metadata:
             transaction.update_protocol(self.protocol)
             transaction.update_metadata(metadata)

@@ -109,6 +109,10 @@ STATEMENTS: dict[str, Statement] = {
     ),
     "CREATE TABLE t USING mica AS SELECT 1 AS a": Create(("t",), "", "error", query="SELECT 1 AS a"),
     "create or replace TABLE t (a INT) USING mica": Create(("t",), "a INT", "overwrite"),
+    "CREATE TABLE t (a INT) USING mica CLUSTER BY (a, s.`b c`)": Create(
+        ("t",), "a INT", "error", cluster_by=("a", "s.`b c`")
+    ),
+    "OPTIMIZE t FULL": Optimize(("t",), None, (), full=True),
 }  # fmt: skip
 
 
@@ -160,8 +164,6 @@ def test_a_query_that_says_using_mica_makes_no_table_of_ours(query: str) -> None
         ("VACUUM t RETAIN many HOURS", "a number is expected"),
         ("VACUUM t RETAIN nan HOURS", "a number is expected"),
         ("VACUUM t LITE", "VACUUM … LITE is not supported"),
-        ("OPTIMIZE t FULL", "FULL is not supported"),
-        ("CREATE TABLE t (a INT) USING mica CLUSTER BY (a)", "ALTER TABLE … CLUSTER BY"),
         ("DESCRIBE HISTORY t LIMIT 1.5", "a whole number is expected"),
         ("DESC HISTORY t LIMIT inf", "a whole number is expected"),
         ("DELETE FROM t WHERE", "an expression is expected"),
