@@ -1,7 +1,8 @@
 """Clustered tables: their columns, and who clustered a file.
 
-The rule: mica orders only files that nobody has clustered, or mica itself, unless it is told to order all. A file keeps the name of its implementation
-whenever it is added again. The domain names columns as files do, so renamed columns stay.
+The rule: mica orders only files that nobody has clustered, or mica itself, unless it is told to order all. A file keeps
+the name of its implementation whenever it is added again. The domain names columns as files do, so renamed columns
+stay.
 
 Source: PROTOCOL.md, "Clustered Table", "Add File and Remove File" (`clusteringProvider`).
 """

@@ -13,7 +13,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import orjson
 
@@ -36,14 +36,17 @@ from mica.properties import (
     parse_names,
 )
 from mica.records import dataclass
-from mica.schema import collations, special
-from mica.schema.ddl import parse_new_columns, parse_type, quote_if_needed, type_to_ddl
+from mica.schema import char, collations, special
+from mica.schema.ddl import parse_column_type, parse_new_columns, quote_if_needed, type_to_ddl
 from mica.schema.edit import edited, field_at, inside, replaced
 from mica.schema.types import ArrayType, DataType, MapType, Primitive, StructField, StructType, refuse_twice
 from mica.stats.columns import TYPE_CHANGES, physical_names
 from mica.stats.named import parse_paths, without_columns
 from mica.variant.steering import without_column
 from mica.write.rules import rules_of
+
+_WIDER = "Types only become wider: INT to BIGINT, FLOAT to DOUBLE, DATE to TIMESTAMP_NTZ, more digits."
+_LONGER = "A CHAR or VARCHAR column becomes STRING or a VARCHAR that is not shorter; inside of a type it stays."
 
 #: Steps of a path into an array or a map.
 _STEPS = ("element", "key", "value")
@@ -310,7 +313,7 @@ def _widened(before: Snapshot, schema: StructType, path: tuple[str, ...], text: 
 
     Errors: FEATURE_NEEDED, INCOMPATIBLE_TYPE, COLUMN_IN_USE.
     """
-    wanted = parse_type(text)
+    wanted, declared = parse_column_type(text)
     inner = len(path)
     while inner > 1 and path[inner - 1].lower() in _STEPS and _is_step(schema, path[:inner]):
         inner -= 1
@@ -323,11 +326,20 @@ def _widened(before: Snapshot, schema: StructType, path: tuple[str, ...], text: 
 
     refuse_use(before, ".".join(holder), "change the type of")
 
+    def of_length(f: StructField) -> StructField:
+        """The column with another length of its strings."""
+        before = char.at(schema.field(path[0]), path[1:])
+        if before == declared:
+            return f
+        if len(path) > 1 or not char.is_wider(before, declared):
+            _refuse_type(path, before or type_to_ddl(wanted), declared or type_to_ddl(wanted), _LONGER)
+        return _with(f, special.CHAR_VARCHAR, declared)
+
     def of(f: StructField) -> StructField:
         found = replace(f, type=inside(f.type, steps, change))
         (source,) = was
         if source == wanted:
-            return f
+            return of_length(f)
         _refuse_narrowing(path, source, wanted)
         if not ENABLE_TYPE_WIDENING.of(before.properties):
             raise UserError(
@@ -363,11 +375,12 @@ def _is_step(schema: StructType, path: tuple[str, ...]) -> bool:
 def _refuse_narrowing(path: Sequence[str], source: DataType, wanted: DataType) -> None:
     known = isinstance(source, Primitive) and isinstance(wanted, Primitive)
     if not known or not type_changes.is_wider(source.name, wanted.name):  # type: ignore[attr-defined]
-        raise UserError(
-            "INCOMPATIBLE_TYPE",
-            f"the type of {'.'.join(path)!r} is {type_to_ddl(source)} and cannot become {type_to_ddl(wanted)}",
-            hint="Types only become wider: INT to BIGINT, FLOAT to DOUBLE, DATE to TIMESTAMP_NTZ, more digits.",
-        )
+        _refuse_type(path, type_to_ddl(source), type_to_ddl(wanted), _WIDER)
+
+
+def _refuse_type(path: Sequence[str], source: str, wanted: str, hint: str) -> NoReturn:
+    what = f"the type of {'.'.join(path)!r} is {source.upper()} and cannot become {wanted.upper()}"
+    raise UserError("INCOMPATIBLE_TYPE", what, hint=hint)
 
 
 def _in_properties(metadata: Metadata, path: Sequence[str], name: str | None) -> Metadata:

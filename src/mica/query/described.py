@@ -13,15 +13,12 @@ import pyarrow as pa
 
 from mica import compute as pc
 from mica.engines.spark.types import to_spark
-from mica.log import features
+from mica.log import clustering, features
 from mica.log.actions import Protocol
-from mica.log.domains import CLUSTERING_DOMAIN, clustering_columns
 from mica.properties import FEATURE
 from mica.query.table_statements import Subject
-from mica.stats.columns import physical_names
 
 if TYPE_CHECKING:
-    from mica.schema.types import StructType
     from mica.table import Table
 
 _TIME = pa.timestamp("us", "UTC")
@@ -94,7 +91,7 @@ def _detail(table: Table) -> pa.Table:
         "location": table.path,
         "createdAt": _moment(metadata.created_time), "lastModified": _moment(snapshot.timestamp),
         "partitionColumns": list(table.partition_by),
-        "clusteringColumns": _clustering(table.schema, snapshot.domains.get(CLUSTERING_DOMAIN)),
+        "clusteringColumns": clustering.cluster_by(snapshot),
         "numFiles": snapshot.files.num_rows, "sizeInBytes": pc.sum(snapshot.files.column("size")).as_py() or 0,
         "properties": sorted(table.properties.items()),
         **_versions(protocol),
@@ -117,11 +114,6 @@ def _properties(table: Table, key: str | None) -> pa.Table:
 
 def _versions(protocol: Protocol) -> dict[str, int]:
     return {"minReaderVersion": protocol.reader, "minWriterVersion": protocol.writer}
-
-
-def _clustering(schema: StructType, domain: str | None) -> list[str]:
-    wanted = clustering_columns(domain)
-    return [f.name for f in schema.fields if physical_names(schema, (f.name,)) in wanted]
 
 
 def _moment(ms: int | None) -> dt.datetime | None:

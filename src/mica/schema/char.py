@@ -9,7 +9,8 @@ Source: Spark's CharVarcharUtils (`__CHAR_VARCHAR_TYPE_STRING`), ApplyCharTypePa
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -18,10 +19,13 @@ import pyarrow as pa
 
 from mica import compute as pc
 from mica.arrays import NDArray, from_numpy, to_numpy
+from mica.collation.identifier import parse
+from mica.collation.names import to_sql
 from mica.records import dataclass
+from mica.schema.collations import COLLATIONS
 from mica.schema.lists import entries_of, offsets_from_zero, offsets_of
 from mica.schema.special import CHAR_VARCHAR
-from mica.schema.types import StructField
+from mica.schema.types import STRING, TYPES, ArrayType, DataType, MapType, Primitive, StructField, StructType
 
 _SIZED = re.compile(r"\b(?:var)?char\(")
 _PADDED = re.compile(r"\bchar\(")
@@ -50,6 +54,14 @@ def inside(text: str, name: str) -> str:
     return one.text if one is not None and _SIZED.search(one.text) else ""
 
 
+def at(field: StructField, path: Sequence[str]) -> str:
+    """The declared type of a column, or at a path into it (`element`, `key` and `value` too), as `declared`."""
+    found = declared(field)
+    for name in path:
+        found = inside(found, name)
+    return found
+
+
 def is_padded(text: str) -> bool:
     """Whether a declared type has a CHAR in it."""
     return _PADDED.search(text) is not None
@@ -59,6 +71,14 @@ def char_length(text: str) -> int | None:
     """The n of a declared type that is CHAR(n) itself."""
     found = _LENGTH.fullmatch(text)
     return int(found[1]) if found is not None and text.startswith("char") else None
+
+
+def is_wider(before: str, after: str) -> bool:
+    """Whether texts of a declared type are of another one too (empty: a string), as Spark alters a column."""
+    old, new = _LENGTH.fullmatch(before), _LENGTH.fullmatch(after)
+    if old is None or (after and new is None):
+        return False
+    return new is None or (after.startswith("varchar") and int(new[1]) >= int(old[1]))
 
 
 def padded(values: pa.Array, text: str) -> pa.Array:
@@ -74,6 +94,46 @@ def too_long(values: pa.Array, text: str) -> pa.Array:
 
 
 # --- texts of types
+
+
+def unsized(type_: DataType, collations: Mapping[str, str], at: str) -> tuple[DataType, str]:
+    """A type of which primitives may be called `char(n)` and `varchar(n)`: with strings in their place, and as it is
+    declared, which is Spark's `DataType.catalogString`; empty if there are none. `collations` as in `type_to_ddl`."""
+    plain = _unsized(type_)
+    return plain, "" if plain is type_ else _catalog(type_, collations, at)
+
+
+def _unsized(type_: DataType) -> DataType:
+    """The same type if nothing in it has a length."""
+    match type_:
+        case Primitive(name):
+            return STRING if _LENGTH.fullmatch(name) else type_
+        case ArrayType(element):
+            inner = _unsized(element)
+            return type_ if inner is element else replace(type_, element=inner)
+        case MapType(key, value):
+            k, v = _unsized(key), _unsized(value)
+            return type_ if k is key and v is value else replace(type_, key=k, value=v)
+        case StructType(fields):
+            types = [_unsized(f.type) for f in fields]
+            if any(found is not f.type for f, found in zip(fields, types, strict=True)):
+                return StructType(tuple(replace(f, type=found) for f, found in zip(fields, types, strict=True)))
+    return type_
+
+
+def _catalog(type_: DataType, collations: Mapping[str, str], at: str) -> str:
+    match type_:
+        case ArrayType(element):
+            return f"array<{_catalog(element, collations, f'{at}.element')}>"
+        case MapType(key, value):
+            return f"map<{_catalog(key, collations, f'{at}.key')},{_catalog(value, collations, f'{at}.value')}>"
+        case StructType(fields):
+            inner = (f"{f.name}:{_catalog(f.type, f.metadata.get(COLLATIONS, {}), f.name)}" for f in fields)
+            return f"struct<{','.join(inner)}>"
+        case Primitive(name):
+            text = TYPES[name].ddl[0].lower() if name in TYPES else name
+            return f"{text} collate {to_sql(parse(collations[at]))}" if at in collations else text
+    raise TypeError(f"{type_!r} is not a type of a schema")
 
 
 @lru_cache(maxsize=1024)

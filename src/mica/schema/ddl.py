@@ -19,9 +19,9 @@ from mica.collation.identifier import parse
 from mica.collation.names import from_sql, is_binary, to_sql
 from mica.errors import UserError
 from mica.schema import special
+from mica.schema.char import unsized
 from mica.schema.collations import COLLATIONS
 from mica.schema.types import (
-    STRING,
     TYPES,
     ArrayType,
     DataType,
@@ -34,6 +34,10 @@ from mica.schema.types import (
 )
 
 _NAMES: Mapping[str, str] = {name: row.delta for row in TYPES.values() for name in row.ddl}
+
+#: The strings with a length.
+_LIMITED: Mapping[str, str] = {"VARCHAR": "varchar", "CHAR": "char", "CHARACTER": "char"}
+_SIZED = re.compile(r"(?i)\b(?:var)?char(?:acter)?\b")
 
 _TOKEN = late.pattern(
     r"""(?P<space>\s+|--[^\r\n]*|/\*(?:[^*]|\*(?!/))*\*/)
@@ -110,6 +114,19 @@ def parse_type(text: str, *, exact_names: bool = False) -> DataType:
     if collations:
         raise UserError("INVALID_DDL", f"a collation is not allowed in {text!r}, which must be a type")
     return found
+
+
+def parse_column_type(text: str) -> tuple[DataType, str]:
+    """Parses the type of a column as `parse_type`; CHAR(n) and VARCHAR(n) in it are strings, and the second value is
+    then the type as it is declared (`mica.schema.char`)."""
+    if not _SIZED.search(text):
+        return parse_type(text), ""
+    reader = _Reader(text)
+    reader.sized = True
+    found = reader.data_type("", {})
+    if not reader.done():
+        reader.fail("the end is expected")
+    return unsized(found, {}, "")
 
 
 def to_ddl(schema: StructType) -> str:
@@ -202,6 +219,8 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.source = text
         self.exact_names = False
+        #: Whether CHAR(n) and VARCHAR(n) are types, which only a column of a table can keep.
+        self.sized = False
         self.tokens: list[_Token] = []
         at = 0
         while at < len(text):
@@ -255,8 +274,10 @@ class _Reader:
         name = self.identifier()
         self.accept(":")  # at the top level too, as PySpark reads it
         collations: dict[str, str] = {}
-        text = self.limited() if top else ""
-        type_ = STRING if text else self.data_type(name, collations)
+        self.sized = self.sized or top
+        type_ = self.data_type(name, collations)
+        type_, text = unsized(type_, collations, name) if top else (type_, "")
+        self.sized = self.sized and not top
         metadata: dict[str, Any] = {COLLATIONS: collations} if collations else {}
         metadata |= {special.CHAR_VARCHAR: text} if text else {}
         nullable = True
@@ -276,18 +297,14 @@ class _Reader:
             self.fail(f"{self.word()} is not allowed here")
         return StructField(name, type_, nullable, metadata)
 
-    def limited(self) -> str:
-        """`varchar(n)` or `char(n)`, of a string with a length; otherwise nothing is read, and the text is empty."""
-        kind = {"VARCHAR": "varchar", "CHAR": "char", "CHARACTER": "char"}.get(self.word())
-        if kind is None or self.peek(1).text != "(":
-            return ""
-        self.at += 1
+    def limited(self, kind: str) -> Primitive:
+        """`varchar(n)` or `char(n)`, a string with a length."""
         self.expect("(")
         length = self.whole_number()
         if length < 1:
             self.fail("a length of 1 or more is expected")
         self.expect(")")
-        return f"{kind}({length})"
+        return Primitive(f"{kind}({length})")
 
     def new_column(self) -> NewColumn:
         """A column or field to add, with its place."""
@@ -398,6 +415,8 @@ class _Reader:
                 if not is_binary(identifier):  # that is what a plain STRING is
                     collations[at] = str(identifier)
             return Primitive("string")
+        if self.sized and name in _LIMITED and self.peek().text == "(":
+            return self.limited(_LIMITED[name])
         if name not in _NAMES:
             self.at -= 1
             near = late.difflib.get_close_matches(name, [*_NAMES, "ARRAY", "MAP", "STRUCT", "DECIMAL"], 1)

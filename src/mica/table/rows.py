@@ -72,7 +72,9 @@ class Table(ShapedTable):
             warnings.warn("if_exists is deprecated: use mode", DeprecationWarning, stacklevel=3)
             mode = cast("Mode", if_exists)
         one_of("mode", mode, ("error", "ignore", "overwrite"))
-        return cls(create(Storage.open(path, storage_options), schema, partition_by, properties, mode, data, cluster_by))
+        return cls(
+            create(Storage.open(path, storage_options), schema, partition_by, properties, mode, data, cluster_by)
+        )
 
     @classmethod
     @takes(path=PATH, partition_by=TEXT, properties=TEXTS, storage_options=OPTIONS, spark=SESSION)

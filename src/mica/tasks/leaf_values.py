@@ -13,6 +13,7 @@ import pyarrow as pa
 from mica.expressions.bind import BoundExpr, Leaf
 from mica.expressions.evaluate import RowError, evaluate
 from mica.records import dataclass
+from mica.schema.char import padded
 from mica.tasks.row_errors import located, text, whole
 from mica.variant import kernel
 
@@ -44,7 +45,10 @@ def extract(leaves: Sequence[Leaf], batch: pa.RecordBatch, timezone: str) -> Lea
         return Leaves(batch.num_rows, {})
     batch = batch.select(list(dict.fromkeys(leaf.column[0] for leaf in leaves)))
     found = iter(kernel.extract(batch, [leaf.request() for leaf in leaves], timezone=timezone).columns)
-    columns = {leaf: [next(found)] if leaf.path is None else [next(found), next(found)] for leaf in leaves}
+    # Conditions see a CHAR(n) as whoever reads it: a constant beside it has its blanks already.
+    columns = {
+        leaf: [padded(next(found), leaf.padded)] if leaf.path is None else [next(found), next(found)] for leaf in leaves
+    }
     return Leaves(batch.num_rows, columns)
 
 

@@ -36,3 +36,8 @@ def test_a_history_has_the_names_of_delta_spark(tmp_path: Path) -> None:
     table = mica.Table.create(tmp_path, "id INT")
     found = described.history(table, 1)
     assert {"operationParameters", "userMetadata", "isBlindAppend"} <= set(found.column_names)
+
+
+def test_the_details_name_fields_that_a_table_is_clustered_by(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "id INT, s STRUCT<a: INT>", cluster_by=["s.a", "id"])
+    assert described.answer(table, "detail").to_pylist()[0]["clusteringColumns"] == ["s.a", "id"]

@@ -133,3 +133,53 @@ def test_other_libraries_filter_padded_values(tmp_path: Path) -> None:
     table.append([{"id": 1, "c": "x"}])
     scanned = mica.dataset(table).to_table(filter=pads.field("c") > "x")
     assert scanned.to_pylist() == [{"id": 1, "c": "x  "}]
+
+
+def test_ddl_keeps_lengths_at_any_depth(tmp_path: Path) -> None:
+    ddl = (
+        "a ARRAY<CHAR(3)>, s STRUCT<x: CHARACTER(2) NOT NULL, `y`: ARRAY<VARCHAR(2)>, d: DECIMAL(4,2), n: BIGINT, "
+        "z: STRING COLLATE UNICODE>, m MAP<CHAR(2), STRING>, p STRUCT<x: INT>"
+    )
+    table = mica.Table.create(tmp_path / "t", ddl)
+    texts = [f.metadata.get(CHAR_VARCHAR) for f in mica.Table.open(tmp_path / "t").schema.fields]
+    nested = "struct<x:char(2),y:array<varchar(2)>,d:decimal(4,2),n:bigint,z:string collate UNICODE>"
+    assert texts == ["array<char(3)>", nested, "map<char(2),string>", None]
+    assert table.schema.field("a").type == ArrayType(STRING)
+    row = {"a": ["x"], "s": {"x": "y", "y": ["z"]}, "m": [("k", "v")], "p": None}
+    table.append([row])
+    (found,) = table.to_arrow().to_pylist()
+    assert (found["a"], found["s"]["x"], found["s"]["y"], found["m"]) == (["x  "], "y ", ["z"], [("k ", "v")])
+    with pytest.raises(UserError, match="violates the type array<char"):
+        table.append([{**row, "a": ["long"]}])
+    for wrong in ("a ARRAY<CHAR(0)>", "a STRUCT<x: CHAR>", "a VARCHAR(-1)"):
+        with pytest.raises(UserError, match="INVALID_DDL"):
+            mica.Table.create(tmp_path / "wrong", wrong)
+
+
+def test_lengths_of_a_column_are_altered_as_in_spark(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "c CHAR(2), v VARCHAR(3), s STRING, n STRUCT<x: CHAR(2)>")
+    table.append([{"c": "x", "v": "abc", "s": "", "n": {"x": "y"}}])
+    wrong = [
+        ("c", "CHAR(9)"), ("c", "VARCHAR(1)"), ("v", "CHAR(3)"), ("v", "VARCHAR(2)"), ("s", "VARCHAR(9)"),
+        ("n.x", "STRING"), ("n.x", "VARCHAR(3)"), ("v", "BIGINT"),
+    ]  # fmt: skip
+    for column, type_ in wrong:
+        with pytest.raises(UserError, match="INCOMPATIBLE_TYPE"):
+            table.alter_column(column, type=type_)
+    assert table.version == 1
+    table.alter_column("c", type="CHAR(2)").alter_column("n.x", type="char(2)")
+    table.alter_column("c", type="VARCHAR(2)").alter_column("v", type="VARCHAR(4)")
+    assert [f.metadata.get(CHAR_VARCHAR) for f in table.schema.fields][:2] == ["varchar(2)", "varchar(4)"]
+    assert table.to_arrow().column("c").to_pylist() == ["x"]
+    table.alter_column("v", type="STRING")
+    assert table.schema.field("v").metadata == {}
+    table.append([{"c": "xy", "v": "long enough", "s": "", "n": None}])
+
+
+def test_a_constraint_sees_new_rows_as_they_will_be_read(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "id INT, c CHAR(3)").add_constraint("k", "c = 'z' AND length(c) = 3")
+    table.append([{"id": 1, "c": "z"}, {"id": 2, "c": "z  "}])
+    with pytest.raises(UserError, match="CONSTRAINT_VIOLATED"):
+        table.append([{"id": 1, "c": "y"}])
+    table.update({"id": "id + 1"})
+    assert table.count() == 2

@@ -57,7 +57,7 @@ def test_collations_go_to_the_nearest_field() -> None:
     [
         ("", "INVALID_DDL"), ("a int,", "INVALID_DDL"), ("a int b int", "INVALID_DDL"), ("a foo", "INVALID_DDL"),
         ("a char", "INVALID_DDL"), ("a char(0)", "INVALID_DDL"),
-        ("a varchar", "INVALID_DDL"), ("a array<varchar(3)>", "INVALID_DDL"), ("1 int", "INVALID_DDL"),
+        ("a varchar", "INVALID_DDL"), ("a array<varchar>", "INVALID_DDL"), ("1 int", "INVALID_DDL"),
         ("a array<int", "INVALID_DDL"), ("a int; b int", "INVALID_DDL"),
         ("a INT, A int", "DUPLICATE_COLUMN"), ("a struct<x: int, X: int>", "DUPLICATE_COLUMN"),
         ("a decimal(50,2)", "INVALID_TYPE"), ("a decimal(3,-1)", "INVALID_TYPE"),
