@@ -1,7 +1,8 @@
 """Restore: commits the content of an older version as the newest one.
 
 The rule: no data is read or rewritten. The commit adds the files that only the older version has, removes those that
-only the newest has, and sets schema, properties and domains of the older version. The protocol is never lowered, since
+only the newest has, and sets schema, properties and domains of the older version. Identity columns go on where they
+are. The protocol is never lowered, since
 versions in between may need it. If files of the older version are missing, nothing is committed.
 
 Source: PROTOCOL.md, "Action Reconciliation"; operation and metrics as in delta-spark's RESTORE.
@@ -30,6 +31,7 @@ from mica.records import dataclass
 from mica.wording import counted
 from mica.write.ingested import forgotten
 from mica.write.once import Txn, once_or
+from mica.write.rules import never_again
 
 #: Number of concurrent checks for missing files.
 LOOKERS = 16
@@ -108,7 +110,7 @@ def _restore(newest: Snapshot, older: Snapshot, txn: Txn | None) -> Restore:
     transaction.add_files(added.again(older, back))
     kept = {n: newest.properties[n] for n in _STAY if n in newest.properties}
     own = {n: v for n, v in older.properties.items() if n not in _STAY}
-    metadata = replace(older.metadata, configuration={**own, **kept})
+    metadata = never_again(replace(older.metadata, configuration={**own, **kept}), newest.metadata)
     transaction.update_protocol(features.upgraded(newest.protocol, features.names(older.protocol)))
     if metadata != newest.metadata:
         transaction.update_metadata(metadata)

@@ -40,6 +40,7 @@ from mica.schema.special import (
     INVARIANTS,
 )
 from mica.schema.types import BOOLEAN, LONG, STRING, VOID, ArrayType, DataType, MapType, StructField, StructType
+from mica.stats.columns import physical_name
 from mica.tasks.rules import Identity, RowCheck, Rules
 
 
@@ -223,6 +224,27 @@ def _numbered(f: StructField, end: int) -> StructField:
     step, last = f.metadata[IDENTITY_STEP], f.metadata.get(HIGH_WATER_MARK)
     first = f.metadata[IDENTITY_START] if last is None else last + step
     return replace(f, metadata={**f.metadata, HIGH_WATER_MARK: first + step * (end - 1)})
+
+
+def never_again(older: Metadata, newest: Metadata) -> Metadata:
+    """The metadata of an older version, whose identity columns go on where those of the newest one are: numbers that
+    were given once are not given again."""
+    marks = {physical_name(f): f.metadata.get(HIGH_WATER_MARK) for f in schema_json.loads(newest.schema_string).fields}
+
+    def of(f: StructField) -> StructField:
+        mark = marks.get(physical_name(f))
+        if mark is None or not is_identity(f):
+            return f
+        further = max if f.metadata[IDENTITY_STEP] > 0 else min
+        return replace(
+            f, metadata={**f.metadata, HIGH_WATER_MARK: further(mark, f.metadata.get(HIGH_WATER_MARK, mark))}
+        )
+
+    before = schema_json.loads(older.schema_string)
+    fields = tuple(map(of, before.fields))
+    if fields == before.fields:
+        return older
+    return replace(older, schema_string=schema_json.dumps(StructType(fields)))
 
 
 def uses(schema: StructType, configuration: Mapping[str, str], names: Collection[str]) -> list[str]:

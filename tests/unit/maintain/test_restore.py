@@ -114,3 +114,14 @@ def test_inputs_whose_rows_went_may_be_ingested_again(tmp_path: Path) -> None:
     again = mica.ingest_json([str(tmp_path / "a.ndjson"), str(tmp_path / "b.ndjson")], path, idempotent=True)
     assert (again.rows, again.skipped_files) == (1, 1)
     assert table.refresh().count() == 2
+
+
+def test_identity_columns_go_on_where_they_are(tmp_path: Path) -> None:
+    down = "down BIGINT GENERATED ALWAYS AS IDENTITY (START WITH 9 INCREMENT BY -1)"
+    table = mica.Table.create(tmp_path / "t", f"id BIGINT GENERATED ALWAYS AS IDENTITY, {down}, n INT")
+    table.append([{"n": 1}])
+    table.append([{"n": 2}, {"n": 3}])
+    for version in (1, 0):
+        table.restore(version)
+        table.append([{"n": 4}])
+    assert sorted(table.to_arrow().to_pylist(), key=lambda row: row["id"]) == [{"id": 5, "down": 5, "n": 4}]
