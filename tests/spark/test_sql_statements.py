@@ -503,3 +503,46 @@ def test_history_has_the_columns_of_delta_spark(delta_session: SparkSession, tmp
     assert [(f.name, f.dataType) for f in ours.schema][:15] == [(f.name, f.dataType) for f in theirs.schema]
     wanted = theirs.collect()[0].asDict(recursive=True)
     assert {name: value for name, value in ours.collect()[0].asDict(recursive=True).items() if name in wanted} == wanted
+
+
+def test_a_table_made_of_rows_has_none_of_the_other_ones_log(delta_session: SparkSession, tmp_path: Path) -> None:
+    spark, t = delta_session, f"delta.`{tmp_path / 't'}`"
+    ddl = "id BIGINT GENERATED ALWAYS AS IDENTITY, n INT COMMENT 'c', m INT GENERATED ALWAYS AS (n + 1)"
+    mica.sql(f"CREATE TABLE {t} ({ddl}) USING mica TBLPROPERTIES ('delta.columnMapping.mode' = 'name')", spark)
+    mica.sql(f"INSERT INTO {t} (n) VALUES (5), (6)", spark)
+    ours, theirs = (sql(f"SELECT * FROM {t}").schema for sql in (lambda text: mica.sql(text, spark), spark.sql))
+    assert ours.json() == theirs.json()
+    mica.sql(f"CREATE TABLE delta.`{tmp_path / 'u'}` USING mica AS SELECT * FROM {t}", spark)
+    made = mica.Table.open(tmp_path / "u")
+    assert [dict(f.metadata) for f in made.schema.fields] == [{}, {"comment": "c"}, {}]
+    assert sorted(made.to_arrow().column("id").to_pylist()) == [1, 2]
+    for wrong in ("VALUES (DEFAULT, 7, 8)", "SELECT DEFAULT, 7, 8", "VALUES (1, 7, DEFAULT)"):
+        with pytest.raises(mica.UserError, match=r"DEFAULT is given for '(id|m)', whose values the table makes itself"):
+            mica.sql(f"INSERT INTO {t} (id, n, m) {wrong}", spark)
+
+
+def test_an_update_takes_values_of_queries(delta_session: SparkSession, tmp_path: Path) -> None:
+    spark, places = delta_session, [f"delta.`{tmp_path / name}`" for name in ("ours", "theirs")]
+    types = ["INT", "STRING", "DECIMAL(5,2)", "TIMESTAMP", "BINARY", "DATE", "DOUBLE", "BOOLEAN", "TIMESTAMP_NTZ"]
+    names = [f"c{i}" for i in range(len(types))]
+    values = """-7, 'it''s \\\\ (x', 1.25, TIMESTAMP'2024-10-27 00:30:00.000001Z', X'00FF', DATE'2024-02-29', 0.1D,
+                true, TIMESTAMP_NTZ'2024-10-27 02:30:00'"""
+    columns = ", ".join(f"{name} {type_}" for name, type_ in zip(names, types, strict=True))
+    for t, run in zip(places, (lambda text: mica.sql(text, spark), spark.sql), strict=True):
+        run(f"CREATE TABLE {t} (id INT, {columns}) USING {'mica' if t == places[0] else 'delta'}")
+        run(f"INSERT INTO {t} (id) VALUES (1), (2)")
+        run(f"INSERT INTO {t} SELECT 3, {values}")
+        assigned = ", ".join(f"{name} = (SELECT max({name}) FROM {t} WHERE id = 3)" for name in names)
+        run(f"UPDATE {t} x SET {assigned} WHERE x.id = 1")
+        run(f"UPDATE {t} x SET c0 = x.id + (SELECT max(x.id) FROM {t} x) * 2, c1 = (SELECT c1 FROM {t} WHERE false)")
+        run(f"MERGE INTO {t} USING (SELECT 2 AS id) s ON {t}.id = s.id WHEN MATCHED THEN UPDATE SET c0 = (SELECT 9)")
+    ours, theirs = (sorted(map(tuple, spark.sql(f"SELECT * FROM {t}").collect())) for t in places)
+    assert ours == theirs
+    for wrong, why in (
+        (f"(SELECT max(o.id) FROM {places[1]} o WHERE o.id = x.id)", "MERGE INTO"),
+        (f"(SELECT id FROM {places[1]})", "more than one row"), ("(SELECT 1, 2)", "2 columns"),
+        ("(SELECT array(1))", "plain types"),
+    ):  # fmt: skip
+        with pytest.raises(mica.UserError) as caught:
+            mica.sql(f"UPDATE {places[0]} x SET c0 = {wrong}", spark)
+        assert why in f"{caught.value} {caught.value.hint}"

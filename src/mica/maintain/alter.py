@@ -30,7 +30,9 @@ def set_properties(before: Snapshot, changes: Mapping[str, str | None]) -> Snaps
     """See `Table.set_properties`."""
     writable(before)
     protocol, metadata = creation.altered(before.protocol, before.metadata, changes=changes)
-    return changed(before, "SET TBLPROPERTIES", {"properties": dict(changes)}, protocol, metadata)
+    unset = bool(changes) and all(value is None for value in changes.values())
+    parameters = {"properties": list(changes) if unset else dict(changes)}
+    return changed(before, f"{'UNSET' if unset else 'SET'} TBLPROPERTIES", parameters, protocol, metadata)
 
 
 def set_collation(before: Snapshot, column: str, collation: str | None) -> Snapshot:

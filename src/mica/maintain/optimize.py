@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mica import engines
 from mica.errors import UserError
@@ -64,7 +64,10 @@ def _optimize(
     engine, cluster_by = engines.of(spark), clustering.cluster_by(snapshot)
     _refuse(snapshot, cluster_by, where, zorder_by, full=full)
     keys = cluster_by if zorder_by is None else zorder.unique(zorder_by)
-    parameters = {"predicate": [] if where is None else [f"({where})"], "zOrderBy": [] if cluster_by else keys}
+    parameters: dict[str, Any] = {
+        "predicate": [] if where is None else [f"({where})"],
+        "zOrderBy": [] if cluster_by else keys,
+    }
     if cluster_by:
         parameters |= {"clusterBy": cluster_by, **({"isFull": True} if full else {})}
     target, spec = compact.opened(snapshot, target_file_size, parameters, txn)

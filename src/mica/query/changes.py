@@ -24,6 +24,7 @@ from mica.query import described, names, settings
 from mica.query.insert import Query, insert
 from mica.query.row_statements import Delete, Insert, MergeInto, Update
 from mica.query.statements import Create, History, Optimize, Selected, Statement, StoredView, VacuumOf, View
+from mica.query.subqueries import with_values
 from mica.query.table_statements import ConvertToDelta, Question, Rename, TableCall
 from mica.schema.ddl import quote_if_needed
 from mica.schema.new_columns import nullable
@@ -90,7 +91,8 @@ def _rows_changed(spark: SparkSession, table: Table, statement: RowChange, query
     match statement:
         case Delete(where=where):
             return _changed(spark, table.delete(where, spark=spark, txn=txn), "numDeletedRows")
-        case Update(set=values, where=where):
+        case Update(set=texts, where=where):
+            values = {column: with_values(text, query) for column, text in texts.items()}
             return _changed(spark, table.update(values, where, spark=spark, txn=txn), "numUpdatedRows")
         case Insert():
             return insert(spark, table, statement, query, txn)
@@ -186,7 +188,8 @@ def _merge(spark: SparkSession, table: Table, statement: MergeInto, query: Query
         elif clause.values is None:
             merge = getattr(merge, f"{name}_all")(**named)
         else:
-            merge = getattr(merge, name)(clause.values, **named)
+            values = {column: with_values(text, query) for column, text in clause.values.items()}
+            merge = getattr(merge, name)(values, **named)
     metrics = merge.execute(txn=txn).metrics
     counts = {
         "num_updated_rows": metrics.get("numTargetRowsUpdated", 0),

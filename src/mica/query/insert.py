@@ -29,11 +29,15 @@ if TYPE_CHECKING:
 Query = Callable[[str], "DataFrame"]
 
 
+#: Precedes the name of a column whose values the table makes, in place of its DEFAULT: in no text of a user.
+_MADE = "\0made "
+
+
 def insert(spark: SparkSession, table: Table, statement: Insert, query: Query, txn: Txn | None) -> DataFrame:
     """Appends or overwrites; the result is the number of rows. Errors: those of `Table.append` and `overwrite`."""
     fixed, evolves = _fixed(table, statement), statement.evolves or settings.evolves(spark)
     columns = list(statement.columns) or [name for name in table.schema.names if name not in fixed]
-    rows = _given(statement.query, [_default(table.schema.find(name)) for name in columns], query)
+    rows = _given(statement.query, [_default(name, table.schema.find(name)) for name in columns], query)
     if statement.by_name:
         columns = rows.columns
     elif evolves and not statement.columns:
@@ -97,13 +101,24 @@ def _given(text: str, defaults: Sequence[str], query: Query) -> DataFrame:
         except Exception as e:
             if "[UNRESOLVED_COLUMN" not in str(e):
                 raise
+    made = next((text for text in defaults if text.startswith(_MADE) and text in filled), None)
+    if made is not None:
+        name = made.removeprefix(_MADE)
+        raise UserError(
+            "INVALID_ARGUMENT",
+            f"DEFAULT is given for {name!r}, whose values the table makes itself",
+            hint="Leave the column out: name the others in parentheses after the table.",
+            column=name,
+        )
     return query(filled)
 
 
-def _default(column: StructField | None) -> str:
-    """The text that DEFAULT stands for in a row to insert; itself where the table makes the values."""
-    if column is None or GENERATED in column.metadata or is_identity(column):
+def _default(name: str, column: StructField | None) -> str:
+    """The text that DEFAULT stands for in a row to insert; where the table makes the values, one that is refused."""
+    if column is None:
         return "DEFAULT"
+    if GENERATED in column.metadata or is_identity(column):
+        return f"{_MADE}{name}"
     text = column.metadata.get(DEFAULT)
     return "NULL" if text is None else f"CAST(({text}) AS {type_to_ddl(column.type)})"
 

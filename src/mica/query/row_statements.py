@@ -199,20 +199,21 @@ class RowStatement(Parts):
         evolves = self.accept("WITH", "SCHEMA", "EVOLUTION")
         self.expect("INTO")
         table = self.table()
-        alias = self.alias("USING") or table[-1]
+        alias = self.alias_or_name(table, "USING")
         self.expect("USING")
+        named: tuple[str, ...] = ("source",)
         if self.mark() == "(":
-            source, name = self.parenthesised(), "source"
+            source = self.parenthesised()
         else:
             at = self.token.at
-            name = self.table()[-1]
+            named = self.table()
             end = self.tokens[self.at - 1].end
             as_of = AS_OF.match(self.text, end)
             end = end if as_of is None else as_of.end()
             while self.token.kind != "end" and self.token.at < end:
                 self.at += 1
             source = f"SELECT * FROM {self.text[at:end]}"  # noqa: S608 - the text's own name
-        source_alias = self.alias("ON") or name
+        source_alias = self.alias_or_name(named, "ON")
         self.expect("ON")
         on = self.until("WHEN")
         clauses: list[MergeWhen] = []

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from mica.cached import cached_property
 from mica.errors import UserError
 from mica.expressions.cursor import Cursor
 from mica.schema.ddl import quote_if_needed, quoted, unquote
@@ -36,6 +37,11 @@ class Parts(Cursor):
         """A table by its name, or by its path in quotes, as delta-spark's own statements take it."""
         return ("delta", self.string()) if self.token.kind == "string" else self.table()
 
+    @cached_property
+    def long_names(self) -> list[tuple[str, ...]]:
+        """The names of several parts that may precede a column, in lower case."""
+        return []
+
     def alias(self, *stops: str) -> str | None:
         """Another name for what precedes, unless one of these words follows."""
         self.accept("AS")
@@ -45,7 +51,15 @@ class Parts(Cursor):
 
     def names_of(self, table: tuple[str, ...], *stops: str) -> set[str]:
         """What may qualify a column of the table, in lower case."""
-        return {table[-1].lower(), (self.alias(*stops) or table[-1]).lower()}
+        alias = self.alias_or_name(table, *stops)
+        return {table[-1].lower(), alias.lower()}
+
+    def alias_or_name(self, table: tuple[str, ...], *stops: str) -> str:
+        """The alias that follows a table, or else the last part of its name, whose other parts may precede columns."""
+        alias = self.alias(*stops)
+        if alias is None and len(table) > 1:
+            self.long_names.append(tuple(part.lower() for part in table))
+        return alias or table[-1]
 
     def condition(self, word: str, names: set[str], *stops: str) -> str | None:
         """The expression after a word, up to one of `stops`, without `names` before its columns; None without it."""
@@ -56,8 +70,10 @@ class Parts(Cursor):
         return self.unqualified(set(), stops)
 
     def unqualified(self, names: set[str], stops: tuple[str, ...], marks: str = "") -> str:
-        """The text up to one of these words or marks outside of parentheses, without `names` before its columns."""
+        """The text up to one of these words or marks outside of parentheses, without `names` before its columns; of a
+        long name of a table the last part stays. A query in parentheses is kept: there a name may be another one's."""
         start, depth, case, cut = self.token.at, 0, 0, []
+        queried = 0
         while self.token.kind != "end":
             word, mark = self.word(), self.mark()
             case += (word == "CASE") - (word == "END" and case > 0)
@@ -65,10 +81,16 @@ class Parts(Cursor):
                 break
             if mark == ")" and depth == 0:
                 break
+            queried = depth + 1 if mark == "(" and not queried and self.word(1) in ("SELECT", "WITH") else queried
             depth += (mark == "(") - (mark == ")")
+            queried = queried if depth >= queried else 0
             before = self.tokens[self.at - 1].text if self.at else ""
+            more = 0 if queried or before in (".", ":") else self.of_long_name()
+            if more:
+                cut.append((self.token.at, self.tokens[self.at + more].at))
+                self.at, before = self.at + more, ""
             bare = self.token.text.strip("`").lower()
-            if bare in names and self.mark(1) == "." and before not in (".", ":"):
+            if not queried and bare in names and self.mark(1) == "." and before not in (".", ":"):
                 cut.append((self.token.at, self.tokens[self.at + 1].end))
                 self.at += 1
             self.at += 1
@@ -79,6 +101,15 @@ class Parts(Cursor):
         for first, last in cut:
             text, at = text + self.text[at:first], last
         return text + self.text[at:end]
+
+    def of_long_name(self) -> int:
+        """The number of tokens here up to the last part of a name of several parts before a column; 0 without one."""
+        for name in self.long_names:
+            tokens = self.tokens[self.at : self.at + 2 * len(name)]
+            words = [token.text.strip("`").replace("``", "`").lower() for token in tokens]
+            if words == [part for one in name for part in (one, ".")]:
+                return 2 * len(name) - 2
+        return 0
 
     def assignments(self, names: set[str], stops: tuple[str, ...], *, only_left: bool = False) -> dict[str, str]:
         """`column = expression, …`; `only_left`: `names` are left out before the columns that are set alone."""
@@ -94,7 +125,8 @@ class Parts(Cursor):
 
     def assigned(self, names: set[str]) -> str:
         """A column or a field that gets a value, without `names` before it."""
-        parts = self.table()
+        self.at += self.of_long_name()
+        parts = self.several_names()
         if len(parts) > 1 and parts[0].lower() in names:
             parts = parts[1:]
         # With all of its quotes a field is not taken for a column that has a dot in its name.

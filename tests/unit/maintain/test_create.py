@@ -54,6 +54,7 @@ def test_the_comment_is_the_description(tmp_path: Path) -> None:
     table = mica.Table.create(tmp_path, "n INT", mode="overwrite", properties={"comment": "numbers"})
     assert mica.Table.open(tmp_path).metadata.description == "numbers"
     assert table.set_properties({"comment": None}).metadata.description is None
+    assert operations(table)[:3] == ["UNSET TBLPROPERTIES", "CREATE OR REPLACE TABLE", "UNSET TBLPROPERTIES"]
 
 
 def test_what_speaks_of_columns_that_are_gone_goes_with_them(tmp_path: Path) -> None:

@@ -191,3 +191,25 @@ def test_what_is_wrong_names_its_place(text: str, why: str) -> None:
 )
 def test_default_stands_for_the_text_of_its_column(query: str, filled: str) -> None:
     assert with_defaults(query, ["A", "B"]) == filled
+
+
+def test_a_long_name_may_precede_columns() -> None:
+    update = parse_statement(
+        "UPDATE shop.`t` SET shop.t.a = Shop.t.b + u.shop.t.c, a2 = `shop`.t.s.x WHERE SHOP.t.a > t.b"
+    )
+    assert update == Update(("shop", "t"), {"a": "b + u.shop.t.c", "a2": "s.x"}, "a > b")
+    merge = parse_statement(
+        "MERGE INTO delta.`/a b` USING shop.s ON delta.`/a b`.id = shop.s.id "
+        "WHEN MATCHED THEN UPDATE SET delta.`/a b`.n = shop.s.n "
+        "WHEN NOT MATCHED THEN INSERT (delta.`/a b`.n) VALUES (1)"
+    )
+    assert isinstance(merge, MergeInto)
+    assert (merge.on, merge.alias, merge.source_alias) == ("`/a b`.id = s.id", "/a b", "s")
+    assert [clause.values for clause in merge.clauses] == [{"n": "s.n"}, {"n": "1"}]
+    aliased = parse_statement("DELETE FROM shop.t x WHERE shop.t.a = x.a")
+    assert aliased == Delete(("shop", "t"), "shop.t.a = a")
+
+
+def test_names_in_a_query_stay_as_they_are() -> None:
+    text = "UPDATE t x SET a = x.b + (SELECT max(x.c) FROM u x WHERE (x.d) > 0) + x.e"
+    assert parse_statement(text) == Update(("t",), {"a": "b + (SELECT max(x.c) FROM u x WHERE (x.d) > 0) + e"}, None)

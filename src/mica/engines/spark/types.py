@@ -17,10 +17,24 @@ if TYPE_CHECKING:
 
 
 def to_spark(schema: StructType) -> SparkStructType:
-    """The schema as PySpark's StructType. Errors: UNKNOWN_COLLATION if Spark lacks the collation of a string."""
+    """The schema as PySpark's StructType, without what only the table's log knows of a column: rows keep what Spark has
+    beside it, and a table made of them would have the numbers of another one. Errors: UNKNOWN_COLLATION if Spark lacks
+    the collation of a string."""
     from pyspark.sql.types import StructType as SparkStructType
 
-    return SparkStructType.fromJson(json.loads(schema_json.dumps(for_spark(schema))))
+    return SparkStructType.fromJson(_without_own(json.loads(schema_json.dumps(for_spark(schema)))))
+
+
+def _without_own(node: Any) -> Any:
+    """A schema's JSON without the metadata of Delta: physical names, generated columns, identities, earlier types."""
+    if isinstance(node, list):
+        return [_without_own(one) for one in node]
+    if not isinstance(node, dict):
+        return node
+    found = {key: _without_own(value) for key, value in node.items() if key != "metadata"}
+    if "metadata" in node:
+        found["metadata"] = {key: value for key, value in node["metadata"].items() if not key.startswith("delta.")}
+    return found
 
 
 def of_arrow(schema: pa.Schema) -> SparkStructType:
