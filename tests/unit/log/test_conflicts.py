@@ -5,6 +5,7 @@ and the law itself over every small pair.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import chain, combinations
 from typing import Any
 
@@ -69,6 +70,17 @@ REPLACE_X = intent(partition("x"), removes=["x0", "x1"])
 DELETE_X0 = intent(removes=["x0"])
 PROTOCOL = {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}
 METADATA = {"metaData": {"id": "i", "format": {"provider": "parquet"}, "schemaString": "{}", "partitionColumns": ["p"]}}
+
+
+@pytest.mark.parametrize("blind", [True, False, None, "true"])
+@pytest.mark.parametrize("lets_append", [True, False])
+def test_only_blind_appends_are_let_in(blind: bool | str | None, lets_append: bool) -> None:
+    mine = replace(REPLACE_X, lets_append=lets_append)
+    theirs = [{"commitInfo": None if blind is None else {"isBlindAppend": blind}}, add("x2")]
+    assert outcome(mine, *theirs) == (None if lets_append and blind is True else "CONCURRENT_APPEND")
+    assert outcome(mine, *theirs, remove("x0")) == (
+        "CONCURRENT_DELETE" if lets_append and blind is True else "CONCURRENT_APPEND"
+    )
 
 
 @pytest.mark.parametrize(
