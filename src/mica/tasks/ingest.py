@@ -15,7 +15,7 @@ from functools import partial
 import pyarrow as pa
 
 from mica import compute as pc
-from mica.errors import CorruptDataError
+from mica.errors import CorruptDataError, UserError
 from mica.expressions.bind import BoundExpr
 from mica.records import dataclass
 from mica.schema.arrow import to_arrow, to_arrow_field
@@ -23,6 +23,7 @@ from mica.schema.types import StructField, StructType
 from mica.storage import Storage
 from mica.tasks import lane, not_json
 from mica.tasks.bad_lines import BadLines
+from mica.tasks.batches import HELD, JOINED_BYTES
 from mica.tasks.leaf_values import compute, distinct, extract
 from mica.tasks.left import facts_of
 from mica.tasks.write import TableWriter, WriteSpec, facts, numbers
@@ -32,6 +33,9 @@ from mica.variant.shredding import Limits
 #: Rows and bytes of one batch between the parser and the writer.
 BATCH_ROWS = 16_384
 BATCH_BYTES = 16 << 20
+
+#: Documents of files are joined up to so many rows.
+FEW_ROWS = 1024
 
 #: Rows of a split of so many bytes are enough to say which columns a file has.
 SAMPLE_BYTES = 64 << 10
@@ -117,26 +121,30 @@ def ingest_splits(spec: IngestSpec, splits: Sequence[Split]) -> Iterator[pa.Reco
         tree = spec.tree if spec.write.trees is not None and spec.tree is not None else pa.null()
         # Arrow cannot select rows of views: those of a partition, or those that are good.
         views = not spec.write.partition_by and (bare or spec.quarantine is None)
+        documents = _Documents(bad, partial(_completed, spec, mine))
         readers = _Readers(splits, partial(open_reader, spec, views=views))
         progress = ReadCounter(bad)
+
+        def written(made: Iterable[kernel.Rows]) -> None:
+            for rows in made:
+                writer.write(rows, {(spec.column,): tree} if tree != pa.null() else {})
+                progress.rows += rows.num_rows
+
         for at, split in enumerate(splits):
             reader = readers.take(at)
             while True:
-                if infers and writer.rolls():
+                # Waiting documents have the columns of a file that begins with them.
+                if infers and writer.rolls() and not documents.waiting:
                     tree, left = readers.sampled(at, reader).infer(limits)
                     writer.report_left(facts_of((spec.column,), left, limits) if spec.write.reports_left else ())
                 batch = reader.next_batch(tree, BATCH_ROWS, BATCH_BYTES)
                 bad.take(reader)
                 if batch is None:
                     break
-                made: Iterable[kernel.Rows] = [batch]
-                if not bare:
-                    made = bad.sift(batch.to_arrow(), partial(_completed, spec, split.name, mine), split.name)
-                for rows in made:
-                    writer.write(rows, {(spec.column,): tree} if tree != pa.null() else {})
-                    progress.rows += rows.num_rows
+                written([batch] if bare else documents.add(batch.to_arrow(), split.name))
                 yield from progress.facts(spec.write, reader.bytes_read, every=1.0)
             progress.ended(reader.bytes_read)
+        written(documents.rest())
         yield from progress.facts(spec.write, 0, every=0.0)
         adds = writer.close()
         bad.close()
@@ -147,6 +155,7 @@ def ingest_rows(spec: IngestSpec, splits: Sequence[Split]) -> Iterator[pa.Record
     """The documents of the splits as rows of the table, Variants unshredded, with the sort keys at the end."""
     schema = to_arrow(spec.rows_schema)
     with BadLines(spec.quarantine, [(split.name, split.start) for split in splits]) as bad:
+        documents = _Documents(bad, partial(_keyed, spec, schema))
         for split in splits:
             reader = open_reader(spec, split)
             while True:
@@ -154,21 +163,55 @@ def ingest_rows(spec: IngestSpec, splits: Sequence[Split]) -> Iterator[pa.Record
                 bad.take(reader)
                 if read is None:
                     break
-                yield from bad.sift(read.to_arrow(), partial(_keyed, spec, split.name, schema), split.name)
+                yield from documents.add(read.to_arrow(), split.name)
+        yield from documents.rest()
         bad.close()
 
 
-def _completed(spec: IngestSpec, name: str, mine: lane.Lane, batch: pa.RecordBatch) -> pa.RecordBatch:
+class _Documents:
+    """What `make` makes of the documents of files, given the name of the file: those of small files are joined, as each
+    step costs a row what it costs thousands, and a batch of a row holds the memory of thousands."""
+
+    def __init__(self, bad: BadLines, make: Callable[[str, pa.RecordBatch], pa.RecordBatch]) -> None:
+        self._bad, self._make = bad, make
+        self.waiting: list[tuple[pa.RecordBatch, str]] = []
+        self._rows = self._bytes = 0
+
+    def add(self, batch: pa.RecordBatch, name: str) -> Iterator[pa.RecordBatch]:
+        """The rows of documents that are enough, with these; those of a large file at once."""
+        if self.waiting and (batch.num_rows >= FEW_ROWS or batch.schema != self.waiting[0][0].schema):
+            yield from self.rest()
+        self.waiting.append((batch, name))
+        self._rows, self._bytes = self._rows + batch.num_rows, self._bytes + batch.nbytes
+        if self._rows >= FEW_ROWS or self._bytes >= JOINED_BYTES or len(self.waiting) >= HELD:
+            yield from self.rest()
+
+    def rest(self) -> Iterator[pa.RecordBatch]:
+        """The rows of the documents that wait."""
+        pieces, self.waiting, self._rows, self._bytes = self.waiting, [], 0, 0
+        if len(pieces) > 1:
+            try:
+                made = self._make("", pa.concat_batches([batch for batch, _ in pieces]))
+            except (UserError, CorruptDataError):
+                pass  # each file again, as the error is to name it
+            else:
+                yield made
+                return
+        for batch, name in pieces:
+            yield from self._bad.sift(batch, partial(self._make, name), name)
+
+
+def _completed(spec: IngestSpec, mine: lane.Lane, name: str, batch: pa.RecordBatch) -> pa.RecordBatch:
     """The rows of the table that these documents make, as its rules complete and check them."""
     table = complete(spec, batch, name)
     return spec.write.rules.apply(table, spec.absent, mine) if spec.write.rules else table
 
 
-def _keyed(spec: IngestSpec, name: str, schema: pa.Schema, batch: pa.RecordBatch) -> pa.RecordBatch:
+def _keyed(spec: IngestSpec, schema: pa.Schema, name: str, batch: pa.RecordBatch) -> pa.RecordBatch:
     """The rows with their sort keys, as `schema` says: the tasks that write them number and check them."""
     if spec.quarantine is not None:
         # Only here is it known which document a row was.
-        table = _completed(spec, name, lane.Lane(0), batch)
+        table = _completed(spec, lane.Lane(0), name, batch)
     else:
         table = spec.write.rules.fill(complete(spec, batch, name), spec.absent - spec.numbered, lane.Lane(0))
     keys = [compute(value, batch, spec.timezone, name=name) for value in spec.keys.values()]
