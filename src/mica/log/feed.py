@@ -35,6 +35,9 @@ from mica.records import dataclass
 from mica.schema.types import StructType
 from mica.stats.columns import physical_name
 
+#: Files of so many commits are held as tables of their own: each takes 50 kB, for a file or two.
+_HELD = 64
+
 #: A file that holds changes. `partition_values` include version and time of its commit. `deletion_vector`: its rows are
 #: no change; `chosen`: a vector of the only rows that are; `change_type`: null if the file itself has the column;
 #: `constants`: the values of columns that are partition columns of this file, but not of all.
@@ -86,12 +89,14 @@ def changed_files(end: Snapshot, first: int) -> tuple[pa.Table, tuple[str, ...]]
             for version, before, own in zip(versions, keys[:-1], keys[1:], strict=True)
         ]
     modified = increasing(listing.commits[version].modified for version in versions)
-    tables = [
-        commit.files(when if commit.timestamp is None else commit.timestamp)
-        for commit, when in zip(commits, modified, strict=True)
-    ]
+    files, few = [FEED.empty_table()], list[pa.Table]()
+    for commit, when in zip(commits, modified, strict=True):
+        few.append(commit.files(when if commit.timestamp is None else commit.timestamp))
+        if len(few) == _HELD:
+            files.append(pa.concat_tables(few).combine_chunks())
+            few = []
     names = tuple(f.name for f in end.schema.fields if physical_name(f) in common)
-    return pa.concat_tables([FEED.empty_table(), *tables]), tuple(n for n in end.partition_columns if n in names)
+    return pa.concat_tables([*files, *few]), tuple(n for n in end.partition_columns if n in names)
 
 
 def change_files_since(snapshot: Snapshot, oldest: int) -> pa.Array:
