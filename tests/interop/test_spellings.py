@@ -255,6 +255,20 @@ def test_letters_beyond_ascii_are_spelled_as_delta_sparks(delta_session: SparkSe
         assert readers(delta_session, path, "id >= 0")[0] == readers(delta_session, path, "id >= 0")[2]
 
 
+def test_a_vacuum_of_delta_spark_takes_our_deletion_vectors(delta_session: SparkSession, tmp_path: Path) -> None:
+    """It ends in a `MatchError` if one is inline, current or in a tombstone."""
+    table = mica.Table.create(tmp_path, "id INT", properties={"delta.enableDeletionVectors": "true"})
+    table.append([{"id": n} for n in range(10)])
+    for where in ("id = 1", "id = 2"):
+        table.delete(where)
+    for file in [*tmp_path.glob("*.parquet"), *tmp_path.glob("*.bin")]:
+        os.utime(file, (1e9, 1e9))
+    with conf(delta_session, FEW):
+        assert delta_session.sql(f"VACUUM delta.`{tmp_path}` RETAIN 168 HOURS DRY RUN").collect() == []
+        delta_session.sql(f"VACUUM delta.`{tmp_path}` RETAIN 168 HOURS").collect()
+    assert readers(delta_session, tmp_path, "id >= 0") == [[(n,) for n in (0, *range(3, 10))]] * 3
+
+
 def spelled(path: Path) -> set[str]:
     """The directories of the files that the first commit with rows names."""
     logs = sorted((path / "_delta_log").glob("*.json"))

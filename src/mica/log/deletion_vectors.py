@@ -7,7 +7,7 @@ file.
     storageType  pathOrInlineDv
     u            optional directory, then the z85 form of a UUID: `[dir/]deletion_vector_<uuid>.bin` below the table
     p            an absolute URI of such a file
-    i            the vector itself in z85
+    i            the vector itself in z85; read, and never written: a VACUUM of delta-spark 4.4 fails on it
 """
 
 from __future__ import annotations
@@ -27,9 +27,6 @@ from mica.storage import Storage
 
 _MAGIC = 1681511377
 _UUID_LENGTH = 20
-
-#: Vectors of at most this many bytes are stored inline in the log.
-INLINE_BYTES = 128
 
 
 def deleted_rows(table: Storage, descriptor: Mapping[str, Any]) -> np.ndarray:
@@ -59,8 +56,8 @@ def vector_of(rows: np.ndarray) -> bytes:
 def write_vectors(
     table: Storage, vectors: Sequence[bytes], cardinalities: Sequence[int]
 ) -> tuple[list[dict[str, Any]], str | None]:
-    """Returns descriptors of deletion vectors with so many rows each, and the name of the new file, if any. Small
-    vectors are inline in their descriptors, the others in one file, which is complete when this returns.
+    """Returns descriptors of deletion vectors with so many rows each, and the name of their file, which is complete when
+    this returns; None if there are none.
     """
     name = uuid.uuid4()
     where = z85.encode(name.bytes)
@@ -68,13 +65,10 @@ def write_vectors(
     found = []
     for body, count in zip(vectors, cardinalities, strict=True):
         known = {"sizeInBytes": len(body), "cardinality": count}
-        if len(body) <= INLINE_BYTES:
-            found.append({"storageType": "i", "pathOrInlineDv": z85.encode(body), **known})
-            continue
         found.append({"storageType": "u", "pathOrInlineDv": where, "offset": size, **known})
         packed += [len(body).to_bytes(4, "big"), body, zlib.crc32(body).to_bytes(4, "big")]
         size += len(body) + 8
-    if len(packed) == 1:
+    if not found:
         return found, None
     table.put(_name(name), b"".join(packed))
     return found, _name(name)
