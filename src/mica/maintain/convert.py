@@ -98,7 +98,9 @@ def convert_files(
 
     Errors: those of `read_parquet` and `Table.open`, TABLE_EXISTS, FILE_EXISTS for a folder with files, DELTA_TABLE. A
     failed conversion commits nothing and deletes its files as far as possible. If the store's answer to the commit was
-    lost, all files stay, since the table may exist.
+    lost, all files stay, since the table may exist. A folder has no log: if the process is killed while one is
+    overwritten with its own files, old and new ones may stand side by side, and a second run would take both. Convert
+    into another folder where that matters.
     """
     refuse_other("spark", spark, SESSION, optional=True)
     refuse_other("partition_by", partition_by, NAMES)

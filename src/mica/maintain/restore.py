@@ -2,8 +2,8 @@
 
 The rule: no data is read or rewritten. The commit adds the files that only the older version has, removes those that
 only the newest has, and sets schema, properties and domains of the older version. Identity columns go on where they
-are. The protocol is never lowered, since
-versions in between may need it. If files of the older version are missing, nothing is committed.
+are. The protocol is never lowered, since versions in between may need it. If files of the older version are missing,
+nothing is committed.
 
 Source: PROTOCOL.md, "Action Reconciliation"; operation and metrics as in delta-spark's RESTORE.
 """
