@@ -63,6 +63,8 @@ def broken(change: str) -> tuple[bytes, dict[str, object]]:
         whole[12] ^= 1
     elif change == "cardinality":
         said["cardinality"] = 2
+    elif change == "more rows":
+        said["cardinality"] = 4
     elif change == "magic":
         whole = bytearray(file_with(b"\0" * 4 + DATA[4:]))
     elif change == "type":
@@ -72,7 +74,9 @@ def broken(change: str) -> tuple[bytes, dict[str, object]]:
     return bytes(whole), said
 
 
-@pytest.mark.parametrize("change", ["version", "length", "checksum", "data", "cardinality", "magic", "type", "uuid"])
+@pytest.mark.parametrize(
+    "change", ["version", "length", "checksum", "data", "cardinality", "more rows", "magic", "type", "uuid"]
+)
 def test_a_vector_that_is_not_as_said_is_refused(tmp_path: Path, change: str) -> None:
     data, said = broken(change)
     (tmp_path / "ab").mkdir()

@@ -253,3 +253,12 @@ def test_lines_of_mica_are_read_without_a_thread() -> None:
     found = _few(data, _json_schema(["p"]))
     assert found is not None
     assert found.num_rows == 2
+
+
+@pytest.mark.parametrize("action", [add, remove])
+def test_what_names_a_file_must_be_there(action: Any) -> None:
+    with pytest.raises(CorruptDataError, match="c holds an add or remove without a path"):
+        parse_commits([action(None)], (), "c")
+    for part in ("storageType", "pathOrInlineDv"):
+        with pytest.raises(CorruptDataError, match="c holds a deletion vector without a path"):
+            parse_commits([action("a", deletionVector={**VECTOR, part: None})], (), "c")
