@@ -90,7 +90,7 @@ def _refuse(
         raise UserError(
             "INVALID_ARGUMENT",
             f"{snapshot.storage} is not clustered, so a full OPTIMIZE has no order to write its files in",
-            hint="Name the columns: cluster_by([…]), in SQL ALTER TABLE … CLUSTER BY (…), or optimize(zorder_by=[…]).",
+            hint="Name the columns: in SQL ALTER TABLE … CLUSTER BY (…), or use optimize(zorder_by=…).",
         )
     if cluster_by and (where is not None or zorder_by is not None):
         raise UserError(
