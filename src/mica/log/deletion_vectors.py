@@ -56,7 +56,7 @@ def vector_of(rows: np.ndarray) -> bytes:
 def write_vectors(
     table: Storage, vectors: Sequence[bytes], cardinalities: Sequence[int]
 ) -> tuple[list[dict[str, Any]], str | None]:
-    """Returns descriptors of deletion vectors with so many rows each, and the name of their file, None if there are none.
+    """Returns descriptors of deletion vectors with so many rows each, and the name of their file, None without any.
     It is complete when this returns.
     """
     name = uuid.uuid4()
