@@ -30,3 +30,17 @@ def test_both_cluster_their_own_files(delta_session: SparkSession, tmp_path: Pat
     spark.sql(f"OPTIMIZE delta.`{path}`")
     assert spark.read.format("delta").load(str(path)).count() == table.refresh().count() == 198
     assert mica.check(path).ok
+
+
+def test_delta_spark_has_the_columns_that_mica_clusters_by(delta_session: SparkSession, tmp_path: Path) -> None:
+    spark, t = delta_session, f"delta.`{tmp_path / 't'}`"
+    mica.sql(f"CREATE TABLE {t} (id INT, s STRUCT<a: INT>) USING mica CLUSTER BY (s.a)", spark)
+    assert spark.sql(f"DESCRIBE DETAIL {t}").collect()[0].clusteringColumns == ["s.a"]
+    mica.sql(f"ALTER TABLE {t} CLUSTER BY (id, s.a)", spark)
+    mica.sql(f"INSERT INTO {t} VALUES (2, NULL), (1, NULL)", spark)
+    mica.sql(f"OPTIMIZE {t} FULL", spark)
+    assert spark.sql(f"DESCRIBE DETAIL {t}").collect()[0].clusteringColumns == ["id", "s.a"]
+    spark.sql(f"OPTIMIZE {t} FULL")
+    spark.sql(f"ALTER TABLE {t} CLUSTER BY NONE")
+    assert mica.sql(f"DESCRIBE DETAIL {t}", spark).collect()[0].clusteringColumns == []
+    assert mica.sql(f"SELECT count(*) FROM {t}", spark).collect()[0][0] == 2

@@ -113,3 +113,14 @@ def test_char_columns_that_mica_made(delta_session: SparkSession, tmp_path: Path
     mica.sql(f"INSERT INTO {t} VALUES (1, 'x')", spark)
     for sql in (lambda text: mica.sql(text, spark), spark.sql):
         assert [tuple(row) for row in sql(f"SELECT * FROM {t} WHERE c = 'x'").collect()] == [(1, "x  ")]
+
+
+def test_lengths_that_delta_spark_declared_are_kept(delta_session: SparkSession, tmp_path: Path) -> None:
+    spark, t = delta_session, f"delta.`{tmp_path / 't'}`"
+    spark.sql(f"CREATE TABLE {t} (s VARCHAR(3)) USING delta")
+    for statement in (f"INSERT INTO {t} VALUES ('four')", f"INSERT INTO {t} SELECT 'a    '"):
+        for sql in (lambda text: mica.sql(text, spark), spark.sql):
+            with pytest.raises(Exception, match=r"CONSTRAINT_VIOLATED|DELTA_EXCEED_CHAR_VARCHAR_LIMIT"):
+                sql(statement)
+    mica.sql(f"INSERT INTO {t} VALUES ('abc')", spark)
+    assert [row.s for row in spark.sql(f"SELECT * FROM {t}").collect()] == ["abc"]

@@ -464,36 +464,11 @@ def test_tables_are_changed_without_delta_spark(spark: SparkSession, tmp_path: P
         mica.sql(f"ALTER TABLE {name} CLUSTER BY (nope)", spark)
 
 
-def test_lengths_that_delta_spark_declared_are_kept(delta_session: SparkSession, tmp_path: Path) -> None:
-    spark, t = delta_session, f"delta.`{tmp_path / 't'}`"
-    spark.sql(f"CREATE TABLE {t} (s VARCHAR(3)) USING delta")
-    for statement in (f"INSERT INTO {t} VALUES ('four')", f"INSERT INTO {t} SELECT 'a    '"):
-        for sql in (lambda text: mica.sql(text, spark), spark.sql):
-            with pytest.raises(Exception, match=r"CONSTRAINT_VIOLATED|DELTA_EXCEED_CHAR_VARCHAR_LIMIT"):
-                sql(statement)
-    mica.sql(f"INSERT INTO {t} VALUES ('abc')", spark)
-    assert [row.s for row in spark.sql(f"SELECT * FROM {t}").collect()] == ["abc"]
-
-
 def test_a_folder_that_is_converted_already_may_be_converted_again(spark: SparkSession, tmp_path: Path) -> None:
     spark.range(3).write.parquet(str(tmp_path / "p"))
     for _ in range(2):
         mica.sql(f"CONVERT TO DELTA parquet.`{tmp_path / 'p'}`", spark)
     assert mica.Table.open(tmp_path / "p").version == 0
-
-
-def test_delta_spark_has_the_columns_that_mica_clusters_by(delta_session: SparkSession, tmp_path: Path) -> None:
-    spark, t = delta_session, f"delta.`{tmp_path / 't'}`"
-    mica.sql(f"CREATE TABLE {t} (id INT, s STRUCT<a: INT>) USING mica CLUSTER BY (s.a)", spark)
-    assert spark.sql(f"DESCRIBE DETAIL {t}").collect()[0].clusteringColumns == ["s.a"]
-    mica.sql(f"ALTER TABLE {t} CLUSTER BY (id, s.a)", spark)
-    mica.sql(f"INSERT INTO {t} VALUES (2, NULL), (1, NULL)", spark)
-    mica.sql(f"OPTIMIZE {t} FULL", spark)
-    assert spark.sql(f"DESCRIBE DETAIL {t}").collect()[0].clusteringColumns == ["id", "s.a"]
-    spark.sql(f"OPTIMIZE {t} FULL")
-    spark.sql(f"ALTER TABLE {t} CLUSTER BY NONE")
-    assert mica.sql(f"DESCRIBE DETAIL {t}", spark).collect()[0].clusteringColumns == []
-    assert mica.sql(f"SELECT count(*) FROM {t}", spark).collect()[0][0] == 2
 
 
 def test_history_has_the_columns_of_delta_spark(delta_session: SparkSession, tmp_path: Path) -> None:
@@ -519,30 +494,3 @@ def test_a_table_made_of_rows_has_none_of_the_other_ones_log(delta_session: Spar
     for wrong in ("VALUES (DEFAULT, 7, 8)", "SELECT DEFAULT, 7, 8", "VALUES (1, 7, DEFAULT)"):
         with pytest.raises(mica.UserError, match=r"DEFAULT is given for '(id|m)', whose values the table makes itself"):
             mica.sql(f"INSERT INTO {t} (id, n, m) {wrong}", spark)
-
-
-def test_an_update_takes_values_of_queries(delta_session: SparkSession, tmp_path: Path) -> None:
-    spark, places = delta_session, [f"delta.`{tmp_path / name}`" for name in ("ours", "theirs")]
-    types = ["INT", "STRING", "DECIMAL(5,2)", "TIMESTAMP", "BINARY", "DATE", "DOUBLE", "BOOLEAN", "TIMESTAMP_NTZ"]
-    names = [f"c{i}" for i in range(len(types))]
-    values = """-7, 'it''s \\\\ (x', 1.25, TIMESTAMP'2024-10-27 00:30:00.000001Z', X'00FF', DATE'2024-02-29', 0.1D,
-                true, TIMESTAMP_NTZ'2024-10-27 02:30:00'"""
-    columns = ", ".join(f"{name} {type_}" for name, type_ in zip(names, types, strict=True))
-    for t, run in zip(places, (lambda text: mica.sql(text, spark), spark.sql), strict=True):
-        run(f"CREATE TABLE {t} (id INT, {columns}) USING {'mica' if t == places[0] else 'delta'}")
-        run(f"INSERT INTO {t} (id) VALUES (1), (2)")
-        run(f"INSERT INTO {t} SELECT 3, {values}")
-        assigned = ", ".join(f"{name} = (SELECT max({name}) FROM {t} WHERE id = 3)" for name in names)
-        run(f"UPDATE {t} x SET {assigned} WHERE x.id = 1")
-        run(f"UPDATE {t} x SET c0 = x.id + (SELECT max(x.id) FROM {t} x) * 2, c1 = (SELECT c1 FROM {t} WHERE false)")
-        run(f"MERGE INTO {t} USING (SELECT 2 AS id) s ON {t}.id = s.id WHEN MATCHED THEN UPDATE SET c0 = (SELECT 9)")
-    ours, theirs = (sorted(map(tuple, spark.sql(f"SELECT * FROM {t}").collect())) for t in places)
-    assert ours == theirs
-    for wrong, why in (
-        (f"(SELECT max(o.id) FROM {places[1]} o WHERE o.id = x.id)", "MERGE INTO"),
-        (f"(SELECT id FROM {places[1]})", "more than one row"), ("(SELECT 1, 2)", "2 columns"),
-        ("(SELECT array(1))", "plain types"),
-    ):  # fmt: skip
-        with pytest.raises(mica.UserError) as caught:
-            mica.sql(f"UPDATE {places[0]} x SET c0 = {wrong}", spark)
-        assert why in f"{caught.value} {caught.value.hint}"

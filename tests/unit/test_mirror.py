@@ -25,7 +25,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "query/narrowed.py": "tests/spark/test_sql.py",
         "query/select.py": "tests/property/test_sql_spark.py",
         "query/settings.py": "tests/spark/test_sql_settings.py",
-        "query/subqueries.py": "tests/spark/test_sql_statements.py",
+        "query/subqueries.py": "tests/spark/test_subqueries.py",
         "format/source.py": "tests/spark/test_format.py",
         "collation/trust.py": "tests/property/test_collations_spark.py",
     },

@@ -17,6 +17,8 @@ from mica.schema.ddl import quote_if_needed, quoted, unquote
 
 #: The words that begin a query.
 QUERY = ("SELECT", "WITH", "VALUES", "FROM", "TABLE")
+#: How a query in parentheses begins that stands for a value.
+VALUE_QUERY = ("SELECT", "WITH")
 
 
 class Parts(Cursor):
@@ -73,7 +75,6 @@ class Parts(Cursor):
         """The text up to one of these words or marks outside of parentheses, without `names` before its columns; of a
         long name of a table the last part stays. A query in parentheses is kept: there a name may be another one's."""
         start, depth, case, cut = self.token.at, 0, 0, []
-        queried = 0
         while self.token.kind != "end":
             word, mark = self.word(), self.mark()
             case += (word == "CASE") - (word == "END" and case > 0)
@@ -81,16 +82,17 @@ class Parts(Cursor):
                 break
             if mark == ")" and depth == 0:
                 break
-            queried = depth + 1 if mark == "(" and not queried and self.word(1) in ("SELECT", "WITH") else queried
+            if mark == "(" and self.word(1) in VALUE_QUERY:
+                self.parenthesised()
+                continue
             depth += (mark == "(") - (mark == ")")
-            queried = queried if depth >= queried else 0
             before = self.tokens[self.at - 1].text if self.at else ""
-            more = 0 if queried or before in (".", ":") else self.of_long_name()
+            more = 0 if before in (".", ":") else self.of_long_name()
             if more:
                 cut.append((self.token.at, self.tokens[self.at + more].at))
                 self.at, before = self.at + more, ""
             bare = self.token.text.strip("`").lower()
-            if not queried and bare in names and self.mark(1) == "." and before not in (".", ":"):
+            if bare in names and self.mark(1) == "." and before not in (".", ":"):
                 cut.append((self.token.at, self.tokens[self.at + 1].end))
                 self.at += 1
             self.at += 1

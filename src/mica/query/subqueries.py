@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from mica.engines.spark.session import without_sql_log
 from mica.engines.spark.types import from_spark
 from mica.errors import UserError
-from mica.query.statement_parts import Parts
+from mica.query.statement_parts import VALUE_QUERY, Parts
 from mica.schema import literals
 from mica.schema.ddl import type_to_ddl
 from mica.schema.types import BINARY, STRING, VARIANT, Primitive
@@ -20,8 +20,6 @@ from mica.schema.types import BINARY, STRING, VARIANT, Primitive
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-#: How a query in parentheses begins.
-BEGINS = ("SELECT", "WITH")
 #: Words before parentheses whose query gives more than a value.
 _OF_ROWS = ("IN", "EXISTS", "ANY", "SOME", "ALL")
 _TIMESTAMP = Primitive("timestamp")
@@ -33,7 +31,7 @@ def with_values(text: str, query: Callable[[str], DataFrame]) -> str:
     parts, found, at = Parts(text), "", 0
     while parts.token.kind != "end":
         before = parts.tokens[parts.at - 1].text.upper() if parts.at else ""
-        if parts.mark() == "(" and parts.word(1) in BEGINS and before not in _OF_ROWS:
+        if parts.mark() == "(" and parts.word(1) in VALUE_QUERY and before not in _OF_ROWS:
             start = parts.token.at
             asked = parts.parenthesised()
             found, at = f"{found}{text[at:start]}{_value(asked, query)}", start + len(asked)

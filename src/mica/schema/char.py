@@ -144,6 +144,7 @@ def _parsed(text: str) -> _Declared | None:
 
 
 def _type(text: str, at: int) -> tuple[_Declared | None, int]:
+    """The type at a place, and where it ends. Spark's catalog strings do not quote names, so they are no DDL."""
     for kind, names in (("struct<", None), ("array<", ("element",)), ("map<", ("key", "value"))):
         if not text.startswith(kind, at):
             continue

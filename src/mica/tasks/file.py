@@ -109,12 +109,11 @@ class ReadSpec:
 
 
 def _metadata(name: str, value: BoundExpr) -> dict[str, Any]:
-    found: dict[str, Any] = (
-        {COLLATIONS: {name + way: found for way, found in value.collations}} if value.collations else {}
-    )
-    match value.expr:
-        case LeafRef(index) if value.leaves[index].padded:
-            return {**found, CHAR_VARCHAR: value.leaves[index].padded}
+    found: dict[str, Any] = {}
+    if value.collations:
+        found[COLLATIONS] = {name + way: one for way, one in value.collations}
+    if isinstance(value.expr, LeafRef) and (padded_as := value.leaves[value.expr.index].padded):
+        found[CHAR_VARCHAR] = padded_as
     return found
 
 

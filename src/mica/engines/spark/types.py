@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -10,7 +11,8 @@ import pyarrow as pa
 from mica.schema import json as schema_json
 from mica.schema.arrow import from_arrow
 from mica.schema.collations import for_spark
-from mica.schema.types import StructType
+from mica.schema.edit import map_fields
+from mica.schema.types import StructField, StructType
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType as SparkStructType
@@ -22,19 +24,12 @@ def to_spark(schema: StructType) -> SparkStructType:
     the collation of a string."""
     from pyspark.sql.types import StructType as SparkStructType
 
-    return SparkStructType.fromJson(_without_own(json.loads(schema_json.dumps(for_spark(schema)))))
+    return SparkStructType.fromJson(json.loads(schema_json.dumps(map_fields(for_spark(schema), _without_own))))
 
 
-def _without_own(node: Any) -> Any:
-    """A schema's JSON without the metadata of Delta: physical names, generated columns, identities, earlier types."""
-    if isinstance(node, list):
-        return [_without_own(one) for one in node]
-    if not isinstance(node, dict):
-        return node
-    found = {key: _without_own(value) for key, value in node.items() if key != "metadata"}
-    if "metadata" in node:
-        found["metadata"] = {key: value for key, value in node["metadata"].items() if not key.startswith("delta.")}
-    return found
+def _without_own(f: StructField) -> StructField:
+    """The field without the metadata of Delta: physical names, generated columns, identities, earlier types."""
+    return replace(f, metadata={key: value for key, value in f.metadata.items() if not key.startswith("delta.")})
 
 
 def of_arrow(schema: pa.Schema) -> SparkStructType:
