@@ -18,6 +18,7 @@ from mica.arguments import SESSION, refuse_other
 from mica.checking.bounds_hold import compare
 from mica.checking.collated import compared
 from mica.checking.collated import spelled as collated_spelled
+from mica.checking.foreign_vacuum import not_for_a_foreign_vacuum
 from mica.checking.report import TOTALS, VIOLATIONS, Report
 from mica.checking.statistics import Bounds, Found, Statistics, spelled
 from mica.checking.zones import late_times
@@ -82,7 +83,7 @@ def check_table(snapshot: Snapshot, limit: int = LIMIT, spark: SparkSession | No
     unread = {t["file"] for t in report.totals.to_pylist() if t["kind"] in ("unreadable", "missing_file")}
     collated = compared(snapshot, spark, unread)
     found = [batch for name, told in collated.found.items() for batch in _listed(told, by_name[name], limit)]
-    return report.with_more(found, [*collated.notes, *late_times(snapshot)])
+    return report.with_more(found, [*collated.notes, *late_times(snapshot), *not_for_a_foreign_vacuum(snapshot)])
 
 
 def check_files(snapshot: Snapshot, paths: Sequence[str], statistics: Sequence[str | None]) -> Report:

@@ -11,6 +11,7 @@ Source: PROTOCOL.md, "Deletion Vectors", "Change Data Files".
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from mica.tasks.file import DataFileReader, ReadSpec
 from mica.tasks.parts import FilePart
 from mica.tasks.read import read_ranges
 from mica.tasks.rewrite import shredded_as
+from mica.tasks.stored import rows_after
 from mica.tasks.write import WriteSpec, facts, write_files
 
 
@@ -38,6 +40,8 @@ class ChangeSpec:
     write: WriteSpec
     #: Whether matching rows are deleted; otherwise they are updated.
     deletes: bool
+    #: The table's columns as they are, for rows that are copied.
+    own: Mapping[str, BoundExpr]
     #: The numbers of the files that may get a deletion vector.
     vectors: frozenset[int] = frozenset()
     #: The table's columns before the change, for change files; None: the commit needs none.
@@ -67,7 +71,8 @@ def _change(spec: ChangeSpec, part: FilePart) -> Iterator[pa.RecordBatch]:
         told.append({"kind": "copied", "rows": rows_of(written) - (0 if spec.deletes else changed)})
     write = shredded_as(spec.write, file.reader)
     if written:
-        yield from write_files(write, read_ranges(file, written))
+        updated = [] if spec.deletes else matching
+        yield from write_files(write, rows_after(file, written, updated, partial(read_ranges, file), spec.own, write))
     if spec.before is not None:
         yield from write_changes(write, _changed_rows(spec, spec.before, file, matching))
     yield facts(told, spec.write.collated)

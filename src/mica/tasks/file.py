@@ -188,6 +188,11 @@ class DataFileReader:
         return self.reader.files
 
     @property
+    def is_remote(self) -> bool:
+        """Whether each read asks an object store."""
+        return self._fetch is not None
+
+    @property
     def bytes_fetched(self) -> int:
         """Bytes read so far, footer included."""
         return int(self.reader.bytes_read) if self._fetch is None else self._fetch.fetched

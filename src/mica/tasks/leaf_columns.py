@@ -53,6 +53,11 @@ class FileColumn:
             return self
         return replace(self, request=replace(self.request, there=True), cast=lambda array: array)
 
+    def as_stored(self, name: str) -> FileColumn:
+        """The Variant column in its storage layout, under a name in the kernel's batches."""
+        assert self.request is not None
+        return StoredColumn(self.leaf, replace(self.request, name=name, layout="standard"))
+
     def constant(self, rows: int) -> list[pa.Array]:
         """Its columns if the file does not have it."""
         values = pa.repeat(self.value, rows)
@@ -71,6 +76,20 @@ class FileColumn:
             return [next(arrays), next(arrays) if failed is None else failed]
         assert self.cast is not None
         return [self.cast(next(arrays))]
+
+
+@dataclass(frozen=True)
+class StoredColumn(FileColumn):
+    """A Variant column in its storage layout."""
+
+    def take(
+        self, arrays: Iterator[pa.Array], rows: int, numbers: Numbers | None, failed: pa.Array | None
+    ) -> list[pa.Array]:
+        """As it is; the mask beside it says which rows were rebuilt."""
+        del rows, numbers, failed
+        found = next(arrays)
+        next(arrays)
+        return [found]
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,7 @@ from mica.tasks.parts import FilePart
 from mica.tasks.read import read_ranges
 from mica.tasks.rewrite import shredded_as
 from mica.tasks.row_errors import located
+from mica.tasks.stored import rows_after
 from mica.tasks.write import WriteSpec, facts, write_files
 from mica.variant.plain import to_variants
 
@@ -171,7 +172,12 @@ def change_file(spec: MergeSpec, file: DataFileReader, changes: Changes, source:
         told.append({"kind": "copied", "rows": rows_of(written) - rows_of(updated)})
     write = shredded_as(spec.write, file.reader)
     if written:
-        yield from write_files(write, _after(spec, file, written, updates, source))
+
+        def update(some: RowRanges) -> Iterator[pa.RecordBatch]:
+            inside = (updates.rows >= some[0][0]) & (updates.rows < some[-1][1])
+            return _after(spec, file, some, updates.where(inside), source)
+
+        yield from write_files(write, rows_after(file, written, updated, update, file.spec.outputs, write))
     if spec.feeds:
         yield from write_changes(write, _changed(spec, file, gone, updated, updates, source))
     yield facts(told, spec.write.collated)

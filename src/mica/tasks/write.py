@@ -39,6 +39,7 @@ from mica.tasks.late_types import late_tags
 from mica.tasks.left import facts_of
 from mica.tasks.physical import is_mapped, physical
 from mica.tasks.rules import Rules
+from mica.tasks.stored import StoredRows
 from mica.tasks.strings import gathered
 from mica.tasks.unshred import unshredded
 from mica.variant import kernel
@@ -155,11 +156,13 @@ def new_mark() -> str:
 
 
 def write_files(
-    spec: WriteSpec, batches: Iterable[pa.RecordBatch], also: Callable[[pa.RecordBatch], None] | None = None
+    spec: WriteSpec,
+    batches: Iterable[pa.RecordBatch | StoredRows],
+    also: Callable[[pa.RecordBatch], None] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Writes the rows and yields facts. The batches have the columns of the table; Variants are unshredded, shredded,
     or values that become Variants (`variant.plain`). `also` gets each batch as the files get it: cast, with the values
-    that the table's rules add.
+    that the table's rules add; rows that are stored are not new.
     """
     rows = size = 0
     plan = seen = None
@@ -167,6 +170,11 @@ def write_files(
     absent: frozenset[str] = frozenset()
     with TableWriter(spec) as writer:
         for given in batches:
+            if isinstance(given, StoredRows):
+                rows += given.batch.num_rows
+                size += given.batch.nbytes
+                writer.write(given.batch, given.trees)
+                continue
             batch = unshredded(given, spec.schema)
             if plan is None or seen != batch.schema:
                 supplied = rules.supplied

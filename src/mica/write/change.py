@@ -99,7 +99,7 @@ class Change:
         self.scan = Scan(self.table, where, None, None, ansi, timezone)
         if self.scan.predicate is not None:
             refuse_in_process(self.scan.predicate.expr)
-        self.outputs = self.scan.rewriting().outputs
+        self.outputs = self.own = self.scan.rewriting().outputs
         if values is not None:
             refuse_given(snapshot.schema, map(unquoted, values), str(snapshot.storage))
             self.outputs = _assigned(self.table, values, where, self.scan)
@@ -129,7 +129,7 @@ class Change:
         before = self.scan.outputs if self._writes_changes(parts) else None
 
         def task(spec: WriteSpec) -> Task:
-            return partial(change_files, ChangeSpec(read, spec, self.deletes, vectors, before))
+            return partial(change_files, ChangeSpec(read, spec, self.deletes, self.own, vectors, before))
 
         return task
 

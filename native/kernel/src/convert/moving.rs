@@ -1,24 +1,24 @@
-//! Column to column: a variant column of one layout as one of the other, by the tree that it has. Typed columns stay
-//! what they are, and of the untyped values the names find another place: one metadata a row in the standard layout,
-//! one in each `untyped_value` in the early one. Only rows that the standard layout cannot hold as they stand (an
-//! object in `untyped_value` where objects are shredded, a shredded field in it, a level of several shapes) become
-//! whole Variants on the way; they are counted.
+//! Column to column: a variant column of one layout as one of the other, by the tree that it has, or a standard one as
+//! it stands. Typed columns stay what they are, and of the untyped values the names find another place: one metadata a
+//! row in the standard layout, one in each `untyped_value` in the early one. Only rows that the standard layout cannot
+//! hold as they stand (an object in `untyped_value` where objects are shredded, a shredded field in it, a level of
+//! several shapes) become whole Variants on the way; they are counted.
 
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::BinaryType;
-use arrow_array::{Array, ArrayRef, BinaryArray, ListArray, StructArray, UInt32Array, make_array, new_null_array};
+use arrow_array::{Array, ArrayRef, BinaryViewArray, ListArray, StructArray, UInt32Array, make_array, new_null_array};
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field as ArrowField, FieldRef};
 use arrow_select::interleave::interleave;
 use arrow_select::take::take;
 
 use crate::convert::shred::shred_column;
+use crate::convert::strict::strict_rows;
 use crate::error::{Error, Result};
 use crate::flavour;
 use crate::layout::early::{malformed, tree_of as early_tree};
-use crate::layout::standard::{is_variant, mark};
+use crate::layout::standard::{is_variant, mark, with_views};
 use crate::layout::{Layout, standard};
 use crate::names::Names;
 use crate::shred::column::Bytes;
@@ -73,7 +73,11 @@ fn move_column(group: &StructArray, to: Layout, path: &str) -> Result<(StructArr
     }
     let column = VariantColumn::open(group, path)?;
     match (from, to) {
-        (Layout::Early, Layout::Standard) => to_standard(group, &column, &tree, path),
+        (Layout::Early, Layout::Standard) => {
+            let made = standardize_column(&column)?;
+            to_standard(group, &made.column, made.strict, &tree, path)
+        }
+        (Layout::Standard, Layout::Standard) => to_standard(group, &column, strict_rows(&column), &tree, path),
         (Layout::Standard, Layout::Early) => {
             let root = with_own_metadata(&column)?;
             let arrays = arrays(&root, &tree, to, len)?;
@@ -81,7 +85,7 @@ fn move_column(group: &StructArray, to: Layout, path: &str) -> Result<(StructArr
             let moved = StructArray::try_new_with_length(fields, arrays, column.nulls.clone(), len)?;
             Ok((moved, vec![false; len]))
         }
-        _ => Ok((whole(group, &tree, to, path)?, vec![true; len])),
+        (Layout::Early, Layout::Early) => Ok((whole(group, &tree, to, path)?, vec![true; len])),
     }
 }
 
@@ -91,25 +95,26 @@ fn whole(group: &StructArray, tree: &Tree, to: Layout, path: &str) -> Result<Str
     shred_column(&variants, variants.nulls().cloned(), tree, to, path)
 }
 
+/// The column of levels that are the standard layout's, with whole Variants on the way where a row is not `strict`.
+/// Metadata are views, since rows mostly share one.
 fn to_standard(
     group: &StructArray,
     column: &VariantColumn,
+    strict: Vec<bool>,
     tree: &Tree,
     path: &str,
 ) -> Result<(StructArray, Vec<bool>)> {
     let len = column.len;
-    let made = standardize_column(column)?;
-    let rebuilt: Vec<bool> = made.strict.iter().map(|strict| !strict).collect();
+    let rebuilt: Vec<bool> = strict.into_iter().map(|strict| !strict).collect();
     let slow = rebuilt.iter().filter(|slow| **slow).count();
     if slow == len && len > 0 {
         return Ok((whole(group, tree, Layout::Standard, path)?, rebuilt));
     }
     let absent = || malformed(path, format!("{path} has no metadata"));
-    let metadata = flavour::gathered::<_, BinaryType>(made.column.metadata.as_ref().ok_or_else(absent)?)?;
-    let metadata = BinaryArray::try_new(metadata.offsets().clone(), metadata.values().clone(), None)?;
-    let mut columns: Vec<ArrayRef> = vec![Arc::new(metadata)];
-    columns.extend(arrays(&made.column.root, tree, Layout::Standard, len)?);
-    let fields = Layout::Standard.column_fields(tree);
+    let (views, buffers, _) = column.metadata.clone().ok_or_else(absent)?.into_parts();
+    let mut columns: Vec<ArrayRef> = vec![Arc::new(BinaryViewArray::try_new(views, buffers, None)?)];
+    columns.extend(arrays(&column.root, tree, Layout::Standard, len)?);
+    let fields = with_views(&Layout::Standard.column_fields(tree));
     let fast = StructArray::try_new_with_length(fields, columns, column.nulls.clone(), len)?;
     if slow == 0 {
         return Ok((fast, rebuilt));

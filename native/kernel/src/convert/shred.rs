@@ -16,7 +16,7 @@ use crate::error::{Code, Error, Result};
 use crate::flavour;
 use crate::infer::{COMMON_ROWS, Left, Limits, Sample, max_depth_at};
 use crate::layout::Layout;
-use crate::layout::standard::{METADATA, VALUE, is_variant, mark, tree_of};
+use crate::layout::standard::{METADATA, VALUE, is_variant, mark, tree_of, with_views};
 use crate::names::Names;
 use crate::shred::Shredder;
 use crate::tape::Tape;
@@ -69,8 +69,7 @@ fn replace(
         let name = path.join(".");
         let (tree, layout) = wanted;
         let shredded = shred_column(array, nulls, tree, layout, &name)?;
-        let made = layout.variant_field(field.name(), tree, field.is_nullable());
-        *field = Arc::new(mark(field.as_ref().clone().with_data_type(made.data_type().clone())));
+        *field = Arc::new(mark(field.as_ref().clone().with_data_type(shredded.data_type().clone())));
         *column = Arc::new(shredded);
         return Ok(());
     }
@@ -88,6 +87,7 @@ fn replace(
     Ok(())
 }
 
+/// Metadata of a shredded column are views, since rows mostly share one.
 pub(crate) fn shred_column(
     array: &StructArray,
     nulls: Option<NullBuffer>,
@@ -95,9 +95,9 @@ pub(crate) fn shred_column(
     layout: Layout,
     name: &str,
 ) -> Result<StructArray> {
-    let wanted = layout.variant_field(name, tree, true);
-    if array.data_type() == wanted.data_type() && !tree.is_untyped() {
-        return Ok(array.clone());
+    let (fields, found) = (layout.column_fields(tree), array.fields());
+    if !tree.is_untyped() && (*found == fields || *found == with_views(&fields)) {
+        return viewed(array);
     }
     let column = Column::open(array, nulls, name)?;
     let (mut decoder, mut tape, mut names) = (VariantDecoder::new(), Tape::default(), Names::new());
@@ -116,7 +116,7 @@ pub(crate) fn shred_column(
             let common = sample.common_names(&names);
             names = Names::new();
             decoder = VariantDecoder::new();
-            Shredder::new(tree, common.iter().map(String::as_str), &mut names)?
+            Shredder::new(tree, common.iter().map(String::as_str), &mut names)?.with_views()
         }
     };
     for row in 0..column.len() {
@@ -129,6 +129,16 @@ pub(crate) fn shred_column(
         }
     }
     shredder.finish()
+}
+
+/// The column with its metadata as views.
+fn viewed(column: &StructArray) -> Result<StructArray> {
+    let (fields, mut columns, nulls) = column.clone().into_parts();
+    for (field, array) in fields.iter().zip(&mut columns).filter(|(field, _)| field.name() == METADATA) {
+        let missing = || Error::new(Code::MalformedShredding, format!("{} is no binary", field.name())).rule(2);
+        *array = Arc::new(flavour::binary_view(array).ok_or_else(missing)?);
+    }
+    Ok(StructArray::try_new_with_length(with_views(&fields), columns, nulls, column.len())?)
 }
 
 /// An unshredded variant column.

@@ -51,6 +51,15 @@ pub fn mark(field: ArrowField) -> ArrowField {
     field.with_metadata(metadata)
 }
 
+/// The fields of the column's struct with metadata as views (Arrow's `BinaryView`): rows that share one hold it once.
+pub fn with_views(fields: &Fields) -> Fields {
+    let viewed = |field: &FieldRef| match field.name().as_str() {
+        METADATA => Arc::new(field.as_ref().clone().with_data_type(DataType::BinaryView)),
+        _ => field.clone(),
+    };
+    fields.iter().map(viewed).collect()
+}
+
 /// The fields of the column's struct: `metadata`, `value` and, unless the tree is untyped, `typed_value`.
 pub fn column_fields(tree: &Tree) -> Fields {
     let metadata = ArrowField::new(METADATA, DataType::Binary, false);

@@ -19,7 +19,7 @@ use crate::codec::dictionary::{Dictionary, OwnDictionaries};
 use crate::codec::encode::ValueWriter;
 use crate::error::Result;
 use crate::layout::Layout;
-use crate::layout::standard::{METADATA, check_tree};
+use crate::layout::standard::{check_tree, with_views};
 use crate::names::Names;
 use crate::rows::Column;
 use crate::shred::column::{Bits, Bytes};
@@ -91,11 +91,7 @@ impl Shredder {
     /// Metadata are views from now on (Arrow's `BinaryView`); of an untyped tree they stay what they are.
     pub fn with_views(mut self) -> Self {
         if self.layout == Layout::Standard && self.whole.is_none() {
-            let viewed = |field: &Arc<Field>| match field.name().as_str() {
-                METADATA => Arc::new(field.as_ref().clone().with_data_type(DataType::BinaryView)),
-                _ => field.clone(),
-            };
-            self.fields = self.fields.iter().map(viewed).collect();
+            self.fields = with_views(&self.fields);
         }
         self
     }
