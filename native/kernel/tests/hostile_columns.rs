@@ -6,20 +6,22 @@ use std::sync::Arc;
 use crate::common::memory::Memory;
 use crate::common::random::Random;
 use crate::common::sound::{assert_sound, tree};
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringArray};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringArray, StructArray};
 use arrow::datatypes::{DataType, Field, Schema};
 use mica_kernel::Result;
-use mica_kernel::batch::values::json_to_variant;
+use mica_kernel::batch::values::{json_to_variant, variant_to_json};
+use mica_kernel::convert::moving::move_nested;
 use mica_kernel::convert::shred::shred_batch;
 use mica_kernel::item::{Item, ItemKind, Target};
 use mica_kernel::json::ParseOptions;
-use mica_kernel::layout::Layout;
 use mica_kernel::layout::recognise::Early;
+use mica_kernel::layout::{Layout, standard};
 use mica_kernel::parquet::file::FileReader;
 use mica_kernel::parquet::search::Search;
 use mica_kernel::path::Step;
 use mica_kernel::read::scan::{Scan, ScanOptions, ScanStep};
 use mica_kernel::read::texts::Texts;
+use mica_kernel::text::zone::Zone;
 use mica_kernel::values::extract::extract_path;
 use mica_kernel::values::level::VariantColumn;
 use mica_kernel::values::reconstruct::unshred;
@@ -47,22 +49,42 @@ fn paths() -> [Vec<Step>; 6] {
         .map(|path| path.into_iter().map(|key| Step::Key(key.into())).collect::<Vec<_>>())
 }
 
+/// The column as it is stored, and which rows were put together on the way.
+fn moved(column: &ArrayRef) -> Result<(ArrayRef, Vec<bool>)> {
+    let field = Arc::new(standard::mark(Field::new("v", column.data_type().clone(), true)));
+    let (_, moved, rebuilt) = move_nested(&field, column, Layout::Standard, "v")?;
+    Ok((moved, rebuilt))
+}
+
+fn json(values: &StructArray) -> RecordBatch {
+    let field = standard::mark(Field::new("v", values.data_type().clone(), true));
+    let batch = RecordBatch::try_new(Arc::new(Schema::new(vec![field])), vec![Arc::new(values.clone())]).unwrap();
+    variant_to_json(&batch, &Zone::UTC).unwrap()
+}
+
 #[test]
 fn damaged_columns_are_refused_or_read_soundly() {
     let column = shredded(Layout::Standard).column(0).clone();
     let mut random = Random::new(3);
-    let (mut accepted, mut refused) = (0, 0);
+    let (mut accepted, mut refused, mut some_rebuilt) = (0, 0, 0);
     let paths = paths();
     for case in 0..60_000 {
         let array = random.damaged(&column);
+        let stored = moved(&array);
         match unshred(array.as_struct(), "v") {
             Ok(variant) => {
                 accepted += 1;
                 assert_sound(&variant);
+                // What is written again as it is stored is read as before, and obeys the layout.
+                let (stored, rebuilt) = stored.unwrap();
+                assert_eq!(json(&variant), json(&unshred(stored.as_struct(), "v").unwrap()), "{array:?}");
+                some_rebuilt += rebuilt.contains(&true) as usize;
+                assert!(!moved(&stored).unwrap().1.contains(&true), "{array:?}");
             }
             Err(e) => {
                 refused += 1;
                 assert!(e.rule.is_some() && e.path.is_some(), "{e:?}");
+                assert!(stored.is_err(), "{array:?}");
             }
         }
         if let Ok(opened) = VariantColumn::open(array.as_struct(), "v") {
@@ -80,6 +102,7 @@ fn damaged_columns_are_refused_or_read_soundly() {
         }
     }
     assert!(accepted > 1_000 && refused > 1_000, "{accepted} accepted, {refused} refused");
+    assert!(some_rebuilt > 1_000, "{some_rebuilt} with rows that were put together");
 }
 
 /// Of an early column that is accepted, every path is where reconstruction has it.

@@ -16,7 +16,6 @@ use arrow_select::take::take;
 use crate::convert::shred::shred_column;
 use crate::convert::strict::strict_rows;
 use crate::error::{Error, Result};
-use crate::flavour;
 use crate::layout::early::{malformed, tree_of as early_tree};
 use crate::layout::standard::{is_variant, mark, with_views};
 use crate::layout::{Layout, standard};

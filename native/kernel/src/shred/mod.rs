@@ -9,7 +9,6 @@ mod group;
 mod metadata;
 mod plan;
 
-use std::sync::Arc;
 
 use arrow_array::StructArray;
 use arrow_array::cast::AsArray;

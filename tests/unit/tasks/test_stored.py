@@ -1,0 +1,153 @@
+"""Rows that are copied keep the storage layout of their Variants, and are the rows that they were."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import mica
+from mica.tasks import stored
+
+KINDS = {
+    "plain": {},
+    "mapped": {"delta.columnMapping.mode": "name"},
+    "tracked": {"delta.enableRowTracking": "true"},
+    "fed": {"delta.enableChangeDataFeed": "true"},
+}
+
+
+def documents(count: int, seed: int) -> list[Any]:
+    """Documents of a few shapes: typed paths, residuals beside and instead of them, arrays of objects, nulls."""
+    made = random.Random(seed)
+
+    def one(n: int) -> Any:
+        odd = made.randrange(12)
+        if odd == 0:
+            return made.choice([None, 17, "text", [1, "a"], {"n": "no number", "tags": "none"}])
+        tags = [{"name": f"t{made.randrange(3)}", "rank": made.choice([1, "first", None])} for _ in range(odd % 4)]
+        more = {"extra": {"deep": [odd]}} if odd == 1 else {}
+        return {"n": n, "user": {"name": f"u{n % 5}", **({"x": odd} if odd == 2 else {})}, "tags": tags, **more}
+
+    return [one(n) for n in range(count)]
+
+
+def table(path: Path, kind: str, rows: int = 3000) -> tuple[mica.Table, dict[int, Any]]:
+    given = dict(enumerate(documents(rows, 7)))
+    t = mica.Table.create(path, "id INT, p STRING, v VARIANT", partition_by=["p"], properties=KINDS[kind])
+    t.append([{"id": n, "p": "a" if n % 3 else "b", "v": json.dumps(v)} for n, v in given.items()])
+    return t, given
+
+
+def rows_of(t: mica.Table) -> dict[int, Any]:
+    found = t.scan(columns={"id": "id", "v": "to_json(v)"}).to_arrow()
+    ids = found["id"].to_pylist()
+    assert len(set(ids)) == len(ids)
+    texts = found["v"].to_pylist()
+    return {n: None if text is None else json.loads(text) for n, text in zip(ids, texts, strict=True)}
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many rows of each batch were written as they are stored."""
+    found: list[int] = []
+    made = stored.StoredRows
+
+    def count(batch: pa.RecordBatch, trees: Any) -> stored.StoredRows:
+        found.append(batch.num_rows)
+        return made(batch, trees)
+
+    monkeypatch.setattr(stored, "StoredRows", count)
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_changes_leave_all_other_rows_as_they_are(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored, "_TURN", 700)
+    t, want = table(tmp_path / "t", kind)
+    before = ids_of(t) if kind == "tracked" else {}
+    copied = counted(monkeypatch)
+    t.delete("id % 10 = 3")
+    want = {n: v for n, v in want.items() if n % 10 != 3}
+    assert rows_of(t) == want
+    assert sum(copied) == len(want)
+
+    del copied[:]
+    t.update({"v": "parse_json('{\"n\": -1}')"}, "id % 7 = 0")
+    assert sum(copied) == sum(n % 7 != 0 for n in want)
+    want = {n: v if n % 7 else {"n": -1} for n, v in want.items()}
+    assert rows_of(t) == want
+
+    del copied[:]
+    source = [{"id": n, "p": "b", "v": {"n": "merged"}} for n in (6, 60, 600, 9000, 9001)]
+    merge = t.merge(source, "target.id = source.id").when_matched_delete("source.id = 600")
+    merge.when_matched_update({"v": "source.v"}).when_not_matched_insert_all().execute()
+    assert sum(copied) == sum(n % 3 == 0 for n in want) - 3
+    del want[600]
+    want |= {n: {"n": "merged"} for n in (6, 60, 9000, 9001)}
+    assert rows_of(t) == want
+    assert mica.check(tmp_path / "t").ok
+    if kind == "tracked":
+        after = ids_of(t)
+        assert all(after[n] == before[n] for n in want if n < 9000)
+        assert len(set(after.values())) == len(after)
+
+
+def ids_of(t: mica.Table) -> dict[int, int]:
+    rows = t.scan(columns={"id": "id", "row": "_metadata.row_id"}).to_arrow()
+    return dict(zip(rows["id"].to_pylist(), rows["row"].to_pylist(), strict=True))
+
+
+def test_changed_rows_are_written_among_those_of_their_row_group(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored, "_TURN", 1000)
+    t, _ = table(tmp_path / "t", "plain")
+    copied = counted(monkeypatch)
+    t.update({"v": "parse_json('{}')"}, "id % 10 = 1")
+    assert len(copied) > 2
+    for name in t.file_uris():
+        ids = pq.read_table(name.removeprefix("file://"), columns=["id"])["id"].to_pylist()
+        assert ids != sorted(ids)
+        places = {n: at for at, n in enumerate(sorted(ids))}
+        assert all(places[n] // 1000 == at // 1000 for at, n in enumerate(ids))
+
+
+def test_where_most_rows_change_all_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    t, want = table(tmp_path / "t", "plain")
+    copied = counted(monkeypatch)
+    t.update({"v": "parse_json('{}')"}, "id % 3 <> 0")
+    assert copied == []
+    assert rows_of(t) == {n: {} if n % 3 else v for n, v in want.items()}
+
+
+def test_rows_of_a_foreign_file_are_put_together_where_they_break_a_rule(tmp_path: Path) -> None:
+    """An element that holds nothing is read as null (rule 31); a copy of it holds one."""
+    element = pa.struct([pa.field("value", pa.binary()), pa.field("typed_value", pa.int64())])
+    group = pa.struct([pa.field("value", pa.binary()), pa.field("typed_value", pa.list_(element))])
+    fields = [pa.field("metadata", pa.binary(), False), *group]
+    rows = [
+        {"metadata": b"\x01\x00\x00", "value": None, "typed_value": [{"value": None, "typed_value": n}] * 2}
+        for n in [1, 2, None]
+    ]
+    given = pa.table({"id": pa.array([1, 2, 3], pa.int32()), "v": pa.array(rows, pa.struct(fields))})
+    t = mica.Table.create(tmp_path / "t", "id INT, v VARIANT")
+    t.append([{"id": 1, "v": [1, 1]}])
+    (uri,) = t.file_uris()
+    path = Path(uri.removeprefix("file://"))
+    pq.write_table(given, path)
+    log = tmp_path / "t/_delta_log/00000000000000000001.json"
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    for line in lines:
+        if "add" in line:
+            line["add"] |= {"size": path.stat().st_size, "stats": json.dumps({"numRecords": 3})}
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    t = mica.Table.open(tmp_path / "t")
+    assert not mica.check(tmp_path / "t").ok
+    t.delete("id = 1")
+    assert rows_of(t) == {2: [2, 2], 3: [None, None]}
+    assert mica.check(tmp_path / "t").ok
