@@ -6,7 +6,7 @@ use arrow_array::RecordBatch;
 use arrow_pyarrow::{FromPyArrow, ToPyArrow};
 use arrow_schema::{DataType, Schema};
 use mica_kernel::convert::fit;
-use mica_kernel::convert::shred::{infer_column, shred_batch};
+use mica_kernel::convert::shred::{infer_column, shred_batch, shred_rows};
 use mica_kernel::infer::{Limits, steer};
 use mica_kernel::layout::Layout;
 use mica_kernel::parquet::write::{FileWriter as KernelWriter, Summary, WriteOptions, parse_compression};
@@ -16,7 +16,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::batch::rows;
+use crate::batch::{Batch, rows};
 use crate::error::{raise, run};
 use crate::request;
 
@@ -63,7 +63,8 @@ fn steer_tree<'py>(py: Python<'py>, tree: &Bound<'py, PyAny>, limits: request::L
     run(py, || steer(tree, &limits.rules)?.to_arrow())?.to_pyarrow(py)
 }
 
-/// The batch with variant columns in the standard or the early layout; `trees` maps columns (tuples of names, through structs) to trees.
+/// The batch with variant columns in the standard or the early layout; `trees` maps columns (tuples of names, through
+/// structs) to trees. The kernel's rows stay the kernel's.
 #[pyfunction]
 #[pyo3(signature = (batch, trees, *, early=false))]
 fn shred<'py>(
@@ -73,12 +74,17 @@ fn shred<'py>(
     early: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let layout = if early { Layout::Early } else { Layout::Standard };
-    let rows = rows(batch)?;
     let mut wanted = Vec::new();
     for (column, data_type) in trees {
         wanted.push((column.extract()?, tree(py, &data_type)?));
     }
-    run(py, || shred_batch(&rows.to_batch()?, &wanted, layout))?.to_pyarrow(py)
+    if let Ok(ours) = batch.cast::<Batch>() {
+        let rows = ours.get().0.clone();
+        let made = run(py, || shred_rows(&rows, &wanted, layout))?;
+        return Ok(Bound::new(py, Batch(made))?.into_any());
+    }
+    let batch = RecordBatch::from_pyarrow_bound(batch)?;
+    run(py, || shred_batch(&batch, &wanted, layout))?.to_pyarrow(py)
 }
 
 /// The schema of a batch of early columns without the `untyped_value`s that no row of it needs.

@@ -13,6 +13,7 @@ use mica_kernel::text::zone::{DATABASE, Zone};
 use mica_kernel::{Code, Error, Result};
 use pyo3::prelude::*;
 
+use crate::batch::rows;
 use crate::error::{raise, run};
 use crate::request::{PathStep, steps};
 
@@ -126,8 +127,9 @@ fn without_late_types(py: Python<'_>, batch: Batch, as_text: bool, timezone: &st
 
 /// Whether an unshredded variant of the batch may hold a time, nanoseconds or a UUID.
 #[pyfunction]
-fn may_hold_late_types(py: Python<'_>, batch: Batch) -> bool {
-    py.detach(|| late::may_hold_late_types(&batch.0))
+fn may_hold_late_types(py: Python<'_>, batch: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let rows = rows(batch)?;
+    run(py, || Ok(late::may_hold_late_types(&rows.to_batch()?)))
 }
 
 /// Column 0 (an unshredded variant) as the string column `type`, as Spark's schema_of_variant.
@@ -207,6 +209,7 @@ fn validate(py: Python<'_>, batch: Batch) -> PyResult<()> {
 
 /// Raises for the first unshredded variant inside a list or map that is malformed.
 #[pyfunction]
-fn validate_nested(py: Python<'_>, batch: Batch) -> PyResult<()> {
-    run(py, move || nested::validate_nested(&batch.0))
+fn validate_nested(py: Python<'_>, batch: &Bound<'_, PyAny>) -> PyResult<()> {
+    let rows = rows(batch)?;
+    run(py, || nested::validate_nested(&rows.to_batch()?))
 }

@@ -7,14 +7,10 @@ rows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TypeVar
 
 import pyarrow as pa
 
-from mica.variant.kernel import Batch
-
-#: Rows, wherever they are.
-R = TypeVar("R", pa.RecordBatch, Batch)
+from mica.variant.kernel import R
 
 #: Batches are split at this many bytes: builders fail at 2 GiB, and memory should stay flat.
 MAX_BYTES = 64 << 20

@@ -109,7 +109,7 @@ def _moved(spec: WriteSpec, reader: kernel.FileReader) -> list[dict[str, Any]]:
                     field = pa.field(f.name, column.type, metadata=batch.schema.field(at).metadata)
                 fields.append(field.with_nullable(f.nullable))
                 columns.append(column)
-            writer.write(pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields)), {})
+            writer.write(kernel.taken(pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))), {})
         adds = writer.close()
     return [*adds, {"kind": "rebuilt", "rows": rebuilt}]
 

@@ -26,6 +26,7 @@ from mica.stats.columns import physical_names
 from mica.tasks.batches import cut
 from mica.tasks.file import DataFileReader
 from mica.tasks.leaf_columns import leaves_in
+from mica.variant import kernel
 
 if TYPE_CHECKING:
     from mica.tasks.write import WriteSpec
@@ -41,7 +42,7 @@ _TURN = 65_536
 class StoredRows:
     """Rows of the table whose Variants are in their storage layout, shredded by these trees."""
 
-    batch: pa.RecordBatch
+    batch: kernel.Batch
     trees: Mapping[tuple[str, ...], pa.DataType]
 
 
@@ -88,7 +89,8 @@ def _stored(
             check_nulls(array, field, wanted.name)
             fields.append(field)
             arrays.append(array)
-        for piece in cut(pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))):
+        rows = kernel.taken(pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields)))
+        for piece in cut(rows):
             yield StoredRows(piece, trees)
 
 

@@ -297,11 +297,10 @@ class TableWriter:
         columns = [format_values(batch.column(name), self.spec.schema.field(name).type) for name in names]
         rest = batch if self.spec.materialized else batch.drop_columns(list(names))
         found = list(groups(columns))
-        rows: kernel.Rows = rest
         if len(found) > 1:
             # Taken once, and handed over once, then cut: either costs more than the few rows of a partition.
-            taken = rest.take(pa.concat_arrays([indices for _, indices in found]))
-            rows = kernel.Batch(taken) if whole else taken
+            rest = rest.take(pa.concat_arrays([indices for _, indices in found]))
+        rows: kernel.Rows = kernel.taken(rest) if whole else rest
         start = 0
         for texts, indices in found:
             yield texts, rows.slice(start, len(indices))
@@ -333,7 +332,7 @@ class DataFileWriter:
         self._fits: pa.Schema | None = None
         self._trees: dict[tuple[str, ...], pa.DataType] = {}
         self._upload: Writer | None = None
-        self._waiting: list[pa.RecordBatch] = []
+        self._waiting: list[kernel.Batch] = []
         self._waiting_bytes = 0
         self._has_variants = contains(spec.schema, VARIANT)
         self._late_types = False
@@ -350,16 +349,17 @@ class DataFileWriter:
 
     def write(self, batch: kernel.Rows, trees: Mapping[tuple[str, ...], pa.DataType] | None) -> None:
         """Adds rows; the first ones are buffered until they suffice as the sample for the shredding schema."""
-        if self._has_variants and not self.spec.from_json:
-            if trees is None:
-                kernel.validate_nested(batch)
-            self._late_types = self._late_types or kernel.may_hold_late_types(batch)
         for found in self._candidates:
             found.add(candidates.leaf_strings(kernel.arrow(batch), found.leaf))
             found.keep_few()
         if self._mapped:
             batch = physical(kernel.arrow(batch), self.spec.schema)
             trees = None if trees is None else {physical_names(self.spec.schema, at): t for at, t in trees.items()}
+        batch = kernel.taken(batch)
+        if self._has_variants and not self.spec.from_json:
+            if trees is None:
+                kernel.validate_nested(batch)
+            self._late_types = self._late_types or kernel.may_hold_late_types(batch)
         if self._writer is None and trees is None and self._must_infer():
             self._waiting.append(batch)
             self._waiting_bytes += batch.nbytes
@@ -368,8 +368,10 @@ class DataFileWriter:
             return
         if self._writer is None:
             self._trees = dict(trees if trees is not None else self._given_trees())
-            self._begin(batch if trees is not None else self._shredded(batch))
-        self._put(batch if trees is not None and trees == self._trees else self._shredded(batch))
+        ready = batch if trees is not None and trees == self._trees else self._shredded(batch)
+        if self._writer is None:
+            self._begin(ready)
+        self._put(ready)
 
     def transcribe(self, reader: kernel.FileReader) -> kernel.Transcription | None:
         """Converts the other file page by page; returns None and writes nothing if that is not possible."""
@@ -453,7 +455,7 @@ class DataFileWriter:
 
     def _begin_inferred(self) -> None:
         trees = dict(self._given_trees()) if self.spec.trees is not None else {}
-        sample = pa.Table.from_batches(self._waiting).combine_chunks().to_batches()[0]
+        sample = pa.Table.from_batches(map(kernel.arrow, self._waiting)).combine_chunks().to_batches()[0]
         if self._must_infer():
             for name, at in self._variants.items():
                 if name not in trees:
@@ -468,13 +470,13 @@ class DataFileWriter:
                 self._begin(self._shredded(sample) if self.spec.omit_untyped else shredded)
             self._put(shredded)
 
-    def _shredded(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def _shredded(self, batch: kernel.R) -> kernel.R:
         early = self.spec.layout == "early"
         return kernel.shred(batch, self._trees, early=early) if self._trees else batch
 
     def _begin(self, first: kernel.Rows) -> None:
         """Opens the file for rows of this schema, with a shredding schema that fits them."""
-        schema = kernel.fitting_schema(first) if self.spec.omit_untyped else first.schema
+        schema = kernel.fitting_schema(kernel.arrow(first)) if self.spec.omit_untyped else first.schema
         self._fits = schema if self.spec.omit_untyped else None
         self._writer = kernel.FileWriter(schema, path=self._place(), **self.spec.options)
 
@@ -490,7 +492,7 @@ class DataFileWriter:
 
     def _put(self, batch: kernel.Rows) -> None:
         assert isinstance(self._writer, kernel.FileWriter)
-        self._writer.write(batch if self._fits is None else kernel.fit_batch(batch, self._fits))
+        self._writer.write(batch if self._fits is None else kernel.fit_batch(kernel.arrow(batch), self._fits))
         self._drain()
 
     def _drain(self) -> None:

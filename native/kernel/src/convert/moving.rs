@@ -91,7 +91,7 @@ fn move_column(group: &StructArray, to: Layout, path: &str) -> Result<(StructArr
 /// Through whole Variants.
 fn whole(group: &StructArray, tree: &Tree, to: Layout, path: &str) -> Result<StructArray> {
     let variants = unshred(group, path)?;
-    shred_column(&variants, variants.nulls().cloned(), tree, to, path)
+    shred_column(&variants, variants.nulls().cloned(), tree, to, true, path)
 }
 
 /// The column of levels that are the standard layout's, with whole Variants on the way where a row is not `strict`.
@@ -142,8 +142,12 @@ fn outer(mut error: Error, rows: &UInt32Array) -> Error {
 /// The columns of a level in a layout: the residual, then the typed place.
 fn arrays(level: &Level, tree: &Tree, layout: Layout, len: usize) -> Result<Vec<ArrayRef>> {
     let masked = |array: &dyn Array| -> Result<ArrayRef> {
+        let data = array.to_data();
+        if level.nulls.is_none() {
+            return Ok(make_array(data)); // else its values are validated once more
+        }
         let nulls = NullBuffer::union(array.nulls(), level.nulls.as_ref());
-        Ok(make_array(array.to_data().into_builder().nulls(nulls).build()?))
+        Ok(make_array(data.into_builder().nulls(nulls).build()?))
     };
     let residual = match &level.value {
         Some(value) => masked(value)?,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BinaryArray, RecordBatch, StructArray};
 use arrow_buffer::NullBuffer;
-use arrow_schema::{DataType, Field as ArrowField, FieldRef, Schema};
+use arrow_schema::{DataType, Field as ArrowField, FieldRef, Fields, Schema};
 
 use crate::codec::decode::VariantDecoder;
 use crate::error::{Code, Error, Result};
@@ -18,6 +18,7 @@ use crate::infer::{COMMON_ROWS, Left, Limits, Sample, max_depth_at};
 use crate::layout::Layout;
 use crate::layout::standard::{METADATA, VALUE, is_variant, mark, tree_of, with_views};
 use crate::names::Names;
+use crate::rows::Rows;
 use crate::shred::Shredder;
 use crate::tape::Tape;
 use crate::tree::Tree;
@@ -43,10 +44,19 @@ pub fn infer_column(batch: &RecordBatch, path: &[String], limits: Limits) -> Res
 
 /// The batch with the columns at these paths in a layout of their trees.
 pub fn shred_batch(batch: &RecordBatch, trees: &[(Vec<String>, Tree)], layout: Layout) -> Result<RecordBatch> {
+    shredded(batch, trees, layout, false)
+}
+
+/// The same for rows that stay in the kernel: metadata are views, since rows mostly share one.
+pub fn shred_rows(rows: &Rows, trees: &[(Vec<String>, Tree)], layout: Layout) -> Result<Rows> {
+    Ok(Rows::from(&shredded(&rows.to_batch()?, trees, layout, true)?))
+}
+
+fn shredded(batch: &RecordBatch, trees: &[(Vec<String>, Tree)], layout: Layout, views: bool) -> Result<RecordBatch> {
     let mut fields = batch.schema().fields().to_vec();
     let mut columns = batch.columns().to_vec();
     for (path, tree) in trees {
-        replace(&mut fields, &mut columns, None, path, path, (tree, layout))?;
+        replace(&mut fields, &mut columns, None, path, path, (tree, layout, views))?;
     }
     let schema = Schema::new_with_metadata(fields, batch.schema().metadata().clone());
     Ok(RecordBatch::try_new(Arc::new(schema), columns)?)
@@ -58,7 +68,7 @@ fn replace(
     outer: Option<&NullBuffer>,
     rest: &[String],
     path: &[String],
-    wanted: (&Tree, Layout),
+    wanted: (&Tree, Layout, bool),
 ) -> Result<()> {
     let Some((name, rest)) = rest.split_first() else { return Err(no_column(path)) };
     let found = fields.iter_mut().zip(columns).find(|(field, _)| field.name() == name);
@@ -67,8 +77,8 @@ fn replace(
     let nulls = NullBuffer::union(outer, array.nulls());
     if rest.is_empty() {
         let name = path.join(".");
-        let (tree, layout) = wanted;
-        let shredded = shred_column(array, nulls, tree, layout, &name)?;
+        let (tree, layout, views) = wanted;
+        let shredded = shred_column(array, nulls, tree, layout, views, &name)?;
         *field = Arc::new(mark(field.as_ref().clone().with_data_type(shredded.data_type().clone())));
         *column = Arc::new(shredded);
         return Ok(());
@@ -87,17 +97,18 @@ fn replace(
     Ok(())
 }
 
-/// Metadata of a shredded column are views, since rows mostly share one.
+/// A column by a tree; `views` asks for metadata as views in the standard layout.
 pub(crate) fn shred_column(
     array: &StructArray,
     nulls: Option<NullBuffer>,
     tree: &Tree,
     layout: Layout,
+    views: bool,
     name: &str,
 ) -> Result<StructArray> {
-    let (fields, found) = (layout.column_fields(tree), array.fields());
-    if !tree.is_untyped() && (*found == fields || *found == with_views(&fields)) {
-        return viewed(array);
+    let (plain, found) = (layout.column_fields(tree), array.fields());
+    if !tree.is_untyped() && (*found == plain || *found == with_views(&plain)) {
+        return stored(array, if views { with_views(&plain) } else { plain });
     }
     let column = Column::open(array, nulls, name)?;
     let (mut decoder, mut tape, mut names) = (VariantDecoder::new(), Tape::default(), Names::new());
@@ -116,7 +127,8 @@ pub(crate) fn shred_column(
             let common = sample.common_names(&names);
             names = Names::new();
             decoder = VariantDecoder::new();
-            Shredder::new(tree, common.iter().map(String::as_str), &mut names)?.with_views()
+            let shredder = Shredder::new(tree, common.iter().map(String::as_str), &mut names)?;
+            if views { shredder.with_views() } else { shredder }
         }
     };
     for row in 0..column.len() {
@@ -131,14 +143,20 @@ pub(crate) fn shred_column(
     shredder.finish()
 }
 
-/// The column with its metadata as views.
-fn viewed(column: &StructArray) -> Result<StructArray> {
-    let (fields, mut columns, nulls) = column.clone().into_parts();
-    for (field, array) in fields.iter().zip(&mut columns).filter(|(field, _)| field.name() == METADATA) {
-        let missing = || Error::new(Code::MalformedShredding, format!("{} is no binary", field.name())).rule(2);
-        *array = Arc::new(flavour::binary_view(array).ok_or_else(missing)?);
+/// The column as these fields have it, which differ at most in whether metadata are views.
+fn stored(column: &StructArray, fields: Fields) -> Result<StructArray> {
+    if *column.fields() == fields {
+        return Ok(column.clone());
     }
-    Ok(StructArray::try_new_with_length(with_views(&fields), columns, nulls, column.len())?)
+    let (_, mut columns, nulls) = column.clone().into_parts();
+    for (field, array) in fields.iter().zip(&mut columns).filter(|(field, _)| field.name() == METADATA) {
+        let made: Option<ArrayRef> = match field.data_type() {
+            DataType::BinaryView => flavour::binary_view(array).map(|made| Arc::new(made) as ArrayRef),
+            _ => flavour::binary(array)?.map(|made| Arc::new(made) as ArrayRef),
+        };
+        *array = made.ok_or_else(|| Error::new(Code::MalformedShredding, "metadata is no binary").rule(2))?;
+    }
+    Ok(StructArray::try_new_with_length(fields, columns, nulls, column.len())?)
 }
 
 /// An unshredded variant column.

@@ -9,7 +9,6 @@ mod group;
 mod metadata;
 mod plan;
 
-
 use arrow_array::StructArray;
 use arrow_array::cast::AsArray;
 use arrow_schema::{DataType, Field, Fields};

@@ -92,10 +92,6 @@ impl Random {
                 }
                 Arc::new(cells.iter().map(|c| c.as_deref()).collect::<BinaryArray>())
             }
-            DataType::BinaryView => {
-                let bytes: BinaryArray = array.as_binary_view().iter().collect();
-                self.damaged(&(Arc::new(bytes) as ArrayRef))
-            }
             DataType::Struct(fields) => {
                 let group = array.as_struct();
                 let at = self.next(group.num_columns() + 1);

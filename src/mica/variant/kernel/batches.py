@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
 import pyarrow as pa
 
@@ -20,11 +20,18 @@ Batch = native.Batch
 
 #: What a file is written from.
 Rows: TypeAlias = pa.RecordBatch | Batch
+#: Rows of either kind, of which the same kind is made.
+R = TypeVar("R", pa.RecordBatch, native.Batch)
 
 
 def arrow(rows: Rows) -> pa.RecordBatch:
     """Returns the rows for pyarrow, whose arrays are made of them."""
     return rows.to_arrow() if isinstance(rows, Batch) else rows
+
+
+def taken(rows: Rows) -> Batch:
+    """Returns the rows for the kernel, which validates those of pyarrow once."""
+    return rows if isinstance(rows, Batch) else call(Batch, rows)
 
 
 def json_to_variant(
@@ -83,7 +90,7 @@ def without_late_types(batch: pa.RecordBatch, *, as_text: bool, timezone: str = 
     return call(native.without_late_types, batch, as_text=as_text, timezone=timezone)
 
 
-def may_hold_late_types(batch: pa.RecordBatch) -> bool:
+def may_hold_late_types(batch: Rows) -> bool:
     """Whether a Variant of the batch, shredded or not, may hold a time, nanoseconds or a UUID; False is certain."""
     return call(native.may_hold_late_types, batch)
 
@@ -134,7 +141,7 @@ def validate(batch: pa.RecordBatch) -> None:
     call(native.validate, batch)
 
 
-def validate_nested(batch: pa.RecordBatch) -> None:
+def validate_nested(batch: Rows) -> None:
     """Raises for the first unshredded Variant inside a list or map that is malformed, with row and path."""
     call(native.validate_nested, batch)
 
@@ -167,9 +174,7 @@ def steer(tree: pa.DataType, limits: Limits) -> pa.DataType:
     return call(native.steer, tree, limits)
 
 
-def shred(
-    batch: pa.RecordBatch, trees: Mapping[tuple[str, ...], pa.DataType], *, early: bool = False
-) -> pa.RecordBatch:
+def shred(batch: R, trees: Mapping[tuple[str, ...], pa.DataType], *, early: bool = False) -> R:
     """Shreds variant columns into the storage layout, the standard or the early one; keys of `trees` are columns."""
     return call(native.shred, batch, dict(trees), early=early)
 
