@@ -130,16 +130,7 @@ def exact_pair(left: Datum, right: Datum, left_type: DataType, right_type: DataT
     scale = max(s1, s2)
     precision = max(p1 - s1, p2 - s2) + scale
     wide = pa.decimal128(precision, scale) if precision <= 38 else pa.decimal256(precision, scale)
-    return _widen(left, wide), _widen(right, wide)
-
-
-def _widen(value: Datum, wide: pa.DataType) -> Datum:
-    if pa.types.is_integer(value.type):
-        # Arrow's cast requires room for 64 bits whatever the values; the detour provides it.
-        value = pc.cast(pc.cast(value, pa.int64()), pa.decimal256(19, 0))
-    elif pa.types.is_decimal128(value.type) and pa.types.is_decimal256(wide):
-        value = pc.cast(value, pa.decimal256(value.type.precision, value.type.scale))
-    return pc.cast(value, wide)
+    return pc.cast(left, wide), pc.cast(right, wide)
 
 
 def is_in(values: Datum, type_: DataType, wanted: list[Any], wanted_types: list[DataType]) -> Datum:

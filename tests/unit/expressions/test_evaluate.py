@@ -12,8 +12,10 @@ from mica.errors import UserError
 from mica.expressions import compare
 from mica.expressions.bind import bind, bind_columns, bind_value
 from mica.expressions.evaluate import evaluate, filter_rows
+from mica.expressions.plain_values import from_values
+from mica.expressions.tree import Op
 from mica.schema.arrow import to_arrow_type
-from mica.schema.ddl import parse_ddl
+from mica.schema.ddl import parse_ddl, parse_type
 from mica.schema.types import INTEGER, LONG, VOID, Primitive
 
 SCHEMA = parse_ddl(
@@ -119,6 +121,19 @@ def test_decimals_beyond_38_digits_are_rounded_as_spark_rounds() -> None:
     assert hits("i = 1.5", pa.array([1, 2, None], pa.int32())) == [False, False, False]
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("bigint", "decimal(38,20)"), ("tinyint", "decimal(38,38)"), ("decimal(38,0)", "decimal(38,38)")],
+)
+def test_two_exact_types_that_no_decimal_of_38_digits_holds_are_compared_by_value(one: str, other: str) -> None:
+    types = parse_type(one), parse_type(other)
+    left = pa.array([0, 1, None]).cast(pa.decimal128(19, 0)).cast(to_arrow_type(types[0]), safe=False)
+    right = from_values([Decimal("0.5"), Decimal("0.5"), Decimal(0)], types[1])
+    for op, hits in ((Op.LT, [True, False, None]), (Op.EQ, [False, False, None]), (Op.GE, [False, True, None])):
+        assert compare.compare(op, left, right, *types).to_pylist() == hits
+        assert compare.compare(op.flipped, right, left, *reversed(types)).to_pylist() == hits
+
+
 def test_nested_values_are_ordered_by_their_first_parts_that_differ() -> None:
     """As in Spark: inside, null equals null and is the lowest, NaN the highest, and -0.0 is 0.0."""
     schema = parse_ddl("a array<double>, b array<double>, s struct<x: int, y: array<string>>")
@@ -137,6 +152,7 @@ def test_nested_values_are_ordered_by_their_first_parts_that_differ() -> None:
     assert judged("a <=> b", a, b) == "001001"
     assert judged("a in (b, array(1))", a, b) == "0110nn"
     assert judged("a in (NULL, array(1))", a) == "n1nnnn"
+    assert judged("a < b and array(NULL) >= array(NULL)", a, b) == "1100nn"
     structs = pa.array(
         [{"x": 1, "y": ["a", None]}, {"x": None, "y": None}, None], to_arrow_type(schema.field("s").type)
     )
@@ -153,7 +169,11 @@ def test_nested_values_are_ordered_by_their_first_parts_that_differ() -> None:
         (LONG, [*range(0, 1000, 2), 2**40], [0, 2, 2**40]),
         (INTEGER, [*range(0, 1000, 2), 2**40], [0, 2]),
         (INTEGER, [Decimal("2.0"), Decimal("2.5"), *range(7, 1000)], [2, 7]),
-        (Primitive("decimal(4,1)"), [*range(2, 1000), Decimal("1.25"), 10**6], [Decimal("2.0"), Decimal("7.0")]),
+        (
+            Primitive("decimal(4,1)"),
+            [*range(2, 999), *map(Decimal, ("1.25", "2.50")), 10**6],
+            [Decimal("2.0"), Decimal("2.5"), Decimal("7.0")],
+        ),
     ],
 )
 def test_a_long_list_of_constants_is_converted_at_once(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -12,7 +13,8 @@ from mica.errors import UserError
 from mica.log.checkpoint_writer import write_checkpoint
 from mica.log.history import history
 from mica.log.snapshot import Snapshot, load
-from mica.log.time_travel import Timestamp, to_millis
+from mica.log.listing import list_log
+from mica.log.time_travel import Timestamp, to_millis, version_after, version_before
 from mica.log.transaction import Transaction
 from mica.storage import Storage
 from tests.unit.log.tables import added, append, create
@@ -48,6 +50,17 @@ def test_a_time_outside_the_history_is_an_error_with_its_limits(tmp_path: Path, 
     with pytest.raises(UserError, match=r"1970-01-01T00:00:0[13]\.000") as caught:
         load(table.storage, timestamp=asked)
     assert caught.value.code == "TIMESTAMP_OUT_OF_RANGE"
+
+
+def test_a_range_of_times_begins_and_ends_with_the_commits_inside_it(tmp_path: Path) -> None:
+    storage = with_times(tmp_path, 1000, 2000, 3000).storage
+    listing = list_log(storage)
+    assert [version_after(storage, listing, t) for t in (0, 1000, 1001, 2000, 3000)] == [0, 0, 1, 1, 2]
+    assert [version_before(storage, listing, t) for t in (1000, 1999, 2000, 3000, 9000)] == [0, 0, 1, 2, 2]
+    for outside in (lambda: version_after(storage, listing, 3001), lambda: version_before(storage, listing, 999)):
+        with pytest.raises(UserError) as caught:
+            outside()
+        assert caught.value.code == "TIMESTAMP_OUT_OF_RANGE"
 
 
 def test_in_commit_timestamps_count_and_not_the_files_times(tmp_path: Path) -> None:
@@ -124,6 +137,15 @@ def test_turned_on_later_they_count_from_there(tmp_path: Path) -> None:
 )
 def test_a_time_in_any_form(asked: Timestamp, millis: int) -> None:
     assert to_millis(asked) == millis
+
+
+def test_a_time_without_a_zone_is_utc_wherever_it_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "America/New_York")
+        time.tzset()
+        found = to_millis("1970-01-01 00:00:01"), to_millis(date(1970, 1, 1))
+    time.tzset()
+    assert found == (1000, 0)
 
 
 @pytest.mark.parametrize("asked", ["yesterday", "", "2026-13-01", True])

@@ -58,6 +58,11 @@ def test_other_years_have_no_text(days: int) -> None:
     assert json_timestamp(days * DAY, utc=True) is None
 
 
+@pytest.mark.parametrize("micros", [FIRST * DAY - 1, (LAST + 1) * DAY])
+def test_the_moments_just_outside_have_no_text(micros: int) -> None:
+    assert json_timestamp(micros, utc=False) is None
+
+
 @pytest.mark.parametrize(
     ("text", "found"),
     [
