@@ -87,7 +87,6 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "log/json_lines.py": "tests/unit/log/test_replay.py",
         "log/opened.py": "tests/unit/checking/test_check.py",
         "log/tombstones.py": "tests/unit/maintain/test_vacuum.py",
-        "log/type_changes.py": "tests/interop/test_type_widening.py",
         "skipping/file_plan.py": "tests/unit/skipping/test_plan.py",
         "readers/arrow_filters.py": "tests/property/test_readers.py",
         "readers/polars_filters.py": "tests/property/test_readers.py",
