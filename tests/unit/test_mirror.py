@@ -49,7 +49,6 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "expressions/bind_leaves.py": "tests/unit/expressions/test_bind.py",
         "expressions/binder.py": "tests/unit/expressions/test_bind.py",
         "expressions/calls.py": "tests/unit/expressions/test_functions.py",
-        "expressions/coerce.py": "tests/unit/expressions/test_bind.py",
         "expressions/compare.py": "tests/unit/expressions/test_evaluate.py",
         "expressions/conditionals.py": "tests/unit/expressions/test_functions.py",
         "schema/interval_types.py": "tests/unit/expressions/test_intervals.py",

@@ -22,6 +22,7 @@ from mica.expressions.coerce import (
     holds,
     is_exact,
     is_ordered,
+    is_real,
     tightest_type,
 )
 from mica.expressions.collations import PLAIN, Held, Strength, common_of, spelled, stripped
@@ -231,7 +232,8 @@ def written_as(expr: Expr, type_: DataType, facing: DataType) -> DataType:
 def _zero_or_one(left: Expr, right: Expr) -> tuple[Expr, Expr]:
     """Beside a boolean, a constant 0 or 1 of any numeric type is a boolean."""
     for one, other in ((left, right), (right, left)):
-        if type_of(one) == BOOLEAN and isinstance(other, Literal) and other.value in (0, 1):
+        number = is_exact(type_of(other)) or is_real(type_of(other))  # the value of a date is an int too
+        if type_of(one) == BOOLEAN and number and isinstance(other, Literal) and other.value in (0, 1):
             found = Literal(bool(other.value), BOOLEAN, at=other.at)
             return (found if other is left else left), (found if other is right else right)
     return left, right

@@ -91,9 +91,8 @@ def common_type(left: DataType, right: DataType, *, ansi: bool) -> DataType | No
     if is_exact(left) and is_exact(right):
         return _wider_exact(left, right)
     if (is_exact(left) or is_real(left)) and (is_exact(right) or is_real(right)):
-        floats = FLOAT in (left, right) and DOUBLE not in (left, right)
         integer = left in INTEGRALS or right in INTEGRALS
-        return FLOAT if floats and integer and not ansi else DOUBLE
+        return FLOAT if FLOAT in (left, right) and integer and not ansi else DOUBLE
     if is_interval(left) and is_interval(right):
         return wider(left, right)
     if left in TIMES and right in TIMES:

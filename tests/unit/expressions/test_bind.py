@@ -136,6 +136,15 @@ def test_ansi_decides_which_casts_there_are() -> None:
     assert bind_value("v:a::int", SCHEMA, ansi=False).leaves[0].strict
 
 
+def test_without_ansi_a_boolean_beside_0_or_1_is_a_boolean_and_beside_a_date_nothing() -> None:
+    for text in ("b = 1", "1L = b", "b <=> 1.0", "b = 1e0"):
+        assert {to_sql(side) for side in walk(bind(text, SCHEMA, ansi=False).expr)} >= {"b", "TRUE"}, text
+    assert to_sql(bind("b = 2", SCHEMA, ansi=False).expr) == "try_cast(b AS INT) = 2"
+    for text in ("b = DATE'1970-01-02'", "TIMESTAMP'1970-01-01' = b", "b = INTERVAL '1' MONTH", "b < 1"):
+        with pytest.raises(UserError, match="cannot be compared"):
+            bind(text, SCHEMA, ansi=False)
+
+
 def test_errors_show_the_place() -> None:
     with pytest.raises(UserError, match=r"there is no column 'zz', at offset 6 of"):
         bind("b and zz", SCHEMA)

@@ -12,8 +12,8 @@ import pytest
 from mica.errors import UserError
 from mica.log.checkpoint_writer import write_checkpoint
 from mica.log.history import history
-from mica.log.snapshot import Snapshot, load
 from mica.log.listing import list_log
+from mica.log.snapshot import Snapshot, load
 from mica.log.time_travel import Timestamp, to_millis, version_after, version_before
 from mica.log.transaction import Transaction
 from mica.storage import Storage
@@ -25,8 +25,8 @@ def with_times(root: Path, *times: int, **properties: str) -> Snapshot:
     table = create(root, **properties)
     for number in range(1, len(times)):
         table = append(table, f"f{number}").snapshot
-    for version, time in enumerate(times):
-        os.utime(root / "_delta_log" / f"{version:020d}.json", ns=(time * 10**6, time * 10**6))
+    for version, at in enumerate(times):
+        os.utime(root / "_delta_log" / f"{version:020d}.json", ns=(at * 10**6, at * 10**6))
     return table
 
 
