@@ -133,7 +133,7 @@ def _decode_32(cursor: _Cursor, limit: int) -> np.ndarray:
     keys, sizes = header[0::2], header[1::2] + np.uint64(1)
     if int(sizes.sum()) > limit:
         raise _corrupt("it holds more rows than the log says")
-    if count > 1 and not bool(np.all(keys[1:] > keys[:-1])):
+    if not bool(np.all(keys[1:] > keys[:-1])):
         raise _corrupt("its containers are not in order")
     if cookie == _NO_RUNS or count >= _NO_OFFSETS_BELOW:
         cursor.take(4 * count)  # the offsets repeat what the containers' own lengths say

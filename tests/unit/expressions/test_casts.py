@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from mica.errors import UserError
-from mica.expressions.casts import CastFailedError, can_cast, cast_array, cast_value
+from mica.expressions.casts import CastFailedError, can_cast, cast_array, cast_value, time_value
 from mica.expressions.plain_values import from_values
 from mica.schema.ddl import parse_type
 from mica.variant import kernel
@@ -39,11 +39,18 @@ def cast(value: Any, source: str, target: str, *, ansi: bool) -> Any:
         (-1_500_000, "timestamp", "bigint", -2, -2), (2**60, "timestamp", "int", FAILS, FAILS),
         (NAN, "double", "decimal(10,2)", None, None), (1e30, "double", "decimal(10,2)", FAILS, FAILS),
         (0.125, "double", "decimal(10,2)", Decimal("0.13"), Decimal("0.13")),
+        (1e30, "double", "bigint", FAILS, LAST), (-1e30, "float", "bigint", FAILS, -(2**63)),
+        (2.0**40, "double", "bigint", 2**40, 2**40), (2.0**40, "double", "int", FAILS, 2**31 - 1),
         (1e30, "double", "tinyint", FAILS, -1), (-1e30, "double", "smallint", FAILS, 0),
         (300.7, "double", "tinyint", FAILS, 44),
         (NAN, "float", "int", FAILS, 0), (300, "int", "tinyint", FAILS, 44), (NAN, "double", "boolean", True, True),
         (Decimal("4294967297.9"), "decimal(20,1)", "int", FAILS, 1), (" 1.5 ", "string", "int", FAILS, 1),
         ("-.", "string", "int", FAILS, 0), ("-", "string", "int", FAILS, FAILS), ("1e2", "string", "int", FAILS, FAILS),
+        (18_262, "date", "timestamp", 1577833200000000, 1577833200000000),  # midnight in Berlin
+        (18_262, "date", "timestamp_ntz", 1577836800000000, 1577836800000000),
+        (1577836800000000, "timestamp_ntz", "timestamp", 1577833200000000, 1577833200000000),
+        ("-128", "string", "tinyint", -128, -128), ("-129", "string", "tinyint", FAILS, FAILS),
+        ("127.9", "string", "tinyint", FAILS, 127), ("128", "string", "tinyint", FAILS, FAILS),
         (b"\xff", "binary", "string", FAILS, FAILS), ("0x1p3", "string", "double", 8.0, 8.0),
     ],
 )  # fmt: skip
@@ -64,6 +71,33 @@ def test_values(value: Any, source: str, target: str, strict: Any, loose: Any) -
 def test_pairs_that_ansi_has_not(value: Any, source: str, target: str, expected: Any) -> None:
     assert not can_cast(parse_type(source), parse_type(target), ansi=True)
     assert cast(value, source, target, ansi=False) == expected
+    assert cast_value(value, parse_type(source), parse_type(target), "UTC", ansi=False) == expected
+
+
+def test_arrays_of_these_pairs_may_have_nulls() -> None:
+    def loose(values: pa.Array, source: str, target: str) -> list[Any]:
+        return cast_array(values, parse_type(source), parse_type(target), "UTC", ansi=False)[0].to_pylist()
+
+    assert loose(pa.array([1, None], pa.int32()), "int", "binary") == [b"\0\0\0\1", None]
+    assert loose(pa.array([2**62 + 1, None]), "bigint", "binary") == [(2**62 + 1).to_bytes(8, "big"), None]
+    assert loose(pa.array([NAN, None, -1.9]), "double", "int") == [0, None, -1]
+
+
+def test_what_a_variant_is_cast_to() -> None:
+    variant = parse_type("variant")
+    holds = ["int", "binary", "timestamp_ntz", "array<array<double>>", "map<string, date>", "struct<a: int>", "variant"]
+    lacks = ["map<int, int>", "struct<a: map<int, int>>", "struct<a: int not null>", "array<map<int, int>>", "struct<>"]
+    for ansi in (True, False):
+        assert [can_cast(variant, parse_type(t), ansi=ansi) for t in holds] == [True] * len(holds)
+        assert [can_cast(variant, parse_type(t), ansi=ansi) for t in lacks] == [False] * len(lacks)
+        assert can_cast(parse_type("array<array<int>>"), variant, ansi=ansi)
+        assert not can_cast(parse_type("map<string, int>"), variant, ansi=ansi)
+        assert not can_cast(parse_type("array<struct<a: int>>"), variant, ansi=ansi)
+
+
+def test_times_of_literals_may_be_the_epoch() -> None:
+    assert [time_value(" EPOCH ", parse_type(t), "Europe/Berlin") for t in ("date", "timestamp")] == [0, 0]
+    assert time_value("1970-01-01 02:00:00", parse_type("timestamp"), "Europe/Berlin") == 3_600_000_000
 
 
 def test_whole_arrays_with_nulls_and_slices() -> None:

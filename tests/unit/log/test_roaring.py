@@ -124,3 +124,22 @@ def test_a_container_takes_its_smallest_form(values: list[int], size: int | None
     data = encode(np.array(list(values), np.uint64))
     assert decode(data, 1 << 20).tolist() == list(values)
     assert size is None or len(data) == size
+
+
+@pytest.mark.parametrize("with_runs", [True, False])
+def test_offsets_point_at_the_containers(with_runs: bool) -> None:
+    """Other readers seek to a container by its offset; this one does not need them."""
+    every = [[*range(9)] if with_runs and n == 1 else [n, n + 2, n + 9] for n in range(5)]
+    data = encode(np.array([n * 65_536 + v for n, some in enumerate(every) for v in some], np.uint64))[12:]
+    at = (4 + 1 if with_runs else 8) + 4 * 5
+    offsets = struct.unpack_from("<5I", data, at)
+    for n, (offset, some) in enumerate(zip(offsets, every, strict=True)):
+        body = container(some, "run" if with_runs and n == 1 else "array")
+        assert data[offset : offset + len(body)] == body
+    assert offsets[0] == at + 4 * 5
+
+
+def test_containers_of_one_key_are_refused() -> None:
+    twice = struct.pack("<QIII", 1, 0, 12346, 2) + struct.pack("<HHHHII", 3, 0, 3, 0, 0, 0) + struct.pack("<HH", 7, 8)
+    with pytest.raises(CorruptDataError, match="not in order"):
+        decode(twice, 10)

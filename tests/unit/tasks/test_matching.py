@@ -97,6 +97,15 @@ def test_the_first_clause_whose_condition_is_true_applies() -> None:
     assert matched.tolist() == [True, True, True, False]
 
 
+def test_with_more_rows_of_the_source_to_come_only_matches_are_seen() -> None:
+    clauses = (Clause("matched", "update"), Clause("not matched by source", "delete"))
+    spec = MatchSpec(SIDES.condition("t.id = s.id"), clauses)
+    target = extract(spec.key_leaves, batch(id=[1, 2, 3]), "UTC")
+    seen = np.array([True, False, False])
+    found = SourceRows(spec, batch(id=[2])).changes(target, seen=seen)
+    assert (found.rows.tolist(), found.clauses.tolist(), seen.tolist()) == ([1], [0], [True, True, False])
+
+
 def test_an_ambiguous_match_names_the_keys_and_a_lone_delete_is_none() -> None:
     on = SIDES.condition("t.id = s.id AND t.k = s.k")
     target, source = batch(id=[1, 2], k=["a", "b"]), batch(id=[1, 2, 2], k=["a", "b", "b"], d=[0, 0, 1])
