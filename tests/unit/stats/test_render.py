@@ -12,7 +12,7 @@ import pytest
 from mica.schema.ddl import parse_ddl
 from mica.stats.columns import indexed_leaves
 from mica.stats.paths import read_all
-from mica.stats.render import stats_json
+from mica.stats.render import PathBounds, stats_json, with_variant_bounds
 
 SCHEMA = parse_ddl(
     "id bigint, b boolean, s struct<x: string, v: variant>, d decimal(20,2), f double, t timestamp, n timestamp_ntz, "
@@ -109,3 +109,25 @@ def test_all_columns_when_asked() -> None:
     wide = parse_ddl(", ".join(f"c{i} int" for i in range(50)))
     assert len(indexed_leaves(wide, {})) == 32
     assert len(indexed_leaves(wide, {"delta.dataSkippingNumIndexedCols": "-1"})) == 50
+
+
+def test_new_variant_bounds_take_the_place_of_the_old_ones() -> None:
+    old = stats_json(facts((["v"], "$['a']", 5), (["s", "v"], "$['q']", 6)), SCHEMA, {}, variant_bounds=True)
+
+    def replaced(stats: str | None, *columns: tuple[str, ...], found: tuple[str, ...] = ("v",)) -> dict[str, Any]:
+        new = [PathBounds(found, "$['b']", 3, i64(1), i64(2))]
+        document: dict[str, Any] = json.loads(with_variant_bounds(stats, new, SCHEMA, {}, columns))
+        return document
+
+    before, after = json.loads(old), replaced(old, ("v",), ("s", "v"))
+    assert [bounds(after[side].pop("v")) for side in ("minValues", "maxValues")] == [{"$['b']": 1}, {"$['b']": 2}]
+    for side in ("minValues", "maxValues"):
+        assert before[side].pop("v")
+        assert before[side]["s"].pop("v"), "the old bounds of a column without new ones are gone"
+    assert after == before
+    other = replaced(old, ("v",), found=("s", "v"))
+    assert "v" not in other["minValues"]
+    assert bounds(other["minValues"]["s"]["v"]) == {"$['q']": 6}, "a column that was not asked for keeps its own"
+    for nothing in (None, "{}", '{"minValues":{"s":1}}'):
+        found = replaced(nothing, ("v",), ("s", "v"))
+        assert bounds(found["maxValues"]["v"]) == {"$['b']": 2}
