@@ -104,6 +104,10 @@ def _times(storage: Storage, entries: Sequence[Entry]) -> Callable[[int], int]:
     count = len(entries)
     inside = count if own(count - 1) is None else bisect_left(range(count), True, key=lambda at: own(at) is not None)
     modified = increasing([entry.modified for entry in entries[:inside]])
+    if 0 < inside < count:
+        # Files of a copied table are younger than the stamps in them; their commits are older all the same.
+        first = own(inside) or 0
+        modified = [min(time, first - (inside - at)) for at, time in enumerate(modified)]
     return lambda at: modified[at] if at < inside else own(at) or 0
 
 

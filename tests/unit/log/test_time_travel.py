@@ -116,6 +116,12 @@ def test_turned_on_later_they_count_from_there(tmp_path: Path) -> None:
     assert table.properties["delta.inCommitTimestampEnablementTimestamp"] == str(table.timestamp)
     os.utime(tmp_path / "_delta_log" / f"{2:020d}.json", ns=(1, 1))
     assert [load(table.storage, timestamp=t).version for t in (1000, 2000, table.timestamp)] == [0, 1, 2]
+    # A copy of the table: files of before are younger than the stamps of after.
+    for version in (0, 1):
+        os.utime(tmp_path / "_delta_log" / f"{version:020d}.json", (4e9, 4e9))
+    later = append(table, "f9").snapshot
+    stamps = [table.timestamp - 2, table.timestamp - 1, table.timestamp, later.timestamp]
+    assert [load(table.storage, timestamp=t).version for t in stamps] == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize(
