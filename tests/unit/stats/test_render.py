@@ -67,6 +67,17 @@ def test_plain_columns() -> None:
     assert document["nullCount"] == {"id": 0, "s": {"x": 1, "v": 2}, "v": 3, "l": 4}
 
 
+def test_a_column_of_nulls_has_no_bounds() -> None:
+    given = facts()
+    ends = pa.struct({"dd": pa.date32(), "t": pa.timestamp("us", "UTC")})
+    counts = pa.struct({"dd": pa.int64(), "t": pa.int64()})
+    row = {"min": {"dd": None, "t": None}, "max": {"dd": None, "t": None}, "null_count": {"dd": 10, "t": 10}}
+    given["plain"] = pa.RecordBatch.from_pylist([row], pa.schema({"min": ends, "max": ends, "null_count": counts}))
+    document = written(given)
+    assert (document["minValues"], document["maxValues"]) == ({}, {})
+    assert document["nullCount"] == {"dd": 10, "t": 10}
+
+
 def test_variants_only_where_the_protocol_has_them() -> None:
     given = facts((["v"], "$['a']", 5), (["s", "v"], "$['q']", 6))
     document = written(given)
@@ -87,7 +98,7 @@ def test_limits_take_the_paths_of_most_rows_first() -> None:
 
 def test_named_paths() -> None:
     given = facts((["v"], "$['a']", 9), (["v"], "$['c, d']", 1), (["s", "v"], "$['q']", 6))
-    document = written(given, {"mica.variantStats.paths": "V:['c, d'], s.v:q"})
+    document = written(given, {"mica.variantStats.paths": "V:['c, d'], v:absent, s.v:q"})
     assert bounds(document["minValues"]["v"]) == {"$['c, d']": 1}
     assert bounds(document["minValues"]["s"]["v"]) == {"$['q']": 6}
 
