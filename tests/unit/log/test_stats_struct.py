@@ -103,14 +103,23 @@ def test_values_come_in_the_types_of_their_columns() -> None:
         {"t": "2024-02-30T00:00:00Z"},
         {"x": 123456789012.5},
         {"x": 1.255},
+        {"i": True},
+        {"f": True},
+        {"x": True},
+        {"s": True},
     ],
     ids=str,
 )
 def test_a_bound_that_does_not_fit_is_left_out_and_costs_no_other(bounds: dict[str, object]) -> None:
     of = kind()
-    texts = [{"numRecords": 1, "minValues": {**bounds, "u": "2024-01-01T00:00:00.000"}}, {"minValues": {"i": 7}}]
+    texts = [{"numRecords": 1, "minValues": {**bounds, "u": "2024-01-01T00:00:00.000"}, "tightBounds": 1}]
+    texts.append(
+        {"minValues": {"i": 7, "f": 2.5, "s": "a", "x": 3}, "maxValues": {"x": 1.25, "f": 4}, "tightBounds": True}
+    )
     bad, good = parse_stats(pa.array([orjson.dumps(text).decode() for text in texts]), of).to_pylist()
-    assert good["minValues"]["i"] == 7
+    assert {name: good["minValues"][name] for name in "ifsx"} == {"i": 7, "f": 2.5, "s": "a", "x": Decimal(3)}
+    assert (good["maxValues"]["x"], good["maxValues"]["f"]) == (Decimal("1.25"), 4.0)
+    assert (good["tightBounds"], bad["tightBounds"]) == (True, None)
     ((name, _),) = bounds.items()
     assert bad["minValues"][name] is None
     assert bad["minValues"]["u"] is not None
