@@ -25,7 +25,7 @@ from mica.schema.arrow import from_arrow_type
 from mica.schema.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, VARIANT, DataType
 from mica.skipping.within_files import interval
 from mica.stats import documents
-from mica.stats.columns import IndexedColumn, indexed_leaves, is_ordered
+from mica.stats.columns import IndexedColumn, indexed_leaves
 from mica.stats.render import PathBounds, as_numbers, stats_of
 from mica.tasks.ahead import in_order, readers_of
 from mica.tasks.file import DataFileReader, ReadSpec
@@ -67,8 +67,7 @@ def _stats(spec: FooterSpec, file: DataFileReader) -> str:
     for column in indexed_leaves(schema, spec.properties, partitions):
         found = _bounds(file, Leaf(column.column, None, column.type), own=own)
         for side, value in zip(("min", "max"), found.sides, strict=True):
-            if value is not None and is_ordered(column.type):
-                documents.put(plain[side], column.names, value)
+            documents.put(plain[side], column.names, value)
         if found.nulls is not None:
             documents.put(plain["null_count"], column.names, found.nulls)
         if column.type == VARIANT:
@@ -141,8 +140,6 @@ def _leaves(tree: pa.DataType, at: tuple[str, ...] = ()) -> Iterator[tuple[tuple
     if pa.types.is_struct(tree):
         for child in tree:
             yield from _leaves(child.type, (*at, child.name))
-        return
-    if pa.types.is_list(tree) or pa.types.is_null(tree):
         return
     try:
         type_ = from_arrow_type(tree)

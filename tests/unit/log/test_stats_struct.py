@@ -209,3 +209,21 @@ def test_shredded_bounds_without_value_are_read_and_a_damaged_one_is_unknown() -
     parts = [pa.array([metadata[0].as_py(), None], pa.binary()), pa.array([None, b"\0"], pa.binary())]
     broken = pa.StructArray.from_arrays(parts, names=["metadata", "value"])
     assert of_bounds(pa.StructArray.from_arrays([broken, pa.array([1, 2])], names=["v", "b"])) == [{"b": 1}, {"b": 2}]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "text"),
+    [
+        (pa.timestamp("s", "UTC"), -2, "1969-12-31T23:59:58.000Z"),
+        (pa.timestamp("ms"), -1_001, "1969-12-31T23:59:58.999"),
+        (pa.timestamp("us", "UTC"), -1_000_001, "1969-12-31T23:59:58.999Z"),
+        (pa.timestamp("ns", "UTC"), -1_000_000_001, "1969-12-31T23:59:58.999Z"),
+        (pa.date32(), -1, "1969-12-31"),
+        (pa.date64(), -86_400_000, "1969-12-31"),
+    ],
+    ids=str,
+)
+def test_times_of_any_unit_are_spelled_and_rounded_down(kind: pa.DataType, value: int, text: str) -> None:
+    values = pa.array([value, None], pa.int32() if pa.types.is_date32(kind) else pa.int64()).cast(kind)
+    found = format_stats(pa.StructArray.from_arrays([values], names=["t"]))
+    assert [orjson.loads(row) for row in found.to_pylist()] == [{"t": text}, {}]

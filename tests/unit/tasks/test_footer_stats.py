@@ -18,6 +18,7 @@ from mica.scan.scan import Scan
 from mica.stats.paths import read_all
 from mica.tasks.footer_stats import FooterSpec, footer_stats
 from mica.tasks.parts import parts_of
+from tests.variant_files import ONE, column, file, leaf, metadata, objects
 
 
 def stats(path: Path) -> dict[str, Any]:
@@ -68,3 +69,49 @@ def test_without_statistics_there_are_none(tmp_path: Path) -> None:
     assert (found["minValues"], found["maxValues"], found["numRecords"]) == ({}, {}, 2)
     pq.write_table(pa.table({"i": pa.array([], pa.int64())}), tmp_path / "b.parquet")
     assert stats(tmp_path / "b.parquet")["numRecords"] == 0
+
+
+def test_a_file_without_rows_or_without_a_column_has_its_nulls_counted(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"i": pa.array([], pa.int64())}), tmp_path / "none.parquet")
+    assert stats(tmp_path / "none.parquet")["nullCount"] == {"i": 0}
+    table = mica.Table.create(tmp_path / "t", "i INT")
+    table.append([{"i": 1}, {"i": 2}])
+    table.add_columns("j INT, s STRUCT<x: INT>")
+    scan = mica.Table.open(tmp_path / "t").scan()
+    [batch] = footer_stats(FooterSpec(scan.spec()), parts_of(scan.source.all_files()))
+    found = orjson.loads(batch.column("stats")[0].as_py())
+    assert (found["nullCount"], found["maxValues"]) == ({"i": 0, "j": 2, "s": {"x": 2}}, {"i": 2})
+
+
+def test_one_row_group_without_bounds_leaves_the_file_without(tmp_path: Path) -> None:
+    """Arrow's writer leaves out the bounds of texts that are too long for its statistics."""
+    texts = pa.table({"s": ["a", "b", "c" * 5000, "d"], "i": [1, 2, 3, 4]})
+    pq.write_table(texts, tmp_path / "a.parquet", row_group_size=2)
+    found = stats(tmp_path / "a.parquet")
+    assert (found["minValues"], found["maxValues"]) == ({"i": 1}, {"i": 4})
+
+
+def test_texts_are_cut_after_32_code_points(tmp_path: Path) -> None:
+    for text, low, high in [
+        ("ä" * 32, "ä" * 32, "ä" * 32),
+        ("ä" * 33, "ä" * 32, "ä" * 32 + "\U0010ffff"),
+        ("ä" * 32 + "\U0010ffff", "ä" * 32, None),
+    ]:
+        pq.write_table(pa.table({"s": [text]}), tmp_path / "a.parquet")
+        found = stats(tmp_path / "a.parquet")
+        assert found["minValues"] == {"s": low}
+        assert found["maxValues"] == ({} if high is None else {"s": high})
+
+
+def test_paths_of_others_have_bounds_where_all_values_are_typed_and_none_is_a_float(tmp_path: Path) -> None:
+    typed = objects(i=leaf(pa.int64()), x=leaf(pa.float64()), o=leaf(pa.int64()))
+    rows = [
+        {"typed_value": {"i": {"typed_value": n}, "x": {"typed_value": 0.5}, "o": odd}}
+        for n, odd in ((3, {"typed_value": 7}), (5, {"value": ONE}))
+    ]
+    file(tmp_path / "a.parquet", column(rows, typed, names=metadata("i", "o", "x")))
+    found = stats(tmp_path / "a.parquet")
+    low, high = (read_all(found[side]["v"]) for side in ("minValues", "maxValues"))
+    assert ({p: b and b.value for p, b in low.items()}, {p: b and b.value for p, b in high.items()}) == (
+        {"$['i']": 3}, {"$['i']": 5},
+    )  # fmt: skip
