@@ -205,8 +205,7 @@ def _list_cast(source: pa.Field, element: StructField, at: str, variants: Varian
     wanted = to_arrow_field(element)
 
     def run(array: pa.Array) -> pa.Array:
-        if not pa.types.is_list(array.type):
-            array = pc.cast(array, pa.list_(array.type.value_field))
+        # Lists of any layout are taken as they are: Arrow's cast of list views to lists loses values.
         values = cast(_own(array.flatten()))
         check_nulls(values, wanted, f"{at}.element")
         return pa.ListArray.from_arrays(

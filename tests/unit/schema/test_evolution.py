@@ -1,9 +1,12 @@
 """A write keeps every value or fails."""
 
+from decimal import Decimal
+
 import pyarrow as pa
 import pytest
 
 from mica.errors import UserError
+from mica.schema.arrow import variant_field
 from mica.schema.ddl import parse_ddl
 from mica.schema.evolution import plan_write
 
@@ -46,6 +49,7 @@ def test_names_order_and_types_of_the_table_win(start: int) -> None:
         ({"a": ["5"], "n": ["x"]}, "INCOMPATIBLE_TYPE"),
         ({"a": [1.0], "n": ["x"]}, "INCOMPATIBLE_TYPE"),
         ({"v": [1], "n": ["x"]}, "INCOMPATIBLE_TYPE"),
+        ({"a": [[1]], "n": ["x"]}, "INCOMPATIBLE_TYPE"),
         ({"z": [1], "n": ["x"]}, "UNKNOWN_COLUMN"),
         ({"s": pa.array([{"q": 1}]), "n": ["x"]}, "UNKNOWN_COLUMN"),
         ({"a": [1]}, "MISSING_COLUMN"),
@@ -59,8 +63,56 @@ def test_refuses(columns: dict[str, object], code: str) -> None:
     assert raised.value.code == code
 
 
+@pytest.mark.parametrize(
+    "type_",
+    [
+        pa.list_(pa.int64()), pa.large_list(pa.int32()), pa.list_(pa.int8(), 2), pa.list_view(pa.int64()),
+        pa.large_list_view(pa.int16()),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_lists_of_any_layout_are_taken(type_: pa.DataType) -> None:
+    lists = [[0, 0], [1, 2], None, [3, None]]
+    batch = pa.record_batch({"l": pa.array(lists, type_)})
+    plan = plan_write(parse_ddl("l ARRAY<INT>"), batch.schema)
+    for start in range(4):
+        found = plan.apply(batch.slice(start))
+        found.validate(full=True)
+        assert found.column(0).to_pylist() == lists[start:]
+
+
+def test_nulls_without_a_type_fit_every_column_that_may_be_null() -> None:
+    table = parse_ddl("i INT, s STRUCT<x: INT>, l ARRAY<INT>, m MAP<INT, INT>, v VARIANT")
+    batch = pa.record_batch({name: pa.nulls(2) for name in table.names})
+    out = plan_write(table, batch.schema).apply(batch)
+    out.validate(full=True)
+    assert out.to_pylist() == [dict.fromkeys(table.names)] * 2
+
+
+def test_decimals_of_fewer_digits_are_kept_and_others_are_refused() -> None:
+    for text, type_, kept in [("1.5", (3, 1), True), ("1.25", (5, 3), True), ("1.255", (5, 3), False)]:
+        batch = pa.record_batch({"d": pa.array([Decimal(text)], pa.decimal128(*type_))})
+        plan = plan_write(parse_ddl("d DECIMAL(4,2)"), batch.schema)
+        if kept:
+            assert plan.apply(batch).to_pylist() == [{"d": Decimal(text)}]
+        else:
+            with pytest.raises(UserError, match="does not fit"):
+                plan.apply(batch)
+
+
+def test_a_variant_is_no_struct_of_its_parts() -> None:
+    table = parse_ddl("v STRUCT<metadata: BINARY, value: BINARY>")
+    with pytest.raises(UserError) as raised:
+        plan_write(table, pa.schema([variant_field("v")]))
+    assert raised.value.code == "INCOMPATIBLE_TYPE"
+    plan_write(table, pa.schema([pa.field("v", variant_field("v").type)]))  # without the mark they are plain parts
+
+
 def test_nested_not_null() -> None:
     table = parse_ddl("s STRUCT<x: INT NOT NULL>")
+    with pytest.raises(UserError) as raised:
+        plan_write(parse_ddl("s STRUCT<x: INT NOT NULL, y: INT>"), pa.schema({"s": pa.struct({"y": pa.int32()})}))
+    assert raised.value.code == "MISSING_COLUMN"
     ok = pa.record_batch({"s": pa.array([{"x": 1}, None])})
     assert plan_write(table, ok.schema).apply(ok).to_pylist() == [{"s": {"x": 1}}, {"s": None}]
     bad = pa.record_batch({"s": pa.array([{"x": None}], pa.struct([("x", pa.int32())]))})
