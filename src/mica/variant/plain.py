@@ -17,6 +17,7 @@ from mica import compute as pc
 from mica.errors import CorruptDataError, UserError
 from mica.schema.arrow import from_arrow_type, is_list, is_variant, to_arrow_type, variant_field
 from mica.schema.evolution import cast_to
+from mica.schema.lists import offsets_from_zero
 from mica.schema.types import StructField
 from mica.variant import kernel
 from mica.variant.encode import metadata_of
@@ -117,10 +118,7 @@ def _layout(f: pa.Field, at: str) -> _Layout:
         inner = _layout(f.type.value_field, f"{at}.element")
 
         def of_list(array: pa.Array) -> pa.StructArray:
-            if not pa.types.is_list(array.type):
-                array = array.cast(pa.list_(array.type.value_field))
-            lengths = pc.fill_null(pc.list_value_length(array), 0)
-            offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
+            offsets = offsets_from_zero(array)
             return _pair(array, pa.ListArray.from_arrays(offsets, inner(array.flatten()), mask=array.is_null()))
 
         return of_list

@@ -292,3 +292,16 @@ def test_rows_that_name_no_column_are_counted_by_the_table(tmp_path: Path, given
     table = mica.Table.create(tmp_path, "id BIGINT GENERATED ALWAYS AS IDENTITY, s STRING")
     table.append(given)
     assert table.to_arrow().to_pylist() == [{"id": i + 1, "s": None} for i in range(rows)]
+
+
+@pytest.mark.parametrize(
+    "type_",
+    [pa.large_list(pa.int64()), pa.list_(pa.int64(), 2), pa.list_view(pa.int64()), pa.large_list_view(pa.int64())],
+    ids=str,
+)
+def test_lists_of_any_layout_become_variants(tmp_path: Path, type_: pa.DataType) -> None:
+    """Arrow's cast of views to lists loses values."""
+    lists = [[0, 0], [1, 2], None, [3, None]]
+    table = mica.Table.create(tmp_path, "v VARIANT")
+    table.append(pa.table({"v": pa.array(lists, type_)}).slice(1))
+    assert mica.variant.to_python(table.to_arrow().column("v")) == lists[1:]
