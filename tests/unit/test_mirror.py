@@ -97,7 +97,6 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "skipping/judge.py": "tests/unit/skipping/test_plan.py",
         "skipping/reasons.py": "tests/unit/scan/test_explanation.py",
         "stats/bloom_columns.py": "tests/unit/stats/test_named.py",
-        "stats/read.py": "tests/property/test_skipping.py",
         "stats/columns.py": "tests/unit/stats/test_render.py",
         "stats/shown.py": "tests/cli/test_cli.py",
         "stats/variant.py": "tests/unit/stats/test_render.py",
