@@ -12,7 +12,14 @@ import pytest
 
 import mica
 from mica.errors import ConflictError, UnsupportedTableError, UserError
+from mica.expressions.parse import parse
+from mica.log.actions import Metadata
+from mica.log.snapshot import load
 from mica.maintain import constraints
+from mica.schema import json as schema_json
+from mica.schema.ddl import parse_ddl
+from mica.schema.special import HIGH_WATER_MARK
+from mica.storage import Storage
 from mica.write import rules
 
 SCHEMA = (
@@ -228,3 +235,31 @@ def test_strings_keep_the_length_that_their_column_was_declared_with(tmp_path: P
             write()
         assert caught.value.code == "CONSTRAINT_VIOLATED"
     assert table.scan().to_arrow().column("s").to_pylist() == ["äöü", None]
+
+
+def test_identity_columns_go_on_where_they_were_and_never_back(tmp_path: Path) -> None:
+    def made(step: int) -> Metadata:
+        ddl = f"id BIGINT GENERATED ALWAYS AS IDENTITY (START WITH 10 INCREMENT BY {step}), n INT"
+        mica.Table.create(tmp_path / str(step), ddl)
+        return load(Storage.open(tmp_path / str(step))).metadata
+
+    def mark(metadata: Metadata) -> Any:
+        return schema_json.loads(metadata.schema_string).field("id").metadata.get(HIGH_WATER_MARK)
+
+    for step, first, second in ((5, 20, 25), (-5, 0, -5)):
+        new = made(step)
+        assert rules.numbered(new, 0) is new
+        older = rules.numbered(new, 3)
+        newer = rules.numbered(older, 1)
+        assert (mark(new), mark(older), mark(newer)) == (None, first, second)
+        assert [mark(rules.never_again(a, b)) for a, b in ((older, newer), (newer, older), (new, newer))] == [
+            second
+        ] * 3
+        assert mark(rules.never_again(older, new)) == first
+
+
+def test_a_generated_column_that_is_given_is_not_computed() -> None:
+    schema = parse_ddl("n INT, g INT GENERATED ALWAYS AS (n * 2), h INT GENERATED ALWAYS AS (n + 1)")
+    found = rules.regenerated(schema, {"n": parse("5"), "g": parse("10")})
+    assert list(found) == ["h"]
+    assert rules.regenerated(schema, {}) == {}
