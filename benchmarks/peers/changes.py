@@ -38,6 +38,11 @@ class Changes:
         done = mica.Table.open(target).delete(where, spark=self._engine(engine))
         return {"rows": done.metrics["numDeletedRows"]}
 
+    def clearing(self, target: str, collection: str, engine: str) -> dict[str, Any]:
+        where = f"v:commit.collection::string = '{collection}'"
+        done = mica.Table.open(target).delete(where, spark=self._engine(engine))
+        return {"rows": done.metrics["numDeletedRows"]}
+
     def updating(self, target: str, low: int, high: int, engine: str) -> dict[str, Any]:
         where = f"v:time_us::bigint BETWEEN {low} AND {high}"
         done = mica.Table.open(target).update({"kind": "'changed'"}, where, spark=self._engine(engine))

@@ -210,6 +210,11 @@ class Peer:
         where = f"variant_get(v, '$.time_us', 'bigint') BETWEEN {low} AND {high}"
         return {"rows": self.spark.sql(f"DELETE FROM delta.`{target}` WHERE {where}").collect()[0][0]}
 
+    def clearing(self, target: str, collection: str) -> dict[str, Any]:
+        """Delete the events of a collection."""
+        where = f"variant_get(v, '$.commit.collection', 'string') = '{collection}'"
+        return {"rows": self.spark.sql(f"DELETE FROM delta.`{target}` WHERE {where}").collect()[0][0]}
+
     def updating(self, target: str, low: int, high: int) -> dict[str, Any]:
         """Set a plain column in a range of time."""
         where = f"variant_get(v, '$.time_us', 'bigint') BETWEEN {low} AND {high}"
