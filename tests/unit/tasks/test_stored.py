@@ -151,3 +151,38 @@ def test_rows_of_a_foreign_file_are_put_together_where_they_break_a_rule(tmp_pat
     t.delete("id = 1")
     assert rows_of(t) == {2: [2, 2], 3: [None, None]}
     assert mica.check(tmp_path / "t").ok
+
+
+def unlike(path: Path, how: str) -> tuple[mica.Table, dict[int, Any]]:
+    """A table whose new files do not hold Variants as its old ones do, and what `v` holds."""
+    given = {n: {"n": n, "s": f"x{n}"} for n in range(100)}
+    column = "s STRUCT<v: VARIANT>" if how == "in a struct" else "v VARIANT"
+    t = mica.Table.create(path, "id INT" if how == "added" else f"id INT, {column}")
+    if how == "added":
+        t.append([{"id": n} for n in given])
+        t.add_columns("v VARIANT")
+        return t, dict.fromkeys(given)
+    if how == "scalars":
+        given = {n: n if n % 2 else f"x{n}" for n in range(100)}
+    rows = [{"id": n, "v": json.dumps(v)} for n, v in given.items()]
+    t.append([{"id": row["id"], "s": {"v": row["v"]}} for row in rows] if how == "in a struct" else rows)
+    if how == "rules":
+        t.set_properties({"mica.shredding": "s: skip"})
+    if how == "not shredded":
+        t.set_properties({"delta.enableVariantShredding": "false"})
+    return t, given
+
+
+@pytest.mark.parametrize("how", ["in a struct", "added", "scalars", "rules", "not shredded"])
+def test_rows_are_put_together_where_new_files_are_unlike_the_old(
+    tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    t, want = unlike(tmp_path / "t", how)
+    copied = counted(monkeypatch)
+    t.delete("id = 7")
+    del want[7]
+    found = t.scan(columns={"id": "id", "v": f"to_json({'s.v' if how == 'in a struct' else 'v'})"}).to_arrow()
+    texts = dict(zip(found["id"].to_pylist(), found["v"].to_pylist(), strict=True))
+    assert {n: None if text is None else json.loads(text) for n, text in texts.items()} == want
+    assert copied == []
+    assert mica.check(tmp_path / "t").ok
