@@ -19,7 +19,7 @@ from mica.log import features, feed, row_tracking
 from mica.log.actions import Metadata, Protocol
 from mica.log.column_mapping import configured, effective, mode_of, read_schema
 from mica.log.configuration import checked, kept, needed_features
-from mica.schema import collations, special
+from mica.schema import char, collations, special
 from mica.schema import json as schema_json
 from mica.schema.ddl import type_to_ddl
 from mica.schema.interval_types import is_interval
@@ -131,6 +131,7 @@ def altered(
         changed = replace(changed, description=changes[properties.COMMENT])
     changed = changed.with_configuration(row_tracking.columns(changed.configuration))
     if schema is not None:
+        schema = char.restated(schema)
         refuse_columns(schema)
         schema = collations.normalized(effective(schema, mode_of(protocol, metadata)))
         needed |= schema_features(schema)

@@ -82,6 +82,8 @@ def add_columns(before: Snapshot, columns: str, into: str | None, position: Posi
                 f"{columns!r} says where its columns go, and so does the call",
                 hint="Say it once.",
             )
+        if base:
+            fields = list(char.sized(StructType(tuple(fields))).fields)  # noqa: PLW2901 - the column keeps the lengths
         schema = inside(schema, [*base, *path], partial(_grown, fields, position if position != Position() else places))
     assert isinstance(schema, StructType)
     parameters = {"columns": columns, **({} if into is None else {"into": into})}
@@ -144,7 +146,7 @@ def rename_column(before: Snapshot, column: str, name: str) -> Snapshot:
     if before.mapping == "none":
         _refuse_partition(before, path, column, "renamed")
     _needs_mapping(before, column, "renamed")
-    schema = collations.renamed(before.schema, path, name)
+    schema = collations.renamed(char.sized(before.schema), path, name)
     metadata = _in_properties(before.metadata, path, name)
     if len(path) == 1:
         partitions = tuple(name if p == path[0] else p for p in metadata.partition_columns)

@@ -96,6 +96,44 @@ def too_long(values: pa.Array, text: str) -> pa.Array:
 # --- texts of types
 
 
+def restated(schema: StructType) -> StructType:
+    """The schema after a change of its fields: the declared types of columns name the fields that they have now."""
+    return StructType(tuple(_stated(f) for f in sized(schema).fields))
+
+
+def sized(schema: StructType) -> StructType:
+    """The schema with primitives called `char(n)` and `varchar(n)` in its types, for changes of these."""
+    found = ((f, declared(f)) for f in schema.fields)
+    return StructType(tuple(f if not text else _sized_column(f, text) for f, text in found))
+
+
+def _sized_column(column: StructField, text: str) -> StructField:
+    parsed = _parsed(text)
+    assert parsed is not None
+    kept = {name: value for name, value in column.metadata.items() if name != CHAR_VARCHAR}
+    return replace(column, type=_sized(column.type, parsed), metadata=kept)
+
+
+def _sized(type_: DataType, declared: _Declared) -> DataType:
+    def of(name: str, inner: DataType) -> DataType:
+        found = declared.inside.get(name.lower())
+        return inner if found is None else _sized(inner, found)
+
+    match type_:
+        case ArrayType(element):
+            return replace(type_, element=of("element", element))
+        case MapType(key, value):
+            return replace(type_, key=of("key", key), value=of("value", value))
+        case StructType(fields):
+            return StructType(tuple(replace(f, type=of(f.name, f.type)) for f in fields))
+    return Primitive(declared.text) if type_ == STRING and _LENGTH.fullmatch(declared.text) else type_
+
+
+def _stated(column: StructField) -> StructField:
+    plain, text = unsized(column.type, column.metadata.get(COLLATIONS, {}), column.name)
+    return replace(column, type=plain, metadata={**column.metadata, CHAR_VARCHAR: text}) if text else column
+
+
 def unsized(type_: DataType, collations: Mapping[str, str], at: str) -> tuple[DataType, str]:
     """A type of which primitives may be called `char(n)` and `varchar(n)`: with strings in their place, and as it is
     declared, which is Spark's `DataType.catalogString`; empty if there are none. `collations` as in `type_to_ddl`."""

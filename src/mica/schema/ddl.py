@@ -312,7 +312,9 @@ class _Reader:
         while self.peek(1).text == ".":
             into.append(self.identifier())
             self.expect(".")
+        self.sized = bool(into)  # the column around it keeps the lengths (`char.restated`)
         field, first, after = self.field(top=not into), False, None
+        self.sized = False
         if self.accept("FIRST"):
             first = True
         elif self.accept("AFTER"):

@@ -15,6 +15,7 @@ import pytest
 import mica
 from mica.errors import UserError
 from mica.log.column_mapping import assigned
+from mica.schema import special
 from mica.schema.ddl import parse_ddl, to_ddl
 from mica.schema.edit import fields_of
 from mica.tasks.physical import physical
@@ -292,3 +293,34 @@ def test_properties_of_a_later_version_stay_and_who_writes_variants_says_so(tmp_
     table.set_properties({"mica.shredding": "w:a: skip"})
     table.rename_column("w", "v")
     assert table.properties["mica.shredding"] == "v:a: skip"
+
+
+def lengths_of(t: mica.Table) -> dict[str, str]:
+    metadata = {f.name: f.metadata for f in t._snapshot.schema.fields}
+    return {name: found[special.CHAR_VARCHAR] for name, found in metadata.items() if special.CHAR_VARCHAR in found}
+
+
+def test_lengths_of_texts_inside_of_a_column_follow_its_fields(tmp_path: Path) -> None:
+    """Lengths went with a rename, and delta-spark reads no field that the declared type lacks."""
+    properties = {"delta.columnMapping.mode": "name", "delta.enableTypeWidening": "true"}
+    t = mica.Table.create(
+        tmp_path / "t", "s STRUCT<a: CHAR(3), b: INT>, l ARRAY<STRUCT<x: INT>>", properties=properties
+    )
+    t.append([{"s": {"a": "x", "b": 1}, "l": []}])
+    t.add_columns("s.c STRING, s.n CHAR(2)")
+    t.add_columns("m VARCHAR(4)", into="s")
+    t.add_columns("l.element.y CHAR(5)")
+    t.rename_column("s.a", "q")
+    t.alter_column("s.b", type="BIGINT")
+    whole = "struct<q:char(3),b:bigint,c:string,n:char(2),m:varchar(4)>"
+    assert lengths_of(t) == {"s": whole, "l": "array<struct<x:int,y:char(5)>>"}
+    assert t.to_arrow()["s"].to_pylist() == [{"q": "x  ", "b": 1, "c": None, "n": None, "m": None}]
+    for value in ({"q": "long"}, {"n": "xyz"}, {"m": "12345"}):
+        with pytest.raises(UserError, match="CONSTRAINT_VIOLATED"):
+            t.append([{"s": value}])
+    t.drop_columns(["s.b", "s.n", "s.c"])
+    t.rename_column("s", "r")
+    t.drop_columns(["l.element.y"])
+    assert lengths_of(t) == {"r": "struct<q:char(3),m:varchar(4)>"}
+    t.drop_columns(["r.q", "l"])
+    assert t.to_arrow()["r"].to_pylist() == [{"m": None}]
