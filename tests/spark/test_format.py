@@ -176,3 +176,36 @@ def test_writes_are_commits_of_mica(own: SparkSession, tmp_path: Path) -> None:
     frame.write.format("mica").mode("overwrite").save(place)
     assert rows_of(mica.Table.open(place).to_df(own).select("id", "p", "v")) == rows_of(frame)
     assert mica.check(place).ok
+
+
+def test_rules_follow_the_session_as_in_an_append(own: SparkSession, tmp_path: Path) -> None:
+    """Defaults, generated columns and constraints were evaluated in UTC, and as ANSI: the days of another zone were
+    those of UTC, and rows were refused that `Table.append` takes."""
+    columns = (
+        "id INT, ts TIMESTAMP, day DATE GENERATED ALWAYS AS (CAST(ts AS DATE)), "
+        "said TIMESTAMP DEFAULT CAST('2024-01-01 02:00:00' AS TIMESTAMP), number INT DEFAULT CAST('x' AS INT)"
+    )
+    zone = own.conf.get("spark.sql.session.timeZone")
+    own.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    own.conf.set("spark.sql.ansi.enabled", "false")
+    try:
+        frame = own.sql("SELECT 1 AS id, TIMESTAMP'2024-01-01 02:00:00' AS ts")
+        found = []
+        for number, options in enumerate((None, {}, {"timeZone": "Asia/Tokyo"}, {"timeZone": "UTC"})):
+            made = mica.Table.create(tmp_path / str(number), columns)
+            if (options or {}).get("timeZone") != "UTC":
+                made.add_constraint("early", "hour(ts) < 5")
+            if options is None:
+                made.append(frame)
+            else:
+                frame.write.format("mica").mode("append").options(**options).save(str(tmp_path / str(number)))
+            found.append(made.refresh().to_arrow().to_pylist())
+        with pytest.raises(Exception, match="the CHECK constraint 'early'"):
+            frame.write.format("mica").mode("append").option("timeZone", "UTC").save(str(tmp_path / "0"))
+    finally:
+        own.conf.set("spark.sql.session.timeZone", zone)
+        own.conf.unset("spark.sql.ansi.enabled")
+    appended, followed, given, other = found
+    assert appended == followed == given
+    assert (appended[0]["day"], appended[0]["number"]) == (dt.date(2024, 1, 1), None)
+    assert other[0]["day"] == dt.date(2023, 12, 31)

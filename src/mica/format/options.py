@@ -27,7 +27,7 @@ OPTIONS: Mapping[str, str] = {
     "typedPaths": "read: paths as columns, `time_us BIGINT, collection STRING AS v:commit.collection`",
     "paths": "read: the same in SQL's OPTIONS (…); beside .load(path) Spark keeps this name for itself",
     "timeZone": "the time zone of casts from texts to timestamps, UTC by default; a replaceWhere over times, and a "
-    "timestampAsOf or its like without a zone, need the option",
+    "timestampAsOf or its like without a zone, need the option; rules of the table follow the session without it",
     "versionAsOf": "read: this version",
     "timestampAsOf": "read: the version of this time",
     "readChangeFeed": "read, streams: what was inserted, deleted and updated, instead of rows (`true`)",

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -36,6 +37,7 @@ from mica.schema.types import TIMESTAMP, StructType
 from mica.storage import Storage
 from mica.tasks import lane
 from mica.tasks.changed_rows import write_inserted
+from mica.tasks.rules import Rules
 from mica.tasks.unshred import unshredded_schema
 from mica.tasks.write import WriteSpec, facts_schema, write_files
 from mica.tasks.zones import zone_tags
@@ -101,6 +103,8 @@ class Planned:
     feeds: bool = False
     #: A text for the history.
     user_metadata: str | None = None
+    #: Whether the option timeZone was given, which the tasks then follow rather than the session.
+    zoned: bool = False
 
     @classmethod
     def of(
@@ -116,7 +120,7 @@ class Planned:
         where, partition_by = options.text("replaceWhere"), options.names("partitionBy") or []
         if where is not None and not overwrite:
             raise UserError.bad_value("replaceWhere", where, 'an option of mode("overwrite")')
-        # Spark's session settings are not known here: defaults and generated columns are evaluated as ANSI, in UTC.
+        # Spark's session settings are not known here, but in the tasks, which bind the table's rules again.
         timezone = options.text("timeZone") or "UTC"
         dynamic = options.dynamic
         if where is not None and dynamic:
@@ -150,8 +154,9 @@ class Planned:
         found = None if snapshot is None else snapshot.version
         text = options.text("userMetadata")
         return cls(
-            storage, overwrite, where, dynamic, timezone, found, target.protocol, target.metadata, spec, feeds, text
-        )
+            storage, overwrite, where, dynamic, timezone, found, target.protocol, target.metadata, spec, feeds, text,
+            options.text("timeZone") is not None,
+        )  # fmt: skip
 
     def target(self, latest: Snapshot | None) -> Target:
         """The table as the target of the commit: changes since the plan are conflicts, as for any writer."""
@@ -171,10 +176,31 @@ class Planned:
         context = TaskContext.get()
         lane.begin(0 if context is None else context.partitionId())
         schema, sink = facts_schema(self.spec.collated), pa.BufferOutputStream()
+        first = next(batches, None)
+        if first is not None:
+            batches = chain([first], batches)
+        spec = self.spec if first is None else replace(self.spec, rules=self._rules(context, first.schema))
         with pa.ipc.new_stream(sink, schema) as stream:
-            for batch in (write_inserted if self.feeds else write_files)(self.spec, batches):
+            for batch in (write_inserted if self.feeds else write_files)(spec, batches):
                 stream.write_batch(batch)
         return TaskFacts(sink.getvalue().to_pybytes())
+
+    def _rules(self, context: TaskContext | None, given: pa.Schema) -> Rules:
+        """The table's rules as the session evaluates expressions, like those of any other write of the session. Only
+        tasks can see its settings: Spark gives them those that were set, and its zone with every TIMESTAMP column. The
+        predicate of an overwrite stays as it was planned."""
+        rules = self.spec.rules
+        if not rules or context is None:
+            return rules
+        ansi = (context.getLocalProperty("spark.sql.ansi.enabled") or "true").lower() == "true"
+        zones = (field.type.tz for field in given if pa.types.is_timestamp(field.type) and field.type.tz is not None)
+        own = context.getLocalProperty("spark.sql.session.timeZone") or next(zones, None)
+        zone = self.timezone if self.zoned or own is None else own
+        if (ansi, zone) == (True, rules.timezone):
+            return rules
+        found = Target(self.storage, None, self.protocol, self.metadata).rules(ansi, zone)
+        asked = tuple(check for check in rules.checks if check.asked_by == "overwrite")
+        return replace(found, checks=(*found.checks, *asked))
 
     def commit(
         self,
