@@ -182,14 +182,15 @@ def test_rules_follow_the_session_as_in_an_append(own: SparkSession, tmp_path: P
     """Defaults, generated columns and constraints were evaluated in UTC, and as ANSI: the days of another zone were
     those of UTC, and rows were refused that `Table.append` takes."""
     columns = (
-        "id INT, ts TIMESTAMP, day DATE GENERATED ALWAYS AS (CAST(ts AS DATE)), "
-        "said TIMESTAMP DEFAULT CAST('2024-01-01 02:00:00' AS TIMESTAMP), number INT DEFAULT CAST('x' AS INT)"
+        "s STRING, ts TIMESTAMP, day DATE GENERATED ALWAYS AS (CAST(ts AS DATE)), "
+        "said TIMESTAMP DEFAULT CAST('2024-01-01 02:00:00' AS TIMESTAMP), "
+        "number INT GENERATED ALWAYS AS (CAST(s AS INT))"
     )
     zone = own.conf.get("spark.sql.session.timeZone")
     own.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
     own.conf.set("spark.sql.ansi.enabled", "false")
     try:
-        frame = own.sql("SELECT 1 AS id, TIMESTAMP'2024-01-01 02:00:00' AS ts")
+        frame = own.sql("SELECT 'x' AS s, TIMESTAMP'2024-01-01 02:00:00' AS ts")
         found = []
         for number, options in enumerate((None, {}, {"timeZone": "Asia/Tokyo"}, {"timeZone": "UTC"})):
             made = mica.Table.create(tmp_path / str(number), columns)
