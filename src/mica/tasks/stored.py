@@ -1,8 +1,9 @@
 """Rows of a file that are written again as they are.
 
 The rule: their Variants stay shredded on the way where the new file shreds them as the old one does. The kernel hands
-on the columns of rows that obey the layout, and puts others together and shreds them again. The rows fulfilled the
-table's rules when they came, and are not checked again.
+on the columns of rows that obey the layout, and puts others together and shreds them again. The rules of the table that
+an UPDATE or a MERGE checks are checked of copied rows too, as by delta-spark: whether a row that another writer added
+against them is refused must not depend on how many rows change.
 
 Source: Parquet "VariantShredding", "Value Shredding".
 """
@@ -26,6 +27,7 @@ from mica.stats.columns import physical_names
 from mica.tasks.batches import cut
 from mica.tasks.file import DataFileReader
 from mica.tasks.leaf_columns import leaves_in
+from mica.tasks.read import read_ranges
 from mica.variant import kernel
 
 if TYPE_CHECKING:
@@ -62,11 +64,22 @@ def rows_after(
     if trees is None or (changed and (file.is_remote or rows_of(changed) * _FEW > rows_of(ranges))):
         yield from update(ranges)
         return
-    schema = to_arrow(write.stored(outputs))
-    for kept, some in _turns(without(ranges, changed), changed):
+    schema, copied = to_arrow(write.stored(outputs)), without(ranges, changed)
+    _check(file, copied, outputs, write)
+    for kept, some in _turns(copied, changed):
         yield from _stored(file, kept, outputs, schema, trees)
         if some:
             yield from update(some)
+
+
+def _check(file: DataFileReader, ranges: RowRanges, outputs: Mapping[str, BoundExpr], write: WriteSpec) -> None:
+    """Raises if one of the rows violates a check of the table; reads the columns of the checks. Errors: as
+    `Rules.check`."""
+    checks = (*write.rules.checks, *write.rules.given.values())
+    used = {leaf.column[0] for check in checks for leaf in check.bound.leaves}
+    asked = {name: value for name, value in outputs.items() if name in used}
+    for batch in read_ranges(file, ranges, outputs=asked) if asked else ():
+        write.rules.check(batch)
 
 
 def _stored(
