@@ -14,6 +14,9 @@ import pytest
 import mica
 from mica.errors import UserError
 from mica.tasks import stored
+from mica.tasks.batches import cut
+from mica.variant import kernel
+from tests.parquet_schema import CONVERTED, I32, Element, write
 
 KINDS = {
     "plain": {},
@@ -227,3 +230,48 @@ def test_rows_that_break_a_rule_are_refused_however_few_rows_change(tmp_path: Pa
 
 def schema_names(t: mica.Table) -> list[str]:
     return [field.name for field in t.schema.fields]
+
+
+@pytest.mark.parametrize("held", [pa.int64(), pa.binary(16)])
+def test_decimals_beyond_their_precision_are_put_together(tmp_path: Path, held: pa.DataType) -> None:
+    """A column of decimals may be wider in the file of another writer than in a copy, which would cut them."""
+    numbers = [1, 2**40 + 5, -(2**33), 9999, None]
+
+    def annotate(elements: dict[str, Element]) -> None:
+        column = elements["v.typed_value"]
+        column.set(CONVERTED, I32, 5)
+        column.set(7, I32, 2)
+        column.set(8, I32, 4)
+
+    cells = numbers
+    if held != pa.int64():
+        cells = [None if n is None else n.to_bytes(16, "big", signed=True) for n in numbers]
+    group = pa.struct(
+        [
+            pa.field("metadata", pa.binary(), False),
+            pa.field("value", pa.binary()),
+            pa.field("typed_value", held),
+        ]
+    )
+    rows = [{"metadata": b"\x01\x00\x00", "value": b"\0" if n is None else None, "typed_value": n} for n in cells]
+    given = pa.table({"id": pa.array(range(5), pa.int32()), "v": pa.array(rows, group)})
+    (tmp_path / "t").mkdir()
+    write(tmp_path / "t/x.parquet", given, annotate)
+    t = mica.Table.convert_to_delta(tmp_path / "t")
+    want = {0: 0.01, 1: 10995116277.81, 2: -85899345.92, 3: 99.99, 4: None}
+    assert rows_of(t) == want
+    t.delete("id = 0")
+    del want[0]
+    assert rows_of(t) == want
+    t.update({"v": "parse_json('7')"}, "id = 4")
+    assert rows_of(t) == {**want, 4: 7}
+    assert t.scan("v::decimal(20,2) > 1000").count() == 1
+    assert mica.check(tmp_path / "t").ok
+
+
+def test_rows_with_names_of_their_own_are_cut_by_their_own_size() -> None:
+    """Views of bytes share buffers, and a slice of them has as many bytes as its rows."""
+    values = pa.array([bytes([n % 256]) * 1000 for n in range(1000)], pa.binary_view())
+    rows = kernel.taken(pa.table({"v": pa.StructArray.from_arrays([values], ["metadata"])}).to_batches()[0])
+    assert rows.slice(0, 10).nbytes < 11_000
+    assert [piece.num_rows for piece in cut(rows, 600_000)] == [500, 500]

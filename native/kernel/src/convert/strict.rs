@@ -9,6 +9,7 @@ use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, NullBuffer};
 
 use crate::codec::known::KnownNames;
 use crate::codec::validate::{FieldSpan, Validator};
+use crate::values::leaf::{Leaf, LeafValues};
 use crate::values::level::{Level, VariantColumn};
 use crate::values::shape::{check_shape, is_object};
 
@@ -81,6 +82,9 @@ impl Check<'_> {
         if level.object.is_none() {
             odd = &odd | &(&(there & &typed) & &value);
         }
+        if let Some(beyond) = level.leaf.as_ref().and_then(|leaf| beyond_precision(leaf, there.len())) {
+            odd = &odd | &(&(there & &typed) & &beyond);
+        }
         if must {
             odd = &odd | &(there & &!&(&typed | &value));
         }
@@ -129,6 +133,16 @@ impl Check<'_> {
                 !span.unsorted && object.fields.binary_search_by(|field| field.name.as_bytes().cmp(name)).is_err()
             })
     }
+}
+
+/// The slots with a decimal of more digits than its column says, of which a writer would keep the lowest bytes; of other
+/// types there is none.
+fn beyond_precision(leaf: &Leaf, len: usize) -> Option<BooleanBuffer> {
+    let LeafValues::Decimal(array, precision, _) = &leaf.values else { return None };
+    let least = 10_u128.checked_pow(u32::from(*precision))?;
+    let values = array.values().get(..len)?;
+    let beyond = values.iter().map(|value| value.unsigned_abs() >= least);
+    Some(beyond.collect())
 }
 
 /// The slots that are not null; of a column that is not there, none.

@@ -31,6 +31,18 @@ pub enum Column {
     },
 }
 
+/// Bytes in memory of the rows of an array, about. Arrow counts the buffers of views whole, however few rows of them a
+/// slice has: cut by size, rows would go one by one.
+fn bytes_of(array: &ArrayRef) -> usize {
+    if let Some(group) = array.as_struct_opt() {
+        return group.columns().iter().map(bytes_of).sum::<usize>() + array.len() / 8;
+    }
+    if let Some(views) = array.as_binary_view_opt() {
+        return views.lengths().map(|length| length as usize).sum::<usize>() + size_of::<u128>() * array.len();
+    }
+    array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size())
+}
+
 impl Column {
     pub fn len(&self) -> usize {
         match self {
@@ -73,9 +85,7 @@ impl Column {
     /// Bytes in memory of these rows, about.
     pub fn bytes(&self) -> usize {
         match self {
-            Column::Array(array) => {
-                array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size())
-            }
+            Column::Array(array) => bytes_of(array),
             Column::Struct { children, len, .. } => children.iter().map(Column::bytes).sum::<usize>() + len / 8,
             Column::Bytes { placed, rows } if placed.len() == placed.values_of(rows).len() => {
                 placed.bytes() + size_of::<u32>() * rows.len()
