@@ -31,6 +31,8 @@ pub enum Code {
     UnknownTimeZone,
     /// A value without a place in a file that has none for what is left over.
     DoesNotFit,
+    /// A value that its column cannot store.
+    InvalidValue,
     /// The operating system said no.
     Io,
     /// A bug: ours or a library's.
@@ -53,6 +55,7 @@ impl Code {
             Code::InvalidArgument => "INVALID_ARGUMENT",
             Code::UnknownTimeZone => "UNKNOWN_TIME_ZONE",
             Code::DoesNotFit => "DOES_NOT_FIT",
+            Code::InvalidValue => "INVALID_VALUE",
             Code::Io => "IO",
             Code::Internal => "INTERNAL",
         }

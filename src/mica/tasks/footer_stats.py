@@ -106,7 +106,7 @@ def _bounds(file: DataFileReader, leaf: Leaf, *, own: bool) -> _Bounds:
     if not pc.all(known).as_py() or not pc.any(found.low.is_valid()).as_py():
         return _Bounds(nulls=nulls)
     low, high = pc.min(found.low), pc.max(found.high)
-    sides = [as_numbers(pa.array([side.as_py()], side.type))[0].as_py() for side in (low, high)]
+    sides = [as_numbers(pa.repeat(side, 1))[0].as_py() for side in (low, high)]
     if is_real(leaf.type) and not own:
         return _Bounds((sides[0], None), nulls)
     if leaf.type == STRING:

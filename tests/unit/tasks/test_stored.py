@@ -269,6 +269,31 @@ def test_decimals_beyond_their_precision_are_put_together(tmp_path: Path, held: 
     assert mica.check(tmp_path / "t").ok
 
 
+@pytest.mark.parametrize("early", [False, True])
+def test_decimals_beyond_their_precision_cross_to_the_other_layout(tmp_path: Path, early: bool) -> None:
+    def annotate(elements: dict[str, Element]) -> None:
+        column = elements["v.typed_value"]
+        column.set(CONVERTED, I32, 5)
+        column.set(7, I32, 2)
+        column.set(8, I32, 4)
+
+    names = ["untyped_value", "typed_value"] if early else ["metadata", "value", "typed_value"]
+    types = {"metadata": pa.field("metadata", pa.binary(), False), "typed_value": pa.field("typed_value", pa.int64())}
+    group = pa.struct([types.get(name, pa.field(name, pa.binary())) for name in names])
+    cells = [{"metadata": b"\x01\x00\x00", "typed_value": n} for n in (1, 2**40 + 5, 9999)]
+    rows = [{name: cell.get(name) for name in names} for cell in cells]
+    (tmp_path / "s").mkdir()
+    write(
+        tmp_path / "s/x.parquet", pa.table({"id": pa.array(range(3), pa.int32()), "v": pa.array(rows, group)}), annotate
+    )
+    layout: kernel.Layout = "standard" if early else "early"
+    variants = None if early else mica.Table.convert_to_delta(tmp_path / "s")
+    source = tmp_path / ("s/x.parquet" if variants is None else "s")
+    mica.convert_files(source, tmp_path / "made", to="parquet", layout=layout, early=early or None)
+    found = mica.read_parquet(tmp_path / "made", {"v": "to_json(v)"}, early=not early).to_arrow()
+    assert found["v"].to_pylist() == ["0.01", "10995116277.81", "99.99"]
+
+
 def test_rows_with_names_of_their_own_are_cut_by_their_own_size() -> None:
     """Views of bytes share buffers, and a slice of them has as many bytes as its rows."""
     values = pa.array([bytes([n % 256]) * 1000 for n in range(1000)], pa.binary_view())

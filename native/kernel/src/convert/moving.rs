@@ -14,7 +14,7 @@ use arrow_select::interleave::interleave;
 use arrow_select::take::take;
 
 use crate::convert::shred::shred_column;
-use crate::convert::strict::strict_rows;
+use crate::convert::strict::{clear_beyond_precision, strict_rows};
 use crate::error::{Error, Result};
 use crate::layout::early::{malformed, tree_of as early_tree};
 use crate::layout::standard::{is_variant, mark, with_views};
@@ -78,6 +78,11 @@ fn move_column(group: &StructArray, to: Layout, path: &str) -> Result<(StructArr
         }
         (Layout::Standard, Layout::Standard) => to_standard(group, &column, strict_rows(&column), &tree, path),
         (Layout::Standard, Layout::Early) => {
+            let mut exact = vec![true; len];
+            clear_beyond_precision(&column.root, None, &mut exact);
+            if exact.contains(&false) {
+                return Ok((whole(group, &tree, to, path)?, vec![true; len]));
+            }
             let root = with_own_metadata(&column)?;
             let arrays = arrays(&root, &tree, to, len)?;
             let fields = to.column_fields(&tree);
@@ -99,11 +104,12 @@ fn whole(group: &StructArray, tree: &Tree, to: Layout, path: &str) -> Result<Str
 fn to_standard(
     group: &StructArray,
     column: &VariantColumn,
-    strict: Vec<bool>,
+    mut strict: Vec<bool>,
     tree: &Tree,
     path: &str,
 ) -> Result<(StructArray, Vec<bool>)> {
     let len = column.len;
+    clear_beyond_precision(&column.root, None, &mut strict);
     let rebuilt: Vec<bool> = strict.into_iter().map(|strict| !strict).collect();
     let slow = rebuilt.iter().filter(|slow| **slow).count();
     if slow == len && len > 0 {

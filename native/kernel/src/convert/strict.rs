@@ -10,7 +10,7 @@ use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, NullBuffer};
 use crate::codec::known::KnownNames;
 use crate::codec::validate::{FieldSpan, Validator};
 use crate::values::leaf::{Leaf, LeafValues};
-use crate::values::level::{Level, VariantColumn};
+use crate::values::level::{Level, ListColumn, VariantColumn};
 use crate::values::shape::{check_shape, is_object};
 
 /// For each row whether it does; a null one does.
@@ -82,9 +82,6 @@ impl Check<'_> {
         if level.object.is_none() {
             odd = &odd | &(&(there & &typed) & &value);
         }
-        if let Some(beyond) = level.leaf.as_ref().and_then(|leaf| beyond_precision(leaf, there.len())) {
-            odd = &odd | &(&(there & &typed) & &beyond);
-        }
         if must {
             odd = &odd | &(there & &!&(&typed | &value));
         }
@@ -98,13 +95,11 @@ impl Check<'_> {
             self.level(&field.level, &below, rows, false);
         }
         if let Some(array) = &level.array {
-            let slots = array.offsets.last() as usize;
-            let mut owners = vec![0; slots];
-            let mut inside = BooleanBufferBuilder::new(slots);
-            inside.append_n(slots, false);
+            let owners = owners(array, rows);
+            let mut inside = BooleanBufferBuilder::new(owners.len());
+            inside.append_n(owners.len(), false);
             for slot in below.set_indices() {
                 let (first, end) = array.range(slot);
-                owners[first..end].fill(row(slot) as u32);
                 (first..end).for_each(|at| inside.set_bit(at, true));
             }
             self.level(&array.element, &inside.finish(), Some(&owners), true);
@@ -135,14 +130,33 @@ impl Check<'_> {
     }
 }
 
-/// The slots with a decimal of more digits than its column says, of which a writer would keep the lowest bytes; of other
-/// types there is none.
-fn beyond_precision(leaf: &Leaf, len: usize) -> Option<BooleanBuffer> {
-    let LeafValues::Decimal(array, precision, _) = &leaf.values else { return None };
-    let least = 10_u128.checked_pow(u32::from(*precision))?;
-    let values = array.values().get(..len)?;
-    let beyond = values.iter().map(|value| value.unsigned_abs() >= least);
-    Some(beyond.collect())
+/// Clears the rows with a decimal of more digits than its column says, at this level or below: a writer would keep the
+/// lowest bytes of it. `rows` as in `Check::level`.
+pub fn clear_beyond_precision(level: &Level, rows: Option<&[u32]>, strict: &mut [bool]) {
+    if let Some(Leaf { values: LeafValues::Decimal(array, precision, _), .. }) = &level.leaf {
+        let least = 10_u128.checked_pow(u32::from(*precision)).unwrap_or(u128::MAX);
+        let beyond = array.iter().enumerate().filter(|(_, value)| value.is_some_and(|v| v.unsigned_abs() >= least));
+        for (slot, _) in beyond {
+            let row = rows.map_or(Some(slot), |rows| rows.get(slot).map(|&row| row as usize));
+            row.and_then(|row| strict.get_mut(row)).into_iter().for_each(|strict| *strict = false);
+        }
+    }
+    for field in level.object.iter().flat_map(|object| &object.fields) {
+        clear_beyond_precision(&field.level, rows, strict);
+    }
+    if let Some(array) = &level.array {
+        clear_beyond_precision(&array.element, Some(&owners(array, rows)), strict);
+    }
+}
+
+/// The row of each element of the lists.
+fn owners(array: &ListColumn, rows: Option<&[u32]>) -> Vec<u32> {
+    let mut owners = vec![0; array.offsets.last() as usize];
+    for slot in 0..array.offsets.len() - 1 {
+        let (first, end) = array.range(slot);
+        owners[first..end].fill(rows.map_or(slot as u32, |rows| rows[slot]));
+    }
+    owners
 }
 
 /// The slots that are not null; of a column that is not there, none.

@@ -6,6 +6,7 @@
 pub mod bounds;
 mod byte_arrays;
 mod codec;
+mod digits;
 pub mod encoding;
 mod groups;
 pub(crate) mod pages;
@@ -26,6 +27,7 @@ use parquet::schema::types::{ColumnPath, SchemaDescriptor};
 use crate::error::{Code, Error, Result};
 use crate::layout::early::{SHREDDED_BY_MICA, shredded_columns};
 use crate::parquet::write::bounds::{Bounds, STATISTICS_BYTES};
+use crate::parquet::write::digits::{check_digits, decimal_columns};
 use crate::parquet::write::encoding::{Choice, Role, choose};
 use crate::parquet::write::groups::RowGroups;
 use crate::parquet::write::schema::parquet_schema;
@@ -160,6 +162,8 @@ pub struct FileWriter {
     writer: Option<RowGroups<Sink>>,
     /// Positions and null counts of columns that no footer counts.
     counted: Vec<(Vec<usize>, i64)>,
+    /// Positions of columns with decimals.
+    decimals: Vec<usize>,
     rows: u64,
     /// What a closed writer in memory has still to hand out.
     rest: Vec<u8>,
@@ -183,6 +187,7 @@ impl FileWriter {
         let sink = Sink::open(path)?;
         let counted = bounds::counted_columns(&schema).into_iter().map(|at| (at, 0)).collect();
         Ok(FileWriter {
+            decimals: decimal_columns(schema.fields()),
             schema,
             options,
             descriptor,
@@ -201,6 +206,10 @@ impl FileWriter {
         self.check(&rows)?;
         if rows.is_empty() {
             return Ok(());
+        }
+        for &at in &self.decimals {
+            let field = self.schema.field(at);
+            check_digits(field.data_type(), &rows.columns()[at], field.name())?;
         }
         for (at, count) in &mut self.counted {
             *count += null_count(rows.columns(), at) as i64;
