@@ -51,6 +51,12 @@ impl KnownNames {
         Ok(self.recent.number() as u32)
     }
 
+    /// Makes this metadata the current one; whether it is sound and has every wanted name.
+    pub fn load_all(&mut self, metadata: &[u8]) -> bool {
+        self.load(metadata).is_ok()
+            && self.by_level.iter().zip(self.current().ids).all(|(&wanted, &id)| wanted == NONE || id != NONE)
+    }
+
     /// How often all numbers were given up.
     pub fn forgotten(&self) -> usize {
         self.recent.cleared()

@@ -9,8 +9,10 @@ use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, NullBuffer};
 
 use crate::codec::known::KnownNames;
 use crate::codec::validate::{FieldSpan, Validator};
+use crate::shred::column::power_of_ten;
 use crate::values::leaf::{Leaf, LeafValues};
 use crate::values::level::{Level, ListColumn, VariantColumn};
+use crate::values::reconstruct::want;
 use crate::values::shape::{check_shape, is_object};
 
 /// For each row whether it does; a null one does.
@@ -19,12 +21,11 @@ pub fn strict_rows(column: &VariantColumn) -> Vec<bool> {
     let mut check = Check {
         column,
         names: KnownNames::default(),
-        fields: Vec::new(),
         validator: Validator::default(),
         spans: Vec::new(),
         strict: vec![true; column.len],
     };
-    check.announce(&column.root);
+    want(&column.root, &mut check.names);
     check.metadata(&there);
     check.level(&column.root, &there, None, true);
     check.strict
@@ -33,25 +34,12 @@ pub fn strict_rows(column: &VariantColumn) -> Vec<bool> {
 struct Check<'a> {
     column: &'a VariantColumn,
     names: KnownNames,
-    /// The levels of shredded fields.
-    fields: Vec<usize>,
     validator: Validator,
     spans: Vec<FieldSpan>,
     strict: Vec<bool>,
 }
 
 impl Check<'_> {
-    fn announce(&mut self, level: &Level) {
-        for field in level.object.iter().flat_map(|object| &object.fields) {
-            self.names.want(&field.name, field.level.number);
-            self.fields.push(field.level.number);
-            self.announce(&field.level);
-        }
-        if let Some(array) = &level.array {
-            self.announce(&array.element);
-        }
-    }
-
     fn metadata(&mut self, there: &BooleanBuffer) {
         let mut last = None;
         for row in there.set_indices() {
@@ -61,15 +49,10 @@ impl Check<'_> {
             };
             let view = metadata.views()[row];
             let same = last.filter(|&(before, _)| before == view);
-            let good = same.map_or_else(|| self.names_fields(metadata.value(row)), |(_, good)| good);
+            let good = same.map_or_else(|| self.names.load_all(metadata.value(row)), |(_, good)| good);
             last = Some((view, good));
             self.strict[row] = good;
         }
-    }
-
-    fn names_fields(&mut self, metadata: &[u8]) -> bool {
-        self.names.load(metadata).is_ok()
-            && self.fields.iter().all(|&level| self.names.current().id_of_level(level).is_some())
     }
 
     /// The slots of a level that are `there`; `rows` has the row of each slot where that is not its number. The root
@@ -134,7 +117,7 @@ impl Check<'_> {
 /// lowest bytes of it. `rows` as in `Check::level`.
 pub fn clear_beyond_precision(level: &Level, rows: Option<&[u32]>, strict: &mut [bool]) {
     if let Some(Leaf { values: LeafValues::Decimal(array, precision, _), .. }) = &level.leaf {
-        let least = 10_u128.checked_pow(u32::from(*precision)).unwrap_or(u128::MAX);
+        let least = power_of_ten(*precision).unsigned_abs();
         let beyond = array.iter().enumerate().filter(|(_, value)| value.is_some_and(|v| v.unsigned_abs() >= least));
         for (slot, _) in beyond {
             let row = rows.map_or(Some(slot), |rows| rows.get(slot).map(|&row| row as usize));

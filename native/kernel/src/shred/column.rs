@@ -318,6 +318,7 @@ fn checked_power_of_ten(exponent: u8) -> Option<i128> {
     10_i128.checked_pow(exponent.into())
 }
 
-fn power_of_ten(exponent: u8) -> i128 {
+/// At most the largest number, where there is no such power.
+pub fn power_of_ten(exponent: u8) -> i128 {
     checked_power_of_ten(exponent).unwrap_or(i128::MAX)
 }

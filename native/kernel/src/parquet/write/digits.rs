@@ -3,11 +3,12 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal32Type, Decimal64Type, Decimal128Type, DecimalType};
-use arrow_array::{Array, ArrayRef, PrimitiveArray};
+use arrow_array::{Array, ArrayRef, GenericListArray, OffsetSizeTrait, PrimitiveArray};
 use arrow_schema::{DataType, Fields};
 
 use crate::error::{Code, Error, Result};
 use crate::rows::Column;
+use crate::shred::column::power_of_ten;
 
 /// The places of the columns that hold decimals at any depth.
 pub fn decimal_columns(fields: &Fields) -> Vec<usize> {
@@ -52,16 +53,8 @@ fn check_array(array: &ArrayRef, path: &str) -> Result<()> {
             .zip(array.as_struct().columns())
             .filter(|(field, _)| holds_decimals(field.data_type()))
             .try_for_each(|(field, child)| check_array(child, &format!("{path}.{}", field.name()))),
-        DataType::List(_) => {
-            let list = array.as_list::<i32>();
-            let (first, end) = (list.value_offsets()[0] as usize, list.value_offsets()[list.len()] as usize);
-            check_array(&list.values().slice(first, end - first), &format!("{path}.element"))
-        }
-        DataType::LargeList(_) => {
-            let list = array.as_list::<i64>();
-            let (first, end) = (list.value_offsets()[0] as usize, list.value_offsets()[list.len()] as usize);
-            check_array(&list.values().slice(first, end - first), &format!("{path}.element"))
-        }
+        DataType::List(_) => check_elements(array.as_list::<i32>(), path),
+        DataType::LargeList(_) => check_elements(array.as_list::<i64>(), path),
         DataType::Map(..) => {
             let map = array.as_map();
             let (first, end) = (map.value_offsets()[0] as usize, map.value_offsets()[map.len()] as usize);
@@ -74,11 +67,16 @@ fn check_array(array: &ArrayRef, path: &str) -> Result<()> {
     }
 }
 
+fn check_elements<O: OffsetSizeTrait>(list: &GenericListArray<O>, path: &str) -> Result<()> {
+    let (first, end) = (list.value_offsets()[0].as_usize(), list.value_offsets()[list.len()].as_usize());
+    check_array(&list.values().slice(first, end - first), &format!("{path}.element"))
+}
+
 fn check_values<T: DecimalType>(array: &PrimitiveArray<T>, (precision, scale): (u8, i8), path: &str) -> Result<()>
 where
     T::Native: Into<i128>,
 {
-    let least = 10_u128.checked_pow(precision.into()).unwrap_or(u128::MAX);
+    let least = power_of_ten(precision).unsigned_abs();
     // All values first, those under nulls too, since a test without a branch takes a fraction of the time.
     if array.values().iter().all(|&value| value.into().unsigned_abs() < least) {
         return Ok(());

@@ -179,7 +179,7 @@ impl Reconstructor {
 }
 
 /// Announces the fields below a level.
-fn want(level: &Level, names: &mut KnownNames) {
+pub fn want(level: &Level, names: &mut KnownNames) {
     for field in level.object.iter().flat_map(|object| &object.fields) {
         names.want(&field.name, field.level.number);
         want(&field.level, names);
