@@ -105,6 +105,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "tasks/changed_rows.py": "tests/unit/write/test_change.py",
         "tasks/candidates.py": "tests/unit/maintain/test_restats.py",
         "tasks/erase.py": "tests/unit/write/test_erase.py",
+        "tasks/facts.py": "tests/unit/tasks/test_write.py",
         "tasks/file_errors.py": "tests/unit/tasks/test_file.py",
         "tasks/skipper.py": "tests/unit/tasks/test_file.py",
         "tasks/costs.py": "tests/unit/scan/test_explanation.py",

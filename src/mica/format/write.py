@@ -37,9 +37,10 @@ from mica.schema.types import TIMESTAMP, StructType
 from mica.storage import Storage
 from mica.tasks import lane
 from mica.tasks.changed_rows import write_inserted
+from mica.tasks.facts import facts_schema
 from mica.tasks.rules import Rules
 from mica.tasks.unshred import unshredded_schema
-from mica.tasks.write import WriteSpec, facts_schema, write_files
+from mica.tasks.write import WriteSpec, write_files
 from mica.tasks.zones import zone_tags
 from mica.variant.plain import to_variants
 from mica.write import collated, compact, flow

@@ -23,12 +23,13 @@ from mica.records import dataclass
 from mica.skipping.row_ranges import RowRanges, rows_of, without
 from mica.storage import Storage
 from mica.tasks.changed_rows import of_type, write_changes
+from mica.tasks.facts import facts
 from mica.tasks.file import DataFileReader, ReadSpec
 from mica.tasks.parts import FilePart
 from mica.tasks.read import read_ranges
 from mica.tasks.rewrite import shredded_as
 from mica.tasks.stored import rows_after
-from mica.tasks.write import WriteSpec, facts, write_files
+from mica.tasks.write import WriteSpec, write_files
 
 
 @dataclass(frozen=True)

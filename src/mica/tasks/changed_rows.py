@@ -18,8 +18,9 @@ import pyarrow as pa
 
 from mica.log.feed_columns import CHANGE_TYPE, DIRECTORY
 from mica.schema.types import STRING, StructField, StructType
+from mica.tasks.facts import facts
 from mica.tasks.rules import Rules
-from mica.tasks.write import TableWriter, WriteSpec, facts, write_files
+from mica.tasks.write import TableWriter, WriteSpec, write_files
 
 ChangeType = Literal["insert", "delete", "update_preimage", "update_postimage"]
 

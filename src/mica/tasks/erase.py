@@ -19,11 +19,12 @@ from mica.expressions.bind import BoundExpr
 from mica.records import dataclass
 from mica.skipping.row_ranges import RowRanges, rows_of, without
 from mica.tasks.changed_rows import of_type, write_changes
+from mica.tasks.facts import facts
 from mica.tasks.file import DataFileReader, ReadSpec
 from mica.tasks.parts import FilePart
 from mica.tasks.read import read_ranges
 from mica.tasks.rewrite import shredded_as
-from mica.tasks.write import WriteSpec, facts, write_files
+from mica.tasks.write import WriteSpec, write_files
 from mica.variant.path import Step
 
 

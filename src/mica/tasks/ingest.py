@@ -24,9 +24,10 @@ from mica.storage import Storage
 from mica.tasks import lane, not_json
 from mica.tasks.bad_lines import BadLines
 from mica.tasks.batches import HELD, JOINED_BYTES
+from mica.tasks.facts import facts, numbers
 from mica.tasks.leaf_values import compute, distinct, extract
 from mica.tasks.left import facts_of
-from mica.tasks.write import TableWriter, WriteSpec, facts, numbers
+from mica.tasks.write import TableWriter, WriteSpec
 from mica.variant import kernel
 from mica.variant.shredding import Limits
 

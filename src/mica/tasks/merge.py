@@ -32,6 +32,7 @@ from mica.tasks import lane
 from mica.tasks.batches import cut
 from mica.tasks.change import vector_of_rows
 from mica.tasks.changed_rows import of_type, write_changes, write_inserted
+from mica.tasks.facts import facts
 from mica.tasks.file import DataFileReader, ReadSpec
 from mica.tasks.leaf_values import Leaves, distinct, extract
 from mica.tasks.matching import SOURCE, Assigned, Changes, MatchSpec, Rows, SourceRows, choose, columns
@@ -40,7 +41,7 @@ from mica.tasks.read import read_ranges
 from mica.tasks.rewrite import shredded_as
 from mica.tasks.row_errors import located
 from mica.tasks.stored import rows_after
-from mica.tasks.write import WriteSpec, facts, write_files
+from mica.tasks.write import WriteSpec, write_files
 from mica.variant.plain import to_variants
 
 #: Rows and bytes of the target that are matched at once.

@@ -21,11 +21,12 @@ from mica.records import dataclass
 from mica.schema.arrow import to_arrow_type
 from mica.schema.types import VARIANT, ArrayType, DataType, MapType, StructType, contains
 from mica.storage import Storage
+from mica.tasks.facts import facts
 from mica.tasks.file import ReadSpec
 from mica.tasks.file_columns import aligned, find
 from mica.tasks.parts import FilePart
 from mica.tasks.read import read_file
-from mica.tasks.write import DataFileWriter, TableWriter, WriteSpec, facts, write_files
+from mica.tasks.write import DataFileWriter, TableWriter, WriteSpec, write_files
 from mica.variant import kernel
 
 #: Rows and bytes of one batch.

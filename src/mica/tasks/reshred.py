@@ -12,13 +12,14 @@ import pyarrow as pa
 
 from mica.records import dataclass
 from mica.stats.columns import physical_names
+from mica.tasks.facts import facts
 from mica.tasks.file import DataFileReader, ReadSpec
 from mica.tasks.packed import packing
 from mica.tasks.parts import FilePart
 from mica.tasks.read import read_file, read_ranges
 from mica.tasks.rewrite import RewriteSpec, opened, shredded_as
 from mica.tasks.spots import spots
-from mica.tasks.write import facts, write_files
+from mica.tasks.write import write_files
 
 #: Rows of the sample of all files, and at least of each.
 SAMPLE_ROWS, LEAST_ROWS = 1 << 14, 64

@@ -16,10 +16,11 @@ from mica.records import dataclass
 from mica.stats.columns import physical_names
 from mica.tasks.ahead import in_order
 from mica.tasks.batches import joined
+from mica.tasks.facts import facts
 from mica.tasks.file import ReadSpec
 from mica.tasks.parts import FilePart
 from mica.tasks.read import read_file
-from mica.tasks.write import WriteSpec, facts, write_files
+from mica.tasks.write import WriteSpec, write_files
 from mica.variant import kernel
 
 

@@ -13,14 +13,13 @@ import contextlib
 import time
 import uuid
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
 from typing import Any, Literal, Self
 
 import pyarrow as pa
 
 from mica.errors import MicaError
-from mica.log.added import ADDED
 from mica.log.paths import NULL_DIRECTORY, encode_path, escape_partition_value, new_file_name
 from mica.records import dataclass
 from mica.schema.arrow import to_arrow
@@ -34,6 +33,7 @@ from mica.stats.render import stats_json
 from mica.storage import Storage, Writer
 from mica.tasks import candidates, lane
 from mica.tasks.batches import cut
+from mica.tasks.facts import facts, numbers
 from mica.tasks.groups import MAX_OPEN, groups
 from mica.tasks.late_types import late_tags
 from mica.tasks.left import facts_of
@@ -46,31 +46,6 @@ from mica.variant import kernel
 from mica.variant.plain import to_variants
 from mica.variant.shredding import Limits
 from mica.variant.steering import Steering, When
-
-#: The facts of a write task. `kind` is `add` (a written file, with the columns of `ADDED`), `cdc` (a written change
-#: file, with the same columns), `remove` (a replaced file:
-#: `file` is its position in the snapshot), `read` (rows, bytes and bad lines that the task read), `vector` (a file of
-#: the snapshot that gets a deletion vector, with its cardinality), `numbers` (the task gave identity columns numbers
-#: below `cardinality`), `left` (a path without a typed column, `tasks/left.py`), or a count of rows: `copied`,
-#: `rebuilt`, `changed`.
-FACTS = pa.schema(
-    [
-        pa.field("kind", pa.string(), nullable=False),
-        *ADDED,
-        pa.field("file", pa.int32()),
-        pa.field("vector", pa.binary()),
-        pa.field("cardinality", pa.int64()),
-        pa.field("rows", pa.int64(), nullable=False),
-        pa.field("bytes", pa.int64(), nullable=False),
-        pa.field("bad", pa.int64(), nullable=False),
-    ]
-)
-
-
-def facts_schema(leaves: Sequence[CollatedColumn]) -> pa.Schema:
-    """`FACTS`, and the columns of `tasks.candidates` for leaves whose bounds the engine computes."""
-    return pa.schema([*FACTS, *candidates.columns(leaves)])
-
 
 #: Rows and bytes of the sample from which a file's shredding schema is chosen.
 SAMPLE_ROWS = 4096
@@ -193,19 +168,6 @@ def write_files(
             writer.write_empty()
         adds = writer.close()
     yield facts([*adds, *numbers(mine), {"kind": "read", "rows": rows, "bytes": size}], spec.collated)
-
-
-def numbers(mine: lane.Lane) -> list[dict[str, Any]]:
-    """The fact of the numbers that a task gave to new rows, if it gave some."""
-    return [{"kind": "numbers", "cardinality": mine.end}] if mine.given else []
-
-
-def facts(rows: list[dict[str, Any]], leaves: Sequence[CollatedColumn] = ()) -> pa.RecordBatch:
-    """Facts as a batch; numbers that are left out are 0."""
-    full = [{"rows": 0, "bytes": 0, "bad": 0, **row} for row in rows]
-    columns = [pa.array([row.get(f.name) for row in full], f.type) for f in FACTS]
-    strings = candidates.values([row.get("candidates", ()) for row in rows], leaves)
-    return pa.RecordBatch.from_arrays([*columns, *strings], schema=facts_schema(leaves))
 
 
 class TableWriter:

@@ -21,9 +21,10 @@ from mica.log.actions import Protocol
 from mica.schema.types import StructType
 from mica.stats.collated import MADE_BY, TAG, CollatedBounds, CollatedColumn, added_bounds, collated_leaves
 from mica.storage import Storage
+from mica.tasks.facts import facts_schema
 from mica.tasks.parts import FilePart, in_tasks, parts_of
 from mica.tasks.strings import StringsSpec, strings_of_files
-from mica.tasks.write import WriteSpec, facts_schema
+from mica.tasks.write import WriteSpec
 from mica.write.facts import Facts
 
 

@@ -17,7 +17,7 @@ from mica.arrays import NDArray
 from mica.cached import cached_property
 from mica.log.paths import decode_path
 from mica.records import dataclass
-from mica.tasks.write import FACTS
+from mica.tasks.facts import FACTS
 
 
 @dataclass(frozen=True)

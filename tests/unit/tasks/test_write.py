@@ -18,7 +18,8 @@ from mica.schema.ddl import parse_ddl
 from mica.stats.collated import CollatedColumn
 from mica.storage import Storage
 from mica.tasks import write
-from mica.tasks.write import FACTS, TableWriter, WriteSpec, facts, facts_schema, new_mark, write_files
+from mica.tasks.facts import FACTS, facts, facts_schema
+from mica.tasks.write import TableWriter, WriteSpec, new_mark, write_files
 
 ROWS = pa.table({"p": ["a", "b", "a", None], "n": pa.array([3, 1, 2, 0], pa.int64())})
 

@@ -12,7 +12,7 @@ import pytest
 from mica.errors import ConflictError, CorruptDataError, MicaError, StorageError, UserError
 from mica.log import transaction
 from mica.table import Table
-from mica.tasks.write import FACTS
+from mica.tasks.facts import FACTS
 from mica.write import collated
 from mica.write.facts import Facts
 from mica.write.target import Target, open_target
