@@ -34,12 +34,12 @@ class Changes:
         table.append(frame.repartitionByRange(files, f.expr("variant_get(v, '$.time_us', 'bigint')")))
 
     def deleting(self, target: str, low: int, high: int, engine: str) -> dict[str, Any]:
-        where = f"v:time_us::bigint BETWEEN {low} AND {high}"
-        done = mica.Table.open(target).delete(where, spark=self._engine(engine))
-        return {"rows": done.metrics["numDeletedRows"]}
+        return self._deleted(target, f"v:time_us::bigint BETWEEN {low} AND {high}", engine)
 
     def clearing(self, target: str, collection: str, engine: str) -> dict[str, Any]:
-        where = f"v:commit.collection::string = '{collection}'"
+        return self._deleted(target, f"v:commit.collection::string = '{collection}'", engine)
+
+    def _deleted(self, target: str, where: str, engine: str) -> dict[str, Any]:
         done = mica.Table.open(target).delete(where, spark=self._engine(engine))
         return {"rows": done.metrics["numDeletedRows"]}
 

@@ -207,12 +207,13 @@ class Peer:
 
     def deleting(self, target: str, low: int, high: int) -> dict[str, Any]:
         """Delete a range of time."""
-        where = f"variant_get(v, '$.time_us', 'bigint') BETWEEN {low} AND {high}"
-        return {"rows": self.spark.sql(f"DELETE FROM delta.`{target}` WHERE {where}").collect()[0][0]}
+        return self._deleted(target, f"variant_get(v, '$.time_us', 'bigint') BETWEEN {low} AND {high}")
 
     def clearing(self, target: str, collection: str) -> dict[str, Any]:
         """Delete the events of a collection."""
-        where = f"variant_get(v, '$.commit.collection', 'string') = '{collection}'"
+        return self._deleted(target, f"variant_get(v, '$.commit.collection', 'string') = '{collection}'")
+
+    def _deleted(self, target: str, where: str) -> dict[str, Any]:
         return {"rows": self.spark.sql(f"DELETE FROM delta.`{target}` WHERE {where}").collect()[0][0]}
 
     def updating(self, target: str, low: int, high: int) -> dict[str, Any]:

@@ -144,17 +144,22 @@ def test_rows_of_a_foreign_file_are_put_together_where_they_break_a_rule(tmp_pat
     (uri,) = t.file_uris()
     path = Path(uri.removeprefix("file://"))
     pq.write_table(given, path)
-    log = tmp_path / "t/_delta_log/00000000000000000001.json"
-    lines = [json.loads(line) for line in log.read_text().splitlines()]
-    for line in lines:
-        if "add" in line:
-            line["add"] |= {"size": path.stat().st_size, "stats": json.dumps({"numRecords": 3})}
-    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    t = mica.Table.open(tmp_path / "t")
+    t = replaced(tmp_path / "t", t.version, path, 3)
     assert not mica.check(tmp_path / "t").ok
     t.delete("id = 1")
     assert rows_of(t) == {2: [2, 2], 3: [None, None]}
     assert mica.check(tmp_path / "t").ok
+
+
+def replaced(table: Path, version: int, file: Path, rows: int) -> mica.Table:
+    """The table once the file of this version has been written by somebody else."""
+    log = table / f"_delta_log/{version:020}.json"
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    for line in lines:
+        if "add" in line:
+            line["add"] |= {"size": file.stat().st_size, "stats": json.dumps({"numRecords": rows})}
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return mica.Table.open(table)
 
 
 def unlike(path: Path, how: str) -> tuple[mica.Table, dict[int, Any]]:
@@ -208,13 +213,7 @@ def test_rows_that_break_a_rule_are_refused_however_few_rows_change(tmp_path: Pa
     (uri,), (other,) = t.file_uris(), loose.file_uris()
     path = Path(uri.removeprefix("file://"))
     path.write_bytes(Path(other.removeprefix("file://")).read_bytes())
-    log = next((tmp_path / "t/_delta_log").glob(f"{t.version:020}.json"))
-    lines = [json.loads(line) for line in log.read_text().splitlines()]
-    for line in lines:
-        if "add" in line:
-            line["add"] |= {"size": path.stat().st_size, "stats": json.dumps({"numRecords": 100})}
-    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    t = mica.Table.open(tmp_path / "t")
+    t = replaced(tmp_path / "t", t.version, path, 100)
     version, where = t.version, "id = 7" if few else "id < 70"
     with pytest.raises(UserError) as caught:
         t.update({"id": "id"}, where)
@@ -232,16 +231,18 @@ def schema_names(t: mica.Table) -> list[str]:
     return [field.name for field in t.schema.fields]
 
 
+def of_four_digits(elements: dict[str, Element]) -> None:
+    """Makes DECIMAL(4,2) of the typed column."""
+    column = elements["v.typed_value"]
+    column.set(CONVERTED, I32, 5)
+    column.set(7, I32, 2)
+    column.set(8, I32, 4)
+
+
 @pytest.mark.parametrize("held", [pa.int64(), pa.binary(16)])
 def test_decimals_beyond_their_precision_are_put_together(tmp_path: Path, held: pa.DataType) -> None:
     """A column of decimals may be wider in the file of another writer than in a copy, which would cut them."""
     numbers = [1, 2**40 + 5, -(2**33), 9999, None]
-
-    def annotate(elements: dict[str, Element]) -> None:
-        column = elements["v.typed_value"]
-        column.set(CONVERTED, I32, 5)
-        column.set(7, I32, 2)
-        column.set(8, I32, 4)
 
     cells = numbers
     if held != pa.int64():
@@ -256,7 +257,7 @@ def test_decimals_beyond_their_precision_are_put_together(tmp_path: Path, held: 
     rows = [{"metadata": b"\x01\x00\x00", "value": b"\0" if n is None else None, "typed_value": n} for n in cells]
     given = pa.table({"id": pa.array(range(5), pa.int32()), "v": pa.array(rows, group)})
     (tmp_path / "t").mkdir()
-    write(tmp_path / "t/x.parquet", given, annotate)
+    write(tmp_path / "t/x.parquet", given, of_four_digits)
     t = mica.Table.convert_to_delta(tmp_path / "t")
     want = {0: 0.01, 1: 10995116277.81, 2: -85899345.92, 3: 99.99, 4: None}
     assert rows_of(t) == want
@@ -271,24 +272,18 @@ def test_decimals_beyond_their_precision_are_put_together(tmp_path: Path, held: 
 
 @pytest.mark.parametrize("early", [False, True])
 def test_decimals_beyond_their_precision_cross_to_the_other_layout(tmp_path: Path, early: bool) -> None:
-    def annotate(elements: dict[str, Element]) -> None:
-        column = elements["v.typed_value"]
-        column.set(CONVERTED, I32, 5)
-        column.set(7, I32, 2)
-        column.set(8, I32, 4)
-
     names = ["untyped_value", "typed_value"] if early else ["metadata", "value", "typed_value"]
     types = {"metadata": pa.field("metadata", pa.binary(), False), "typed_value": pa.field("typed_value", pa.int64())}
     group = pa.struct([types.get(name, pa.field(name, pa.binary())) for name in names])
     cells = [{"metadata": b"\x01\x00\x00", "typed_value": n} for n in (1, 2**40 + 5, 9999)]
     rows = [{name: cell.get(name) for name in names} for cell in cells]
     (tmp_path / "s").mkdir()
-    write(
-        tmp_path / "s/x.parquet", pa.table({"id": pa.array(range(3), pa.int32()), "v": pa.array(rows, group)}), annotate
-    )
+    given = pa.table({"id": pa.array(range(3), pa.int32()), "v": pa.array(rows, group)})
+    write(tmp_path / "s/x.parquet", given, of_four_digits)
     layout: kernel.Layout = "standard" if early else "early"
-    variants = None if early else mica.Table.convert_to_delta(tmp_path / "s")
-    source = tmp_path / ("s/x.parquet" if variants is None else "s")
+    if not early:
+        mica.Table.convert_to_delta(tmp_path / "s")
+    source = tmp_path / ("s/x.parquet" if early else "s")
     mica.convert_files(source, tmp_path / "made", to="parquet", layout=layout, early=early or None)
     found = mica.read_parquet(tmp_path / "made", {"v": "to_json(v)"}, early=not early).to_arrow()
     assert found["v"].to_pylist() == ["0.01", "10995116277.81", "99.99"]
