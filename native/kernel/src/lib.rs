@@ -16,6 +16,7 @@ pub mod batch;
 pub mod check;
 pub mod codec;
 pub mod convert;
+mod copy;
 pub mod error;
 pub mod flavour;
 pub mod infer;

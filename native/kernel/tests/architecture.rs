@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// From the ground to the roof. Modules of one line do not import each other.
 const LAYERS: [&[&str]; 14] = [
-    &["error", "flavour", "limits", "names"],
+    &["copy", "error", "flavour", "limits", "names"],
     &["text", "path", "tree", "rows"],
     &["tape"],
     &["codec"],

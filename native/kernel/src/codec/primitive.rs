@@ -1,6 +1,7 @@
 //! Writing the Variant encoding, always in its smallest widths: `dictionary` writes metadata, `tape` turns a tape
 //! into a value. This file knows the bytes of one scalar and one header.
 
+use crate::copy::push;
 use crate::tape::Scalar;
 
 /// Primitive type ids of the encoding (rule 7).
@@ -142,7 +143,7 @@ pub fn push_string(out: &mut Vec<u8>, text: &[u8]) {
     } else {
         push_fixed(out, id::STRING, &(text.len() as u32).to_le_bytes());
     }
-    out.extend_from_slice(text);
+    push(out, text);
 }
 
 /// The widths of a container's header. `fields` is `None` for an array, else the largest field id.

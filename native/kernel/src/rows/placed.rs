@@ -10,6 +10,7 @@ use arrow_array::{ArrayRef, BinaryArray, StringArray};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::DataType;
 
+use crate::copy::push;
 use crate::error::{Code, Error, Result};
 
 /// Bytes of one column of one batch: Arrow's offsets have 32 bits.
@@ -40,7 +41,7 @@ impl Placed {
     /// The value of a row behind all others.
     #[inline]
     pub fn put(&mut self, row: usize, value: &[u8]) -> Result<()> {
-        self.put_with(row, |data| data.extend_from_slice(value))
+        self.put_with(row, |data| push(data, value))
     }
 
     /// The same, written in place.

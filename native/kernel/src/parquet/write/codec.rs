@@ -34,22 +34,28 @@ impl Codec {
         match self {
             Codec::None => return Ok(page),
             Codec::Snappy(encoder) => {
-                room.resize(snap::raw::max_compress_len(page.len()), 0);
+                // What is behind the page is left from others: to clear it takes time.
+                room.resize(room.len().max(snap::raw::max_compress_len(page.len())), 0);
                 let length = encoder.compress(page, room).map_err(other)?;
-                room.truncate(length);
+                return Ok(room.get(..length).unwrap_or(&[]));
             }
             Codec::Gzip(level) => {
+                room.clear();
                 let mut encoder = flate2::write::GzEncoder::new(&mut *room, *level);
                 encoder.write_all(page)?;
                 encoder.finish()?;
             }
-            Codec::Brotli(level) => mica_brotli::compress(page, *level, room)?,
+            Codec::Brotli(level) => {
+                room.clear();
+                mica_brotli::compress(page, *level, room)?;
+            }
             Codec::Lz4Raw => {
-                room.resize(lz4_flex::block::get_maximum_output_size(page.len()), 0);
+                room.resize(room.len().max(lz4_flex::block::get_maximum_output_size(page.len())), 0);
                 let length = lz4_flex::block::compress_into(page, room).map_err(other)?;
-                room.truncate(length);
+                return Ok(room.get(..length).unwrap_or(&[]));
             }
             Codec::Zstd(compressor) => {
+                room.clear();
                 room.reserve(zstd::zstd_safe::compress_bound(page.len()));
                 compressor.compress_to_buffer(page, room)?;
             }

@@ -185,7 +185,6 @@ impl Compressor {
     }
 
     pub fn compress(&mut self, plain: &[u8]) -> Result<Bytes> {
-        self.room.clear();
         Ok(Bytes::copy_from_slice(self.codec.compress(plain, &mut self.room)?))
     }
 }

@@ -1,6 +1,7 @@
 //! A row as JSON text, spelled as `json/print.rs` spells a Variant, with no Variant in between.
 
 use crate::codec::known::RowNames;
+use crate::copy::push;
 use crate::error::Result;
 use crate::json::print::{push_quoted, push_scalar};
 use crate::json::variant::ResidualPrinter;
@@ -44,27 +45,6 @@ impl JsonText {
             self.bytes.push(b',');
         }
         open.begun = true;
-    }
-}
-
-/// Appends a few bytes, in two pieces that may overlap.
-#[inline(always)]
-fn push_short(out: &mut Vec<u8>, bytes: &[u8]) {
-    let end = out.len() + bytes.len();
-    if bytes.len() <= 16
-        && let (Some(first), Some(last)) = (bytes.first_chunk::<8>(), bytes.last_chunk::<8>())
-    {
-        out.extend_from_slice(first);
-        out.truncate(end - 8);
-        out.extend_from_slice(last);
-    } else if bytes.len() <= 8
-        && let (Some(first), Some(last)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>())
-    {
-        out.extend_from_slice(first);
-        out.truncate(end - 4);
-        out.extend_from_slice(last);
-    } else {
-        out.extend_from_slice(bytes);
     }
 }
 
@@ -120,7 +100,7 @@ impl Writer for JsonText {
             self.key(level, name);
         }
         let key = self.keys.get(level).map_or(&[][..], |key| key);
-        push_short(&mut self.bytes, if open.begun { key } else { key.get(1..).unwrap_or(&[]) });
+        push(&mut self.bytes, if open.begun { key } else { key.get(1..).unwrap_or(&[]) });
         open.begun = true;
     }
 

@@ -4,6 +4,7 @@
 
 use crate::codec::known::RowNames;
 use crate::codec::primitive::{Header, MAX_SHORT_STRING, decimal_width, id, uint_width};
+use crate::copy::push_part;
 use crate::error::{Code, Error, Result};
 use crate::values::leaf::{Leaf, LeafValues};
 use crate::values::level::Level;
@@ -12,8 +13,7 @@ use crate::values::reconstruct::walk::Writer;
 /// What Arrow's offsets can address.
 const MAX_BYTES: usize = i32::MAX as usize;
 
-/// Texts up to this length are copied in blocks of so many bytes.
-const SHORT: usize = 128;
+/// The bytes of a header that are made at once.
 const BLOCK: usize = 32;
 
 /// Containers of a level that are told apart by how many children they have.
@@ -62,18 +62,7 @@ impl VariantBytes {
         } else {
             self.fixed(id::STRING, (len as u32).to_le_bytes());
         }
-        // In blocks, of which the last counts in part.
-        if len <= SHORT
-            && let Some(blocks) = all.get(start..start + len.next_multiple_of(BLOCK))
-        {
-            let end = self.bytes.len() + len;
-            for block in blocks.as_chunks::<BLOCK>().0 {
-                self.bytes.extend_from_slice(block);
-            }
-            self.bytes.truncate(end);
-        } else {
-            self.bytes.extend_from_slice(&all[start..end]);
-        }
+        push_part(&mut self.bytes, all, start, len);
     }
 
     #[inline]

@@ -7,6 +7,7 @@ use super::distinct::Distinct;
 use super::extremes::Extremes;
 use super::hybrid;
 use super::lengths::Lengths;
+use crate::copy::push;
 use crate::parquet::bits::width;
 
 /// Whether byte arrays can be written so.
@@ -27,8 +28,7 @@ pub struct Values {
 struct Dictionary {
     distinct: Distinct,
     codes: Vec<u32>,
-    /// By code, the last page that has it. Pages count from 1.
-    page_of: Vec<u32>,
+    /// The number of the page, from 1 on.
     page: u32,
 }
 
@@ -63,7 +63,7 @@ impl Values {
             (None, Rest::Plain(out)) => values.fold(0, |bytes, value| {
                 extremes.take(value);
                 out.extend_from_slice(&(value.len() as u32).to_le_bytes());
-                out.extend_from_slice(value);
+                push(out, value);
                 bytes + value.len() as i64
             }),
             (None, Rest::Delta(delta)) => delta.put(values, extremes),
@@ -126,34 +126,12 @@ impl Values {
 
 impl Dictionary {
     fn put<'v>(&mut self, values: impl Iterator<Item = &'v [u8]>, extremes: &mut Extremes) -> i64 {
-        let mut bytes = 0;
-        // The metadata of near rows are views of the same bytes: what lies at the same place is not looked at again.
-        let mut last: (&[u8], u32) = (&[], u32::MAX);
-        for value in values {
-            bytes += value.len() as i64;
-            if last.1 != u32::MAX && std::ptr::eq(last.0, value) {
-                self.codes.push(last.1);
-                continue;
-            }
-            let code = self.distinct.code(value);
-            if self.page_of.len() <= code as usize {
-                self.page_of.resize(code as usize + 1, 0);
-            }
-            if let Some(page_of) = self.page_of.get_mut(code as usize)
-                && std::mem::replace(page_of, self.page) != self.page
-            {
-                extremes.take(value);
-            }
-            last = (value, code);
-            self.codes.push(code);
-        }
-        bytes
+        self.distinct.put(values, self.page, &mut self.codes, |value| extremes.take(value))
     }
 
     fn clear(&mut self) {
         self.distinct.clear();
         self.codes.clear();
-        self.page_of.clear();
         self.page = 1;
     }
 
@@ -181,7 +159,7 @@ impl Delta {
             let prefix = shared(last, value);
             self.prefix_lengths.push(prefix);
             self.suffix_lengths.push(value.len() - prefix);
-            self.suffixes.extend_from_slice(&value[prefix..]);
+            push(&mut self.suffixes, &value[prefix..]);
             bytes += value.len() as i64;
             last = value;
         }
