@@ -16,8 +16,8 @@ use mica_kernel::layout::standard::mark;
 use mica_kernel::names::Names;
 use mica_kernel::parquet::write::{FileWriter, WriteOptions, parse_compression};
 use mica_kernel::rows::Rows;
-use mica_kernel::shred::Shredder;
-use mica_kernel::tape::Tape;
+use mica_kernel::shred::{BLOCK, Shredder};
+use mica_kernel::tape::{Tape, Tapes};
 use mica_kernel::tree::Tree;
 use mica_memory as _;
 
@@ -82,12 +82,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let mut writer = FileWriter::new(schema.clone(), Some(&output), options)?;
     let (mut shredding, mut finishing, mut writing) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
+    let mut rows = Tapes::default();
     let whole = clock.read();
     for lines in lines.chunks(8192) {
         let start = clock.read();
-        for line in lines {
-            parser.parse(line, &mut tape, &mut names)?;
-            shredder.append(&tape.view_text(line, &names))?;
+        for lines in lines.chunks(BLOCK) {
+            for line in lines {
+                parser.parse(line, rows.room(), &mut names)?;
+                rows.keep(line);
+            }
+            shredder.append_all(&rows.views(&names))?;
+            rows.clear();
             if names.is_full() {
                 names.truncate(shredder.names_len());
             }

@@ -16,20 +16,25 @@ use crate::layout::standard::mark;
 use crate::limits::MAX_TREE_DEPTH;
 use crate::names::Names;
 use crate::rows::Rows;
-use crate::shred::Shredder;
-use crate::tape::Tape;
+use crate::shred::{BLOCK, Shredder};
+use crate::tape::{Tape, Tapes};
 use crate::tree::Tree;
 
 /// A batch is handed over after this time at the latest, whatever it holds.
 const PATIENCE: Duration = Duration::from_millis(500);
 /// Rows between two looks at the clock and the bytes.
 const STRIDE: usize = 128;
+/// Text of rows that wait for each other, about; and that of a row that does not wait: its tape is large too, and stays so.
+const BLOCK_BYTES: usize = 64 << 10;
+const LARGE_ROW: usize = 16 << 10;
 
 pub struct JsonIngest {
     column: String,
     reader: RowReader,
     parser: JsonParser,
     tape: Tape,
+    /// Rows that are not in the columns yet.
+    rows: Tapes,
     names: Names,
     /// Names for the shared dictionary, from the rows that were looked at last.
     common: Option<Vec<String>>,
@@ -52,6 +57,7 @@ impl JsonIngest {
             reader: RowReader::new(reader)?,
             parser: JsonParser::new(parse),
             tape: Tape::default(),
+            rows: Tapes::default(),
             names: Names::new(),
             common: None,
             plan: None,
@@ -92,6 +98,7 @@ impl JsonIngest {
     fn look_ahead(&mut self, limits: Limits) -> Result<Sample> {
         // A sample counts by the ids of its names: it begins with none, and the plan must be made anew after it.
         self.plan = None;
+        self.rows.clear();
         self.names.truncate(0);
         let mut sample = Sample::new(limits)?;
         self.reader.mark();
@@ -133,11 +140,11 @@ impl JsonIngest {
     /// The next rows, `None` after the last. A batch without rows means: feed more input, or call again.
     pub fn next_batch(&mut self, tree: &Tree, max_rows: usize, max_bytes: usize) -> Result<Option<Rows>> {
         self.plan(tree)?;
-        let JsonIngest { reader, parser, tape, names, plan: Some(plan), .. } = self else { return Ok(None) };
+        let JsonIngest { reader, parser, rows, names, plan: Some(plan), .. } = self else { return Ok(None) };
         let shredder = &mut plan.shredder;
         let started = Instant::now();
         let (mut text_bytes, mut seen, mut ended) = (0, 0_usize, false);
-        while shredder.rows() < max_rows {
+        while shredder.rows() + rows.rows() < max_rows {
             if seen.is_multiple_of(STRIDE)
                 && seen > 0
                 && (shredder.byte_len() >= max_bytes || started.elapsed() >= PATIENCE)
@@ -148,9 +155,15 @@ impl JsonIngest {
                 Next::Row(text) => {
                     seen += 1;
                     text_bytes += text.len();
+                    let alone = text.len() >= LARGE_ROW;
+                    if alone {
+                        put(rows, names, shredder)?;
+                    }
+                    let tape = rows.room();
                     match parser.parse(text, tape, names) {
+                        Ok(()) if alone => shredder.append(&tape.view_text(text, names)).map(|()| None)?,
                         Ok(()) => {
-                            shredder.append(&tape.view_text(text, names))?;
+                            rows.keep(text);
                             None
                         }
                         Err(error) => Some(error),
@@ -166,6 +179,9 @@ impl JsonIngest {
             if let Some(error) = error {
                 reader.reject(error)?;
             }
+            if rows.rows() == BLOCK || rows.bytes() >= BLOCK_BYTES || names.is_full() {
+                put(rows, names, shredder)?;
+            }
             if names.is_full() {
                 names.truncate(shredder.names_len());
             }
@@ -173,6 +189,7 @@ impl JsonIngest {
                 break;
             }
         }
+        put(rows, names, shredder)?;
         if ended && shredder.rows() == 0 {
             return Ok(None);
         }
@@ -193,4 +210,11 @@ impl JsonIngest {
             ("text", Arc::new(bad.iter().map(|b| Some(&b.text)).collect::<BinaryArray>()) as _),
         ])?)
     }
+}
+
+/// Puts the rows that wait into columns.
+fn put(rows: &mut Tapes, names: &Names, shredder: &mut Shredder) -> Result<()> {
+    shredder.append_all(&rows.views(names))?;
+    rows.clear();
+    Ok(())
 }

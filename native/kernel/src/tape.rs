@@ -139,6 +139,52 @@ impl Tape {
     }
 }
 
+/// Rows of JSON text one after the other, for those who take many at once.
+#[derive(Default)]
+pub struct Tapes {
+    tapes: Vec<Tape>,
+    texts: String,
+    /// Where each row's text ends.
+    ends: Vec<usize>,
+}
+
+impl Tapes {
+    /// The tape for the next row. It counts once its text is kept.
+    pub fn room(&mut self) -> &mut Tape {
+        let rows = self.ends.len();
+        if self.tapes.len() <= rows {
+            self.tapes.resize_with(rows + 1, Tape::default);
+        }
+        &mut self.tapes[rows]
+    }
+
+    /// Adds the row whose tape was made of this text.
+    pub fn keep(&mut self, text: &str) {
+        self.texts.push_str(text);
+        self.ends.push(self.texts.len());
+    }
+
+    pub fn rows(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Bytes of the rows' texts.
+    pub fn bytes(&self) -> usize {
+        self.texts.len()
+    }
+
+    pub fn views<'a>(&'a self, names: &'a Names) -> Vec<TapeView<'a>> {
+        let mut start = 0;
+        let text = |&end: &usize| self.texts.get(std::mem::replace(&mut start, end)..end).unwrap_or("");
+        self.ends.iter().map(text).zip(&self.tapes).map(|(text, tape)| tape.view_text(text, names)).collect()
+    }
+
+    pub fn clear(&mut self) {
+        self.texts.clear();
+        self.ends.clear();
+    }
+}
+
 /// A tape to read from: what inference, shredding, encoding and printing are given.
 #[derive(Clone, Copy)]
 pub struct TapeView<'a> {

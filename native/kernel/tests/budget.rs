@@ -192,5 +192,11 @@ fn memory_stays_within_the_budget() {
     let packed = zstd(rows);
     assert_eq!(ingest(&packed, Compression::Zstd, OnError::Fail, |_| {}), 300);
     println!("after long keys: {} MiB", resident());
+    // Large lines, good and bad, at each place among small rows.
+    let large = |end: &str| format!("{{\"a\":[{}1{end}\n", "1,".repeat(1 << 20)).into_bytes();
+    let places = |end: &'static str| (0..64).map(move |place| [b"{\"a\":1}\n".repeat(place), large(end)].concat());
+    let packed = zstd(places("]}").chain(places("]")));
+    assert_eq!(ingest(&packed, Compression::Zstd, OnError::Collect, |_| {}), 64 + 2 * (0..64).sum::<u64>());
+    println!("after large lines: {} MiB", resident());
     assert!(resident() < 512, "{} MiB", resident());
 }

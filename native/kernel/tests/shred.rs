@@ -5,9 +5,10 @@ use arrow::array::{Array, ArrayRef, AsArray, StructArray};
 use arrow::datatypes::{DataType, Field, Int64Type};
 use mica_kernel::error::Result;
 use mica_kernel::infer::Limits;
+use mica_kernel::json::{JsonParser, ParseOptions};
 use mica_kernel::names::Names;
 use mica_kernel::shred::Shredder;
-use mica_kernel::tape::TapeView;
+use mica_kernel::tape::Tapes;
 use mica_kernel::tree::Tree;
 use proptest::prelude::*;
 
@@ -214,26 +215,43 @@ proptest! {
         let inferred = infer(&lines, Limits { typed_share: 0.6, ..Limits::default() });
         kept(&lines, &inferred.to_arrow().unwrap(), &[]);
     }
-    /// What a shape is known to do is what its names say, in both layouts.
+    /// Rows that are put in blocks, by their shapes, come to what each row comes to by itself: in both layouts, from any
+    /// row on.
     #[test]
-    fn rows_of_known_shapes_are_shredded_as_any(rows in prop::collection::vec(json(), 1..5), data_type in any_tree()) {
-        let again: Vec<Option<&str>> = [&rows, &rows, &rows].into_iter().flatten().map(|row| Some(row.as_str())).collect();
-        let made = [Shredder::new, |tree: &Tree, _, names: &mut Names| Shredder::early(tree, names)].map(|make: Make| {
-            [true, false].map(|known| {
+    fn rows_of_known_shapes_are_shredded_as_any(
+        documents in prop::collection::vec(json(), 1..5),
+        order in prop::collection::vec(0usize..5, 1..220),
+        pieces in prop::collection::vec(1usize..100, 1..8),
+        data_type in any_tree(),
+    ) {
+        let lines: Vec<&str> = order.iter().map(|at| documents[at % documents.len()].as_str()).collect();
+        for make in [Shredder::new, |tree: &Tree, _, names: &mut Names| Shredder::early(tree, names)] as [Make; 2] {
+            let made = [true, false].map(|together| {
                 let mut names = Names::new();
                 let mut shredder = make(&tree(&data_type), ["a"], &mut names).unwrap();
-                let mut shapes = 0;
-                crate::common::each_row(&again, &mut names, |tape, line, names| {
-                    let view = tape.unwrap().view_text(line, names);
-                    shapes += usize::from(view.shape.is_some());
-                    shredder.append(&TapeView { shape: view.shape.filter(|_| known), ..view }).unwrap();
-                });
+                let (mut parser, mut tapes) = (JsonParser::new(ParseOptions::default()), Tapes::default());
+                let (mut rest, mut shapes, mut sizes) = (lines.as_slice(), 0, pieces.iter().cycle());
+                while !rest.is_empty() {
+                    let (piece, behind) = rest.split_at(rest.len().min(*sizes.next().unwrap()));
+                    rest = behind;
+                    for line in piece {
+                        parser.parse(line, tapes.room(), &mut names).unwrap();
+                        tapes.keep(line);
+                    }
+                    let views = tapes.views(&names);
+                    shapes += views.iter().filter(|view| view.shape.is_some()).count();
+                    if together {
+                        shredder.append_all(&views).unwrap();
+                    } else {
+                        views.iter().for_each(|view| shredder.append(view).unwrap());
+                    }
+                    tapes.clear();
+                }
                 (shredder.finish().unwrap(), shapes)
-            })
-        });
-        for [known, unknown] in made {
-            prop_assert_eq!(known.0, unknown.0);
-            prop_assert!(known.1 > 0 || !rows.iter().any(|row| row.contains([':', ','])));
+            });
+            let [(together, shapes), (alone, _)] = made;
+            prop_assert_eq!(together, alone);
+            prop_assert!(shapes > 0 || lines.len() < 3 * documents.len() || !documents[0].contains([':', ',']));
         }
     }
 }

@@ -12,6 +12,7 @@ use arrow_array::{ArrayRef, BooleanArray, Decimal128Array, FixedSizeBinaryArray,
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow_schema::{DataType, Field};
 
+use crate::copy::push_part;
 use crate::error::Result;
 use crate::rows::{Column, Placed};
 use crate::tape::{Kind, Node, TapeView};
@@ -36,6 +37,17 @@ impl Bits {
             *word |= 1 << (index % 64);
         }
         self.set += 1;
+    }
+
+    /// Sets the bits from `first` on that are set here, which must not lie before the end.
+    pub fn mark_all(&mut self, first: usize, bits: u64) {
+        let (word, shift) = (first / 64, first % 64);
+        let parts = [bits << shift, bits.unbounded_shr(64 - shift as u32)];
+        if self.words.len() < word + 2 {
+            self.words.resize(word + 2, 0);
+        }
+        self.words.iter_mut().skip(word).zip(parts).for_each(|(word, part)| *word |= part);
+        self.set += bits.count_ones() as usize;
     }
 
     fn take(&mut self, len: usize) -> BooleanBuffer {
@@ -95,6 +107,27 @@ impl Bytes {
     #[inline]
     pub fn put(&mut self, index: usize, value: &[u8]) -> Result<()> {
         self.placed.put(index, value)
+    }
+
+    /// Puts the text of a node; false of a node that is none.
+    #[inline(always)]
+    pub fn put_text(&mut self, view: &TapeView, node: &Node, index: usize) -> Result<bool> {
+        if node.kind != Kind::Str {
+            return Ok(false);
+        }
+        // A string of JSON text begins and ends at quotes.
+        if let Some(text) = view.text
+            && node.aux == 0
+            && node.a as usize + node.b as usize <= text.len()
+        {
+            let (start, length) = (node.a as usize, node.b as usize);
+            self.placed.put_with(index, |data| push_part(data, text.as_bytes(), start, length))?;
+            return Ok(true);
+        }
+        match view.text_bytes(node) {
+            Some(text) => self.put(index, text).map(|()| true),
+            None => Ok(false),
+        }
     }
 
     /// Writes a value in place.

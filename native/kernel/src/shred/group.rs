@@ -25,7 +25,7 @@ use crate::layout::Layout;
 use crate::names::Names;
 use crate::rows::Column;
 use crate::shred::column::{Bits, Bytes, LeafBuilder};
-use crate::tape::{Kind, TapeView};
+use crate::tape::{Kind, Node, TapeView};
 use crate::tree::Tree;
 
 const NONE: u32 = u32::MAX;
@@ -154,14 +154,23 @@ impl Groups {
         self.put_other(place, row, at, node.kind, index)
     }
 
-    /// The same of a text for a level of texts, which most values are; false of any other.
-    #[inline(always)]
-    pub fn put_text(&mut self, place: u32, view: &TapeView, at: usize, index: usize) -> Result<bool> {
-        let (Some(node), Some(group)) = (view.nodes.get(at), self.0.get_mut(place as usize)) else { return Ok(false) };
-        let Typed::Leaf(LeafBuilder::String(column)) = &mut group.typed else { return Ok(false) };
-        match view.text_bytes(node).filter(|_| node.kind == Kind::Str) {
-            Some(text) => column.put(index, text).map(|()| true),
-            None => Ok(false),
+    /// Puts the nodes of these rows, a bit each, if the level is a leaf that takes them; gives the rows of the others. The
+    /// first row that may be is the value with the index `first`; `node` says which node of a row.
+    pub fn put_leaves(
+        &mut self,
+        place: u32,
+        rows: u64,
+        first: usize,
+        views: &[TapeView],
+        node: impl Fn(usize) -> usize,
+    ) -> Result<u64> {
+        let Some(Group { typed: Typed::Leaf(leaf), .. }) = self.0.get_mut(place as usize) else { return Ok(rows) };
+        match leaf {
+            // Most are texts: what others need is not looked at between those.
+            LeafBuilder::String(column) => {
+                each(rows, views, node, |view, node, row| column.put_text(view, node, first + row))
+            }
+            leaf => each(rows, views, node, |view, node, row| leaf.put(view, node, first + row)),
         }
     }
 
@@ -189,12 +198,16 @@ impl Groups {
         self.0.get(place as usize).is_some_and(|group| matches!(group.typed, Typed::Object(_)))
     }
 
-    /// The value with this index is an object, whose fields follow.
-    #[inline]
-    pub fn mark_object(&mut self, place: u32, index: usize) {
+    /// These rows, a bit each, are objects, whose fields follow; the first that may be is the value with this index.
+    pub fn mark_objects(&mut self, place: u32, first: usize, rows: u64) {
         if let Some(Group { typed: Typed::Object(object), .. }) = self.0.get_mut(place as usize) {
-            object.valid.mark(index);
+            object.valid.mark_all(first, rows);
         }
+    }
+
+    /// How many levels there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
     }
 
     fn put_fields(&mut self, place: u32, row: &mut Row, at: usize, index: usize) -> Result<()> {
@@ -297,6 +310,28 @@ impl Groups {
     fn finish_struct(&mut self, place: u32, len: usize) -> Result<Column> {
         Ok(Column::Struct { children: self.finish_level(place, len)?, nulls: None, len })
     }
+}
+
+/// Puts the node of each row; gives the rows whose nodes were not taken.
+#[inline(always)]
+fn each(
+    mut rows: u64,
+    views: &[TapeView],
+    node: impl Fn(usize) -> usize,
+    mut put: impl FnMut(&TapeView, &Node, usize) -> Result<bool>,
+) -> Result<u64> {
+    let mut others = 0;
+    while rows != 0 {
+        let row = rows.trailing_zeros() as usize;
+        rows &= rows - 1;
+        let Some(view) = views.get(row) else { break };
+        let taken = match view.nodes.get(node(row)) {
+            Some(node) => put(view, node, row)?,
+            None => false,
+        };
+        others |= u64::from(!taken) << row;
+    }
+    Ok(others)
 }
 
 impl Group {

@@ -4,6 +4,7 @@
 //! name id, nothing is hashed or compared per row. Give it tapes of that same `Names` only, and never let it forget
 //! ids below [`Shredder::names_len`].
 
+mod block;
 pub mod column;
 mod group;
 mod metadata;
@@ -20,18 +21,20 @@ use crate::layout::Layout;
 use crate::layout::standard::{check_tree, with_views};
 use crate::names::Names;
 use crate::rows::Column;
+use crate::shred::block::Blocks;
 use crate::shred::column::{Bits, Bytes};
 use crate::shred::group::{Groups, Row};
 use crate::shred::metadata::Metadata;
-use crate::shred::plan::Plans;
 use crate::tape::TapeView;
 use crate::tree::Tree;
+
+pub use crate::shred::block::BLOCK;
 
 pub struct Shredder {
     layout: Layout,
     fields: Fields,
     levels: Groups,
-    plans: Plans,
+    blocks: Blocks,
     /// For an untyped tree: each row has the metadata of its own names, as any unshredded Variant.
     whole: Option<(OwnDictionaries, Bytes)>,
     metadata: Metadata,
@@ -73,7 +76,7 @@ impl Shredder {
             layout,
             fields: layout.column_fields(tree),
             levels,
-            plans: Plans::default(),
+            blocks: Blocks::default(),
             whole: tree.is_untyped().then(Default::default),
             metadata: Metadata::default(),
             valid: Bits::default(),
@@ -131,15 +134,47 @@ impl Shredder {
             left: &mut self.left,
             own: (self.layout == Layout::Early).then_some(&mut self.own),
         };
-        match view.shape {
-            Some(shape) => self.plans.put_row(shape, &mut self.levels, &mut row, index)?,
-            None => self.levels.put_row(&mut row, index)?,
-        }
+        self.levels.put_row(&mut row, index)?;
         if self.layout == Layout::Standard {
             self.metadata.put(index, &mut self.dictionary, view.names)?;
         }
         self.valid.mark(index);
         self.rows += 1;
+        Ok(())
+    }
+
+    /// Adds rows, which may be many: [`BLOCK`] of known shapes at a time are put level by level.
+    pub fn append_all(&mut self, views: &[TapeView]) -> Result<()> {
+        let as_blocks = self.whole.is_none() && self.layout == Layout::Standard;
+        let source = |view: &TapeView| view.shape.filter(|_| as_blocks).map(|shape| shape.source);
+        for alike in views.chunk_by(|one, other| source(one) == source(other)) {
+            if alike.first().and_then(source).is_some() {
+                alike.chunks(BLOCK).try_for_each(|block| self.append_block(block))?;
+            } else {
+                alike.iter().try_for_each(|view| self.append(view))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn append_block(&mut self, views: &[TapeView]) -> Result<()> {
+        let first = self.rows;
+        let left = self.blocks.put(&mut self.levels, views, first)?;
+        for (number, view) in views.iter().enumerate() {
+            if left >> number & 1 == 1 {
+                let mut row = Row {
+                    view: *view,
+                    dictionary: &mut self.dictionary,
+                    residual: &mut self.residual,
+                    left: &mut self.left,
+                    own: None,
+                };
+                self.blocks.put_left(&mut self.levels, &mut row, number, first + number)?;
+            }
+            self.metadata.put(first + number, &mut self.dictionary, view.names)?;
+        }
+        self.valid.mark_all(first, u64::MAX >> (BLOCK - views.len()));
+        self.rows += views.len();
         Ok(())
     }
 
