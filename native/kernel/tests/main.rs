@@ -19,6 +19,7 @@ mod shapes;
 mod shred;
 mod sparse;
 mod structure;
+mod texts;
 mod values;
 mod write;
 

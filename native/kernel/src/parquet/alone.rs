@@ -15,21 +15,22 @@ use parquet::schema::types::{SchemaDescriptor, Type};
 use crate::error::{Code, Error, Result};
 use crate::parquet::schema::Node;
 
-/// The leaves as columns, and the types to decode with out of those of the whole file.
-pub fn columns(
-    parquet: &SchemaDescriptor,
-    nodes: &[Node],
-    types: &Fields,
-    leaves: &[usize],
-) -> ParquetResult<(SchemaDescriptor, Fields)> {
+/// The leaves as fields of a batch, of these types of the whole file.
+pub fn fields(parquet: &SchemaDescriptor, nodes: &[Node], types: &Fields, leaves: &[usize]) -> Fields {
     let mut found = Vec::with_capacity(leaves.len());
     types_of(nodes, types, leaves, &mut found);
-    let (mut fields, mut columns) = (Vec::with_capacity(found.len()), Vec::with_capacity(found.len()));
-    for (leaf, data_type) in found {
+    let field = |(leaf, data_type): (usize, DataType)| {
+        Field::new(leaf.to_string(), data_type, parquet.column(leaf).max_def_level() > 0)
+    };
+    found.into_iter().map(field).collect()
+}
+
+/// The leaves as columns of a file.
+pub fn columns(parquet: &SchemaDescriptor, leaves: &[usize]) -> ParquetResult<SchemaDescriptor> {
+    let column = |&leaf: &usize| {
         let column = parquet.column(leaf);
-        let (name, nullable) = (leaf.to_string(), column.max_def_level() > 0);
-        let repetition = if nullable { Repetition::OPTIONAL } else { Repetition::REQUIRED };
-        let made = Type::primitive_type_builder(&name, column.physical_type())
+        let repetition = if column.max_def_level() > 0 { Repetition::OPTIONAL } else { Repetition::REQUIRED };
+        let made = Type::primitive_type_builder(&leaf.to_string(), column.physical_type())
             .with_repetition(repetition)
             .with_converted_type(column.converted_type())
             .with_logical_type(column.logical_type_ref().cloned())
@@ -37,11 +38,11 @@ pub fn columns(
             .with_precision(column.type_precision())
             .with_scale(column.type_scale())
             .build()?;
-        columns.push(Arc::new(made));
-        fields.push(Field::new(name, data_type, nullable));
-    }
+        Ok(Arc::new(made))
+    };
+    let columns = leaves.iter().map(column).collect::<ParquetResult<Vec<_>>>()?;
     let root = Type::group_type_builder("schema").with_fields(columns).build()?;
-    Ok((SchemaDescriptor::new(Arc::new(root)), fields.into()))
+    Ok(SchemaDescriptor::new(Arc::new(root)))
 }
 
 fn types_of(nodes: &[Node], types: &Fields, leaves: &[usize], out: &mut Vec<(usize, DataType)>) {

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
+use arrow_schema::{Schema, SchemaRef};
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, RowGroups, RowSelection};
 use parquet::arrow::{ProjectionMask, parquet_to_arrow_field_levels};
 use parquet::column::page::{PageIterator, PageReader};
@@ -19,6 +20,7 @@ use crate::parquet::file_schema::FileSchema;
 use crate::parquet::one_bit::one_bit;
 use crate::parquet::parts::Parts;
 use crate::parquet::rows::{self, Rows};
+use crate::parquet::texts::TextColumn;
 use crate::parquet::{alone, coded, unpacked};
 
 impl FileReader {
@@ -49,18 +51,41 @@ impl FileReader {
         let FileSchema { parquet, decoding, columns, .. } = self.schema.as_ref();
         let codes = if manner.coded { coded::texts(columns, meta, leaves) } else { Vec::new() };
         let fields = coded::as_codes(decoding.fields(), columns, &codes);
-        let (levels, alone) = if manner.alone {
-            let (columns, fields) = alone::columns(parquet, columns, &fields, leaves)?;
-            let levels = parquet_to_arrow_field_levels(&columns, ProjectionMask::all(), Some(&fields))?;
-            (levels, Some(Alone { schema: self.schema.clone(), leaves: leaves.to_vec() }))
-        } else {
+        let mut group = Group { metadata, meta, number: group, chunks, paged: selection.is_some(), alone: None };
+        if !manner.alone {
             let mask = ProjectionMask::leaves(parquet, leaves.iter().copied());
-            (parquet_to_arrow_field_levels(parquet, mask, Some(&fields))?, None)
-        };
-        let alone_leaves = alone.as_ref().map(|alone| alone.leaves.as_slice());
-        let group = Group { metadata, meta, number: group, chunks, paged: selection.is_some(), alone: alone_leaves };
-        let reader = ParquetRecordBatchReader::try_new_with_row_groups(&levels, &group, batch_size, selection)?;
-        Ok(Batches { reader, alone })
+            let levels = parquet_to_arrow_field_levels(parquet, mask, Some(&fields))?;
+            let reader = ParquetRecordBatchReader::try_new_with_row_groups(&levels, &group, batch_size, selection)?;
+            return Ok(Batches::Nested(reader));
+        }
+        let fields = alone::fields(parquet, columns, &fields, leaves);
+        let (mut texts, mut others, mut other_fields) = (Vec::new(), Vec::new(), Vec::new());
+        for (at, (&leaf, field)) in leaves.iter().zip(&fields).enumerate() {
+            match meta.columns().get(leaf).filter(|column| TextColumn::reads(column, field.data_type())) {
+                Some(column) if selection.is_none() => texts.push((at, TextColumn::new(group.pages(leaf)?, column))),
+                _ => {
+                    others.push(leaf);
+                    other_fields.push(field.clone());
+                }
+            }
+        }
+        let mut reader = None;
+        if !others.is_empty() {
+            let columns = alone::columns(parquet, &others)?;
+            let levels = parquet_to_arrow_field_levels(&columns, ProjectionMask::all(), Some(&other_fields.into()))?;
+            group.alone = Some(&others);
+            let made = ParquetRecordBatchReader::try_new_with_row_groups(&levels, &group, batch_size, selection)?;
+            reader = Some(made);
+        }
+        Ok(Batches::Alone(Alone {
+            file: self.schema.clone(),
+            leaves: leaves.to_vec(),
+            schema: Arc::new(Schema::new(fields)),
+            reader,
+            texts,
+            left: meta.num_rows().max(0) as usize,
+            batch_size,
+        }))
     }
 
     /// Says that `batches` will be called with these leaves and rows next.
@@ -104,26 +129,59 @@ pub struct Manner {
 }
 
 /// Decoded batches.
-pub struct Batches {
-    reader: ParquetRecordBatchReader,
-    alone: Option<Alone>,
+pub enum Batches {
+    Nested(ParquetRecordBatchReader),
+    Alone(Alone),
 }
 
-/// Leaves that are decoded as if they were columns.
-struct Alone {
-    schema: Arc<FileSchema>,
+/// Leaves that are decoded as if they were columns: `texts` here, which stand at these places among all, the others by the
+/// library.
+pub struct Alone {
+    file: Arc<FileSchema>,
     leaves: Vec<usize>,
+    schema: SchemaRef,
+    reader: Option<ParquetRecordBatchReader>,
+    texts: Vec<(usize, TextColumn)>,
+    /// Rows to come.
+    left: usize,
+    batch_size: usize,
 }
 
 impl Iterator for Batches {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let batch = self.reader.next()?;
-        Some(batch.map_err(Into::into).and_then(|batch| match &self.alone {
-            Some(Alone { schema, leaves }) => alone::nested(&schema.columns, leaves, &batch),
-            None => Ok(batch),
-        }))
+        match self {
+            Batches::Nested(reader) => Some(reader.next()?.map_err(Into::into)),
+            Batches::Alone(alone) => alone.next().transpose(),
+        }
+    }
+}
+
+impl Alone {
+    fn next(&mut self) -> Result<Option<RecordBatch>> {
+        let mut columns = Vec::with_capacity(self.leaves.len());
+        let rows = match &mut self.reader {
+            Some(reader) => reader.next().transpose()?.map_or(0, |batch| {
+                columns.extend_from_slice(batch.columns());
+                batch.num_rows()
+            }),
+            None => self.left.min(self.batch_size),
+        };
+        self.left = self.left.saturating_sub(rows);
+        if rows == 0 {
+            for (_, column) in &mut self.texts {
+                if column.has_rows()? {
+                    return Err(ParquetError::General("a column has more rows than its row group".into()).into());
+                }
+            }
+            return Ok(None);
+        }
+        for (at, column) in &mut self.texts {
+            columns.insert(*at, column.next(rows)?);
+        }
+        let batch = RecordBatch::try_new(self.schema.clone(), columns)?;
+        alone::nested(&self.file.columns, &self.leaves, &batch).map(Some)
     }
 }
 
@@ -166,13 +224,9 @@ struct Group<'a> {
     alone: Option<&'a [usize]>,
 }
 
-impl RowGroups for Group<'_> {
-    fn num_rows(&self) -> usize {
-        self.meta.num_rows().max(0) as usize
-    }
-
-    fn column_chunks(&self, column: usize) -> ParquetResult<Box<dyn PageIterator>> {
-        let leaf = self.alone.map_or(Some(column), |leaves| leaves.get(column).copied()).unwrap_or(usize::MAX);
+impl Group<'_> {
+    /// The pages of a column chunk that was fetched.
+    fn pages(&self, leaf: usize) -> ParquetResult<Box<dyn PageReader>> {
         let column = self.meta.columns().get(leaf);
         let chunk = self.chunks.get(leaf).cloned().flatten();
         let Some((column, chunk)) = column.zip(chunk) else {
@@ -187,7 +241,18 @@ impl RowGroups for Group<'_> {
             let highest = levels.max_def_level();
             pages = Box::new(Changed { stored: pages, change: move |page| one_bit(page, highest) });
         }
-        Ok(Box::new(One(Some(pages))))
+        Ok(pages)
+    }
+}
+
+impl RowGroups for Group<'_> {
+    fn num_rows(&self) -> usize {
+        self.meta.num_rows().max(0) as usize
+    }
+
+    fn column_chunks(&self, column: usize) -> ParquetResult<Box<dyn PageIterator>> {
+        let leaf = self.alone.map_or(Some(column), |leaves| leaves.get(column).copied()).unwrap_or(usize::MAX);
+        Ok(Box::new(One(Some(self.pages(leaf)?))))
     }
 
     fn row_groups(&self) -> Box<dyn Iterator<Item = &RowGroupMetaData> + '_> {

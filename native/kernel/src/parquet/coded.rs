@@ -41,7 +41,8 @@ fn of_level(level: LevelColumns<'_>, group: &RowGroupMetaData, leaves: &[usize],
     }
 }
 
-fn is_coded(chunk: &ColumnChunkMetaData) -> bool {
+/// Whether the texts of the chunk are all codes, and fit in one array when they are copied.
+pub fn is_coded(chunk: &ColumnChunkMetaData) -> bool {
     let copied = match chunk.unencoded_byte_array_data_bytes() {
         Some(bytes) => bytes,
         None => chunk.num_values().saturating_mul(chunk.uncompressed_size()),

@@ -14,7 +14,7 @@
 //! - `projection`: the leaf columns that an item needs
 //! - `rows`, `chunks`, `decoder`: fetched pages to batches of leaf columns; `changed`: pages that are changed on their
 //!   way there; `coded`: texts decoded as codes; `alone`, `one_bit`: leaves without the nulls of the structs around
-//!   them; `legacy`: dates and timestamps by the calendar of old Sparks
+//!   them; `texts`, `hybrid`: texts of few values, which the library does not decode; `legacy`: dates and timestamps by the calendar of old Sparks
 //! - `write`: rows to a file
 
 pub(crate) mod alone;
@@ -31,6 +31,7 @@ pub(crate) mod file_schema;
 pub mod footer;
 pub(crate) mod footer_check;
 pub(crate) mod guard;
+pub(crate) mod hybrid;
 pub(crate) mod identity;
 pub mod inspect;
 pub mod legacy;
@@ -51,6 +52,7 @@ pub mod rows;
 pub mod schema;
 pub mod search;
 pub mod source;
+pub(crate) mod texts;
 pub(crate) mod thrift;
 pub(crate) mod unlz4;
 pub(crate) mod unpacked;

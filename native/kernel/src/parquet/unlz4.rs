@@ -12,6 +12,9 @@ use lz4_flex::frame::FrameDecoder;
 /// What a byte of LZ4 becomes at most.
 const MOST_OF_A_BYTE: usize = 255;
 
+/// The chunk of nothing, which arrow-rs writes for the values of a page of nulls (version 2), and Hadoop does not.
+const NOTHING: [u8; 5] = [0, 0, 0, 1, 0];
+
 /// Appends what a page holds, at most `most` bytes and what was there.
 pub fn append(packed: &[u8], values: &mut Vec<u8>, most: usize) -> Result<()> {
     let before = values.len();
@@ -33,6 +36,9 @@ fn wrong() -> Error {
 fn hadoop(mut packed: &[u8], values: &mut Vec<u8>, most: usize) -> Result<()> {
     while !packed.is_empty() {
         let block = length(&mut packed)?;
+        if block == 0 && packed == NOTHING {
+            break;
+        }
         let end = values.len().checked_add(block).filter(|&end| end <= most).ok_or_else(wrong)?;
         while values.len() < end {
             let chunk = length(&mut packed)?;
@@ -115,6 +121,8 @@ mod tests {
             assert_eq!(appended(&packed[..packed.len() - 1], text.len()), None);
         }
         assert_eq!(appended(b"", 0), Some(vec![]));
+        // Of nothing, as arrow-rs writes it.
+        assert_eq!(appended(&[0, 0, 0, 0, 0, 0, 0, 1, 0], 0), Some(vec![]));
     }
 
     #[test]

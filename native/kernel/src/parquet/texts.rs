@@ -1,0 +1,257 @@
+//! Texts of a column whose pages are all codes of a dictionary, written out row by row where all rows of a row group are read
+//! and levels do not repeat. The library copies each by a call; here a short text is a piece of a fixed size, of which the
+//! next text overwrites what is too much.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, StringArray};
+use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_schema::DataType;
+use bytes::Bytes;
+use parquet::basic::Encoding;
+use parquet::column::page::{Page, PageReader};
+use parquet::errors::{ParquetError, Result as ParquetResult};
+use parquet::file::metadata::ColumnChunkMetaData;
+
+use crate::parquet::coded::is_coded;
+use crate::parquet::hybrid::{Bits, Codes};
+use crate::parquet::one_bit::one_bit;
+
+/// Bytes of a text on average: longer ones wait for memory, whoever copies them.
+const LONG: i64 = 24;
+
+/// Rows whose codes are read together, so that they stay in the cache.
+const SOME_ROWS: usize = 512;
+
+/// What a batch's texts are given room for at once, at most.
+const ROOM: usize = 16 << 20;
+
+/// A column of a row group.
+pub struct TextColumn {
+    pages: Box<dyn PageReader>,
+    /// The definition level of texts.
+    highest: i16,
+    /// Bytes a row, by the footer.
+    bytes_a_row: f64,
+    dictionary: Dictionary,
+    /// The page that is read, and how many of its rows are left.
+    page: Bytes,
+    levels: Bits,
+    codes: Option<Codes>,
+    left: usize,
+}
+
+impl TextColumn {
+    /// Whether the column is read here as an array of this type.
+    pub fn reads(column: &ColumnChunkMetaData, data_type: &DataType) -> bool {
+        let most = LONG.saturating_mul(column.num_values());
+        let short = column.unencoded_byte_array_data_bytes().is_none_or(|bytes| bytes <= most);
+        short && data_type == &DataType::Utf8 && is_coded(column)
+    }
+
+    /// A column that `reads` accepts.
+    pub fn new(pages: Box<dyn PageReader>, column: &ColumnChunkMetaData) -> Self {
+        let bytes = column.unencoded_byte_array_data_bytes().unwrap_or(0).max(0);
+        TextColumn {
+            pages,
+            highest: column.column_descr().max_def_level(),
+            bytes_a_row: bytes as f64 / column.num_values().max(1) as f64,
+            dictionary: Dictionary::Short(Vec::new()),
+            page: Bytes::new(),
+            levels: Bits::new(0..0),
+            codes: None,
+            left: 0,
+        }
+    }
+
+    /// The next rows: fewer than these only where the column ends.
+    pub fn next(&mut self, rows: usize) -> ParquetResult<ArrayRef> {
+        let mut out = Written::new(rows, ((rows as f64 * self.bytes_a_row) as usize).min(ROOM));
+        let mut nulls = BooleanBufferBuilder::new(if self.highest > 0 { rows } else { 0 });
+        let (mut done, mut codes) = (0, Vec::with_capacity(SOME_ROWS));
+        while done < rows && self.has_rows()? {
+            let some = self.left.min(rows - done).min(SOME_ROWS);
+            let mut there = None;
+            if self.highest > 0 {
+                let bits = self.levels.take(&self.page, some).ok_or_else(no_levels)?;
+                nulls.append_buffer(&bits);
+                there = Some(bits);
+            }
+            let texts = there.as_ref().map_or(some, BooleanBuffer::count_set_bits);
+            codes.clear();
+            if texts > 0 {
+                let read = self.codes.as_mut().and_then(|read| read.take(&self.page, texts, &mut codes));
+                read.ok_or_else(|| damaged("a page has fewer codes than it states"))?;
+            }
+            let unknown = || damaged("a code is beyond the dictionary");
+            out.append(&self.dictionary, &codes, there.as_ref()).ok_or_else(unknown)?;
+            self.left -= some;
+            done += some;
+        }
+        let nulls = Some(nulls.build()).filter(|_| self.highest > 0);
+        out.finish(nulls.map(NullBuffer::new).filter(|nulls| nulls.null_count() > 0))
+    }
+
+    /// Whether there are more rows; the next page is opened if this one has none.
+    pub fn has_rows(&mut self) -> ParquetResult<bool> {
+        while self.left == 0 {
+            let Some(page) = self.pages.get_next_page()? else { return Ok(false) };
+            self.open(page)?;
+        }
+        Ok(true)
+    }
+
+    fn open(&mut self, page: Page) -> ParquetResult<()> {
+        let packed = matches!(&page, Page::DataPage { def_level_encoding, .. } if *def_level_encoding != Encoding::RLE);
+        let page = if self.highest > 1 || self.highest > 0 && packed { one_bit(page, self.highest)? } else { page };
+        let (page, rows, encoding, levels) = match page {
+            Page::DictionaryPage { buf, num_values, .. } => {
+                let dictionary = Dictionary::of(buf, num_values as usize);
+                self.dictionary = dictionary.ok_or_else(|| damaged("a dictionary has fewer values than it states"))?;
+                return Ok(());
+            }
+            // Levels of version 1 stand behind their length.
+            Page::DataPage { buf, num_values, encoding, .. } if self.highest > 0 => {
+                let length = buf.first_chunk().map(|length| u32::from_le_bytes(*length)).ok_or_else(no_levels)?;
+                (buf, num_values, encoding, 4..4 + length as usize)
+            }
+            Page::DataPage { buf, num_values, encoding, .. } => (buf, num_values, encoding, 0..0),
+            Page::DataPageV2 { buf, num_values, encoding, rep_levels_byte_len, def_levels_byte_len, .. } => {
+                let start = rep_levels_byte_len as usize;
+                (buf, num_values, encoding, start..start + def_levels_byte_len as usize)
+            }
+        };
+        if !matches!(encoding, Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY) {
+            return Err(damaged(&format!("a page is encoded as {encoding}, which its column chunk does not state")));
+        }
+        // A page of nulls may have no codes.
+        self.codes = Codes::open(&page, levels.end);
+        self.levels = Bits::new(levels);
+        self.page = page;
+        self.left = rows as usize;
+        Ok(())
+    }
+}
+
+/// The texts of a dictionary.
+enum Dictionary {
+    /// No text is longer than a piece.
+    Short(Vec<Piece<16>>),
+    Middle(Vec<Piece<32>>),
+    Long(Vec<Range<usize>>, Bytes),
+}
+
+#[derive(Clone, Copy)]
+struct Piece<const N: usize> {
+    bytes: [u8; N],
+    length: u8,
+}
+
+impl<const N: usize> Piece<N> {
+    fn of(text: &[u8]) -> Self {
+        let (mut bytes, length) = ([0; N], text.len().min(N));
+        bytes[..length].copy_from_slice(&text[..length]);
+        Piece { bytes, length: length as u8 }
+    }
+}
+
+impl Dictionary {
+    /// The texts of a page, each behind its length; `None` where there are fewer.
+    fn of(page: Bytes, count: usize) -> Option<Self> {
+        let mut at = 0usize;
+        let one = |_| {
+            let start = at.checked_add(4)?;
+            let length = page.get(at..start)?.first_chunk().map(|length| u32::from_le_bytes(*length))?;
+            at = start.checked_add(length as usize)?;
+            (at <= page.len()).then_some(start..at)
+        };
+        let texts = (0..count).map_while(one).collect::<Vec<_>>();
+        Some(match texts.iter().map(Range::len).max().unwrap_or(0) {
+            _ if texts.len() < count => return None,
+            0..=16 => Dictionary::Short(texts.into_iter().map(|text| Piece::of(&page[text])).collect()),
+            17..=32 => Dictionary::Middle(texts.into_iter().map(|text| Piece::of(&page[text])).collect()),
+            _ => Dictionary::Long(texts, page),
+        })
+    }
+}
+
+/// Texts of a batch.
+struct Written {
+    offsets: Vec<i32>,
+    bytes: Vec<u8>,
+}
+
+impl Written {
+    fn new(rows: usize, bytes: usize) -> Self {
+        let mut offsets = Vec::with_capacity(rows + 1);
+        offsets.push(0);
+        Written { offsets, bytes: Vec::with_capacity(bytes + 32 * SOME_ROWS) }
+    }
+
+    /// Appends the texts of these codes to the rows that have one; `None` where the dictionary lacks one.
+    fn append(&mut self, dictionary: &Dictionary, codes: &[u32], there: Option<&BooleanBuffer>) -> Option<()> {
+        let Some(there) = there.filter(|there| there.len() > codes.len()) else { return self.texts(dictionary, codes) };
+        let (mut row, mut codes) = (0, codes);
+        for (start, end) in there.set_slices() {
+            self.nulls(start - row);
+            let (some, rest) = codes.split_at_checked(end - start)?;
+            self.texts(dictionary, some)?;
+            (row, codes) = (end, rest);
+        }
+        self.nulls(there.len() - row);
+        Some(())
+    }
+
+    fn nulls(&mut self, count: usize) {
+        let end = self.offsets.last().copied().unwrap_or(0);
+        self.offsets.resize(self.offsets.len() + count, end);
+    }
+
+    fn texts(&mut self, dictionary: &Dictionary, codes: &[u32]) -> Option<()> {
+        match dictionary {
+            Dictionary::Short(texts) => self.pieces(texts, codes),
+            Dictionary::Middle(texts) => self.pieces(texts, codes),
+            Dictionary::Long(texts, page) => codes.iter().try_for_each(|&code| {
+                let text = page.get(texts.get(code as usize)?.clone())?;
+                // What is beyond Arrow's offsets is refused at the end.
+                if self.bytes.len() <= i32::MAX as usize {
+                    self.bytes.extend_from_slice(text);
+                }
+                self.offsets.push(self.bytes.len() as i32);
+                Some(())
+            }),
+        }
+    }
+
+    fn pieces<const N: usize>(&mut self, texts: &[Piece<N>], codes: &[u32]) -> Option<()> {
+        let (first, mut end) = (self.offsets.len(), self.bytes.len());
+        self.offsets.resize(first + codes.len(), 0);
+        self.bytes.resize(end + N * codes.len(), 0);
+        let bytes = self.bytes.as_mut_slice();
+        for (offset, &code) in self.offsets.get_mut(first..)?.iter_mut().zip(codes) {
+            let text = texts.get(code as usize)?;
+            *bytes.get_mut(end..)?.first_chunk_mut()? = text.bytes;
+            end += usize::from(text.length);
+            *offset = end as i32;
+        }
+        self.bytes.truncate(end);
+        Some(())
+    }
+
+    fn finish(self, nulls: Option<NullBuffer>) -> ParquetResult<ArrayRef> {
+        if i32::try_from(self.bytes.len()).is_err() {
+            return Err(damaged("the offsets of a batch overflow"));
+        }
+        let offsets = OffsetBuffer::new(ScalarBuffer::from(self.offsets));
+        Ok(Arc::new(StringArray::try_new(offsets, Buffer::from_vec(self.bytes), nulls)?))
+    }
+}
+
+fn no_levels() -> ParquetError {
+    damaged("the definition levels of a page are damaged, or fewer than it states")
+}
+
+fn damaged(what: &str) -> ParquetError {
+    ParquetError::General(what.into())
+}

@@ -1,0 +1,204 @@
+//! Texts that are codes of a dictionary, read without the library's decoder beside it: files as many writers make them, and
+//! damaged ones.
+
+use std::sync::Arc;
+
+use crate::common::memory::Memory;
+use crate::common::random::Random;
+use arrow::array::{Array, ArrayRef, RecordBatch, StringArray, StructArray};
+use arrow::buffer::NullBuffer;
+use arrow::compute::concat;
+use arrow::datatypes::{DataType, Field, Fields, Schema};
+use bytes::Bytes;
+use mica_kernel::Result;
+use mica_kernel::item::{Item, ItemKind, Target};
+use mica_kernel::layout::recognise::Early;
+use mica_kernel::layout::standard::mark;
+use mica_kernel::parquet::file::FileReader;
+use mica_kernel::path::Step;
+use mica_kernel::read::scan::{Scan, ScanOptions, ScanStep};
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::properties::{WriterProperties, WriterVersion};
+
+/// From 1 to one of these numbers.
+fn some_of(random: &mut Random, most: &[usize]) -> usize {
+    let most = most[random.next(most.len())];
+    1 + random.next(most)
+}
+
+/// Texts of a few values: short, of up to 32 bytes, longer, empty, not ASCII.
+fn texts(random: &mut Random, rows: usize, nulls: bool) -> StringArray {
+    let values = some_of(random, &[1, 3, 20, 400]);
+    let longest = [3, 16, 17, 32, 33, 90][random.next(6)];
+    let one = |random: &mut Random| -> String {
+        let letters = ["a", "b", "é", "語", "🙂", "0"];
+        let mut text = String::new();
+        let length = random.next(longest + 1);
+        while text.len() < length {
+            text.push_str(letters[random.next(letters.len())]);
+        }
+        while text.len() > longest {
+            text.pop();
+        }
+        text
+    };
+    let values: Vec<String> = (0..values).map(|_| one(random)).collect();
+    let often = [2, 40, 1000][random.next(3)];
+    let (mut last, mut there) = (0, true);
+    let mut row = |random: &mut Random| {
+        if random.next(often) == 0 {
+            (last, there) = (random.next(values.len()), !nulls || random.next(3) > 0);
+        }
+        there.then(|| values[last].as_str())
+    };
+    (0..rows).map(|_| row(random)).collect()
+}
+
+/// A required column, an optional one, and the path `v:o.t` of a shredded Variant.
+fn batch(random: &mut Random, rows: usize) -> RecordBatch {
+    let object = |name: &str, typed: ArrayRef| -> StructArray {
+        let field = Field::new(name, typed.data_type().clone(), true);
+        StructArray::new(Fields::from(vec![field]), vec![typed], None)
+    };
+    let some = |random: &mut Random| NullBuffer::from((0..rows).map(|_| random.next(9) > 0).collect::<Vec<_>>());
+    let leaf = object("typed_value", Arc::new(texts(random, rows, true)));
+    let inner = StructArray::new(
+        Fields::from(vec![Field::new("t", leaf.data_type().clone(), false)]),
+        vec![Arc::new(leaf)],
+        Some(some(random)),
+    );
+    let o = object("typed_value", Arc::new(inner));
+    let outer =
+        StructArray::from(vec![(Arc::new(Field::new("o", o.data_type().clone(), false)), Arc::new(o) as ArrayRef)]);
+    let metadata = arrow::array::BinaryArray::from_iter_values((0..rows).map(|_| [1u8, 0, 0]));
+    let v = StructArray::new(
+        Fields::from(vec![
+            Field::new("metadata", DataType::Binary, false),
+            Field::new("typed_value", outer.data_type().clone(), true),
+        ]),
+        vec![Arc::new(metadata), Arc::new(outer)],
+        None,
+    );
+    let schema = Schema::new(vec![
+        Field::new("required", DataType::Utf8, false),
+        Field::new("optional", DataType::Utf8, true),
+        mark(Field::new("v", v.data_type().clone(), true)),
+    ]);
+    let columns: Vec<ArrayRef> =
+        vec![Arc::new(texts(random, rows, false)), Arc::new(texts(random, rows, true)), Arc::new(v)];
+    RecordBatch::try_new(Arc::new(schema), columns).unwrap()
+}
+
+fn file(random: &mut Random, batch: &RecordBatch) -> Vec<u8> {
+    let version = [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0][random.next(2)];
+    let codecs = [
+        Compression::UNCOMPRESSED,
+        Compression::SNAPPY,
+        Compression::ZSTD(ZstdLevel::default()),
+        Compression::LZ4_RAW,
+        Compression::LZ4,
+    ];
+    let properties = WriterProperties::builder()
+        .set_writer_version(version)
+        .set_compression(codecs[random.next(codecs.len())])
+        .set_data_page_row_count_limit(some_of(random, &[30, 5000]))
+        .set_write_batch_size(1 + random.next(600))
+        .set_max_row_group_row_count(Some(1 + random.next(2 * batch.num_rows())))
+        .build();
+    let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), Some(properties)).unwrap();
+    writer.write(batch).unwrap();
+    writer.into_inner().unwrap()
+}
+
+/// One column of all rows, in batches of at most so many.
+fn read(bytes: &Bytes, column: &str, max_rows: usize) -> Result<Vec<ArrayRef>> {
+    let file = Arc::new(FileReader::open(Box::new(Memory(bytes.clone())), &[], &Early::Deny)?);
+    let kind = match column {
+        "v" => ItemKind::Path {
+            steps: vec![Step::Key("o".into()), Step::Key("t".into())],
+            target: Target::Type(DataType::Utf8),
+        },
+        _ => ItemKind::Whole,
+    };
+    let item = Item { name: "0".into(), column: vec![column.into()], kind, untyped_in: vec![] };
+    let mut scan = Scan::new(file, vec![item], vec![], ScanOptions { max_rows, ..ScanOptions::default() })?;
+    let mut found = Vec::new();
+    while let Some(ScanStep::Rows(batch)) = scan.step()? {
+        batch.column(0).to_data().validate_full().unwrap();
+        found.push(batch.column(0).clone());
+    }
+    Ok(found)
+}
+
+fn joined(arrays: &[ArrayRef]) -> Option<ArrayRef> {
+    (!arrays.is_empty()).then(|| concat(&arrays.iter().map(AsRef::as_ref).collect::<Vec<_>>()).unwrap())
+}
+
+/// `v:o.t` of the batch.
+fn path(batch: &RecordBatch) -> ArrayRef {
+    let child = |array: &ArrayRef, name: &str| -> ArrayRef {
+        let found = array.as_any().downcast_ref::<StructArray>().unwrap();
+        let values = found.column_by_name(name).unwrap();
+        let nulls = NullBuffer::union(found.nulls(), values.nulls());
+        arrow::array::make_array(values.to_data().into_builder().nulls(nulls).build().unwrap())
+    };
+    ["typed_value", "o", "typed_value", "t", "typed_value"]
+        .iter()
+        .fold(batch.column(2).clone(), |at, name| child(&at, name))
+}
+
+#[test]
+fn texts_come_back_whatever_their_pages() {
+    for seed in 0..300 {
+        let random = &mut Random::new(seed);
+        let rows = some_of(random, &[40, 900, 6000]);
+        let batch = batch(random, rows);
+        let bytes = Bytes::from(file(random, &batch));
+        let max_rows = some_of(random, &[7, 700, 9000]);
+        for (column, wanted) in
+            [("required", batch.column(0).clone()), ("optional", batch.column(1).clone()), ("v", path(&batch))]
+        {
+            let found = read(&bytes, column, max_rows).unwrap_or_else(|e| panic!("seed {seed}, {column}: {e:?}"));
+            assert!(found.iter().all(|array| array.len() <= max_rows), "seed {seed}, {column}");
+            assert_eq!(joined(&found).as_ref(), Some(&wanted), "seed {seed}, {column}");
+        }
+    }
+}
+
+#[test]
+fn texts_of_damaged_pages_are_refused_or_those_that_the_library_reads() {
+    let (mut refused, mut read_by_both, mut refused_here) = (0, 0, 0);
+    for seed in 0..4000 {
+        let random = &mut Random::new(seed);
+        let rows = 1 + random.next(300);
+        let batch = batch(random, rows);
+        let mut bytes = file(random, &batch);
+        let end = bytes.len() - 8 - u32::from_le_bytes(bytes[bytes.len() - 8..][..4].try_into().unwrap()) as usize;
+        for _ in 0..1 + random.next(3) {
+            bytes[4 + random.next(end - 4)] ^= 1 << random.next(8);
+        }
+        let bytes = Bytes::from(bytes);
+        for (at, column) in ["required", "optional"].iter().enumerate() {
+            let ours = read(&bytes, column, 100);
+            let library = std::panic::catch_unwind(|| {
+                let reader = ParquetRecordBatchReaderBuilder::try_new(bytes.clone()).ok()?;
+                let mask = parquet::arrow::ProjectionMask::roots(reader.parquet_schema(), [at]);
+                let batches = reader.with_projection(mask).build().ok()?.collect::<std::result::Result<Vec<_>, _>>();
+                joined(&batches.ok()?.iter().map(|batch| batch.column(0).clone()).collect::<Vec<_>>())
+            });
+            match (ours, library) {
+                (Ok(ours), Ok(Some(library))) if library.len() == rows => {
+                    assert_eq!(joined(&ours), Some(library), "seed {seed}, {column}");
+                    read_by_both += 1;
+                }
+                (Err(_), Ok(Some(library))) if library.len() == rows => refused_here += 1,
+                (ours, _) => refused += usize::from(ours.is_err()),
+            }
+        }
+    }
+    assert!(read_by_both > 1000 && refused > 1000, "{read_by_both} {refused}");
+    // Levels that are no levels.
+    assert!(refused_here * 20 < read_by_both, "{refused_here} were read by the library alone, {read_by_both} by both");
+}
