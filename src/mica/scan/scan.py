@@ -23,6 +23,7 @@ from mica.engines import local
 from mica.errors import UnsupportedTableError, UserError, extra
 from mica.expressions.bind import BoundExpr, Leaf, bind, bind_columns
 from mica.expressions.collations import collations_of, refuse_in_process
+from mica.expressions.tree import LeafRef
 from mica.records import dataclass
 from mica.scan.source import Source
 from mica.schema.arrow import to_arrow
@@ -42,6 +43,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from mica.scan.explanation import Explanation
+
+#: Columns of so many scans of a source are kept bound.
+BOUND = 64
 
 #: Larger than any number of rows; the kernel counts in 64 bits.
 _NO_LIMIT = 1 << 62
@@ -103,12 +107,21 @@ class Scan:
     def _bind_columns(self, ansi: bool) -> Mapping[str, BoundExpr]:
         asked = self.source.schema.names if self.columns is None else self.columns
         columns = dict(asked) if isinstance(asked, Mapping) else asked
+        names = tuple(columns.items() if isinstance(columns, dict) else columns)
+        key = (isinstance(columns, dict), names, ansi, self.timezone, self.pads)
+        known = self.source.bound.get(key)
+        if known is not None:
+            return known
         if not isinstance(columns, dict | str) and len(set(columns)) < len(list(columns)):
             raise UserError.bad_value("columns", asked, "a list of distinct names, or a dict of names to expressions")
         found = bind_columns(columns, self.source.readable, **self._options(ansi))
         self.refuse_hidden(leaf for one in (found or {}).values() for leaf in one.leaves)
         if not found:
             raise UserError.bad_value("columns", self.columns, "a list or dict of at least one column")
+        if all(isinstance(value.expr, LeafRef) for value in found.values()):  # in others the current time is a constant
+            if len(self.source.bound) >= BOUND:
+                self.source.bound.clear()
+            self.source.bound[key] = found
         return found
 
     def _options(self, ansi: bool) -> dict[str, Any]:
@@ -426,7 +439,7 @@ class Scan:
 
     def tasks(self, parallelism: int, kept: pa.Table | None = None) -> list[list[FilePart]]:
         """The kept files, or some of them, packed into tasks for `parallelism` cores; large files are split."""
-        return in_tasks(parts_of(self.kept if kept is None else kept), parallelism, shared=True)
+        return in_tasks(self.source.parts(self.kept if kept is None else kept), parallelism, shared=True)
 
 
 def _compared_by(spark: SparkSession, scan: Scan, unsupported: Literal["error", "string"]) -> DataFrame:

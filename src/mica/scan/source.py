@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pyarrow as pa
 
+from mica.cached import cached_property
 from mica.collation.ordering import Ordering
 from mica.expressions.bind import BoundExpr
 from mica.records import dataclass
@@ -14,6 +16,7 @@ from mica.skipping.file_plan import FilePlan
 from mica.stats.read import Share, shares_of
 from mica.storage import Storage
 from mica.storage.tails import Tails
+from mica.tasks.parts import FilePart, parts_of
 
 
 class Source:
@@ -38,6 +41,11 @@ class Source:
     #: Which columns are of the early shredding layout: True: detected by their fields; False: none; or their paths.
     early: bool | list[list[str]] = False
 
+    @cached_property
+    def bound(self) -> dict[Any, Mapping[str, BoundExpr]]:
+        """The columns of scans that were bound before and are paths and no more, by what they were asked for as."""
+        return {}
+
     @property
     def readable(self) -> StructType:
         """The columns that expressions may name."""
@@ -61,6 +69,10 @@ class Source:
         rows (`row_tracking.FILE_IDS`).
         """
         raise NotImplementedError
+
+    def parts(self, files: pa.Table) -> list[FilePart]:
+        """What `files` returned, one part each."""
+        return parts_of(files)
 
     def rows(self, indices: pa.Array) -> pa.Array:
         """The number of rows of the files at `indices`; null if only the file itself has it."""

@@ -30,6 +30,9 @@ from mica.storage.tails import Tails
 from mica.tasks.parts import FilePart, parts_of
 from mica.variant import kernel
 
+#: The parts of so many files, of some 500 bytes each, are kept with a snapshot.
+FEW = 10_000
+
 
 class TableSource(Source):
     """One version of a table."""
@@ -82,6 +85,15 @@ class TableSource(Source):
     def _every(self) -> pa.Table:
         """All files in their order, with decoded paths: most scans of small tables keep them."""
         return with_names(self.snapshot.files)
+
+    def parts(self, files: pa.Table) -> list[FilePart]:
+        """Those of all files are made once, where they are few."""
+        every = files.num_rows == self.snapshot.files.num_rows <= FEW and files is self._every
+        return self._parts if every else parts_of(files)
+
+    @cached_property
+    def _parts(self) -> list[FilePart]:
+        return parts_of(self._every)
 
     def rewritten(self, indices: NDArray[np.int64] | None = None) -> list[FilePart]:
         """Files (all, or those at `indices`) whose rows are written again, numbered by their places in the snapshot."""

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import mica
+from mica.scan.scan import BOUND
 
 
 def test_polars_gets_variants_as_python_values(tmp_path: Path) -> None:
@@ -112,3 +113,39 @@ def test_outputs_that_are_paths_have_their_names_values_and_errors(tmp_path: Pat
     with pytest.raises(mica.UserError, match='v:c cannot be cast to BIGINT: the value is "x"'):
         table.scan(columns={"x": "v:c::bigint", "y": "v:a::bigint"}).to_arrow()
     assert table.scan(columns={"x": "v:c::bigint"}, where="v:a::bigint < 9000").to_arrow().num_rows == 9_000
+
+
+def test_columns_that_are_paths_are_bound_once_for_all_scans_of_a_version(tmp_path: Path) -> None:
+    (tmp_path / "in.ndjson").write_text('{"a": "1", "b": 1}\n{"a": "x", "b": 2}\n')
+    mica.ingest_json(tmp_path / "in.ndjson", tmp_path / "t", columns={"d": "v:b::int"})
+    table = mica.Table.open(tmp_path / "t")
+    paths = {"x": "try_cast(v:a AS INT)", "d": "d"}
+    first, second = table.scan(columns=paths), table.scan(columns=paths)
+    assert first.outputs["d"] is second.outputs["d"]
+    assert first.to_arrow() == second.to_arrow()
+    # In which order they are asked for, under which names, and strictly.
+    assert table.scan(columns=["d", "v"]).to_arrow().column_names == ["d", "v"]
+    assert table.scan(columns=["v", "d"]).to_arrow().column_names == ["v", "d"]
+    assert table.scan(columns={"a": "d"}).to_arrow().column_names == ["a"]
+    with pytest.raises(mica.UserError, match="INVALID_CAST"):
+        table.scan(columns={"x": "v:a::int"}).to_arrow()
+    # The table moves on, and its columns with it.
+    table.add_columns("late INT")
+    with pytest.raises(mica.UserError, match="late"):
+        mica.Table.open(tmp_path / "t", version=0).scan(columns=["late"])
+    assert table.scan(columns=["late"]).to_arrow()["late"].to_pylist() == [None, None]
+
+
+def test_the_current_time_is_that_of_each_scan(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "a INT")
+    table.append(pa.table({"a": pa.array([1], pa.int32())}))
+    first, second = (table.scan(columns={"now": "current_timestamp()"}).to_arrow()["now"][0].as_py() for _ in range(2))
+    assert first < second
+
+
+def test_more_columns_than_are_kept_bound_are_read(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "a INT")
+    table.append(pa.table({"a": pa.array([1], pa.int32())}))
+    for number in range(2 * BOUND + 1):
+        assert table.scan(columns={f"x{number}": "a"}).to_arrow().to_pydict() == {f"x{number}": [1]}
+    assert len(table.scan().source.bound) <= BOUND

@@ -170,10 +170,10 @@ mod tests {
                 let mut groups = numbers[at..numbers.len().min(at + 40)].to_vec();
                 at += groups.len();
                 groups.resize(groups.len().div_ceil(8) * 8, 0);
-                push_unsigned((groups.len() / 8 << 1 | 1) as u64, &mut out);
+                push_unsigned((groups.len() as u64 / 8) << 1 | 1, &mut out);
                 pack(&groups, width, &mut out);
             } else {
-                push_unsigned((equal << 1) as u64, &mut out);
+                push_unsigned((equal as u64) << 1, &mut out);
                 out.extend_from_slice(&numbers[at].to_le_bytes()[..width.div_ceil(8)]);
                 at += equal;
             }
