@@ -105,7 +105,7 @@ impl JsonIngest {
         while !sample.is_full() {
             let text = match self.reader.next_row()? {
                 Next::Row(text) => text,
-                Next::NotUtf8(_) => continue,
+                Next::Bad(_) => continue,
                 Next::NeedInput | Next::End => break,
             };
             if self.parser.parse(text, &mut self.tape, &mut self.names).is_ok() {
@@ -169,7 +169,7 @@ impl JsonIngest {
                         Err(error) => Some(error),
                     }
                 }
-                Next::NotUtf8(error) => Some(error),
+                Next::Bad(error) => Some(error),
                 Next::NeedInput => break,
                 Next::End => {
                     ended = true;

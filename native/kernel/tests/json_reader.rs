@@ -29,7 +29,7 @@ fn rows(options: ReaderOptions, bytes: &[u8], piece: usize) -> Result<Vec<String
     loop {
         match reader.next_row()? {
             Next::Row(text) => rows.push(text.to_string()),
-            Next::NotUtf8(error) => reader.reject(error)?,
+            Next::Bad(error) => reader.reject(error)?,
             Next::NeedInput => match pieces.next() {
                 Some(piece) => reader.feed(piece)?,
                 None => reader.finish(),
@@ -184,6 +184,102 @@ fn a_row_beyond_the_limit_is_refused_before_it_fills_memory() {
     let long = vec![b' '; 3 << 20];
     let error = rows(options(Format::Ndjson, Compression::None), &long, 1 << 16).unwrap_err();
     assert_eq!(error.code, Code::TooLarge);
+}
+
+#[test]
+fn a_line_beyond_the_limit_is_kept_aside_by_its_first_bytes_and_those_after_it_are_read() {
+    let long = |first: char| format!("{{\"{first}\": \"{}\"}}", "x".repeat(3 << 20));
+    let lines = ["{\"i\": 0}", &long('a'), "{\"i\": 1}", &long('b'), &long('c'), "", "{\"i\": 2}"];
+    let text = lines.join("\n");
+    let offsets = [1, 3, 4].map(|line| lines[..line].iter().map(|line| line.len() as u64 + 1).sum::<u64>());
+    for (end, piece) in ["", "\n"].into_iter().flat_map(|end| [1 << 12, 1 << 16, 99_991].map(|piece| (end, piece))) {
+        for format in [Format::Ndjson, Format::Auto] {
+            let bytes = format!("{text}{end}").into_bytes();
+            let opts = ReaderOptions { on_error: OnError::Collect, ..options(format, Compression::None) };
+            let mut reader = RowReader::new(opts).unwrap();
+            let (mut pieces, mut good) = (bytes.chunks(piece), Vec::new());
+            loop {
+                match reader.next_row().unwrap() {
+                    Next::Row(text) => good.push(text[..text.len().min(20)].to_string()),
+                    Next::Bad(error) => reader.reject(error).unwrap(),
+                    Next::NeedInput => match pieces.next() {
+                        Some(piece) => reader.feed(piece).unwrap(),
+                        None => reader.finish(),
+                    },
+                    Next::End => break,
+                }
+            }
+            assert_eq!(
+                (good.join(""), reader.rows()),
+                ("{\"i\": 0}{\"i\": 1}{\"i\": 2}".into(), 6),
+                "{piece} {format:?}"
+            );
+            let bad = reader.take_bad();
+            assert_eq!(bad.iter().map(|bad| bad.line).collect::<Vec<_>>(), [2, 4, 5]);
+            assert_eq!(bad.iter().map(|bad| bad.offset).collect::<Vec<_>>(), offsets);
+            for (bad, line) in bad.iter().zip([1, 3, 4]) {
+                assert_eq!((bad.column, bad.reason.as_str()), (1, "a row is longer than 1048576 bytes"));
+                assert!(bad.text == lines[line].as_bytes()[..64 << 10]);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_sample_ends_before_a_line_beyond_the_limit() {
+    let opts = ReaderOptions { on_error: OnError::Collect, ..options(Format::Ndjson, Compression::None) };
+    let mut reader = RowReader::new(opts).unwrap();
+    reader.feed(format!("1\n2\n{}\n3\n", "x".repeat(3 << 20)).as_bytes()).unwrap();
+    reader.finish();
+    let mut found = Vec::new();
+    for _ in 0..2 {
+        reader.mark();
+        while let Next::Row(text) = reader.next_row().unwrap() {
+            found.push(text.to_string());
+        }
+        reader.rewind();
+    }
+    loop {
+        match reader.next_row().unwrap() {
+            Next::Row(text) => found.push(text.to_string()),
+            Next::Bad(error) => reader.reject(error).unwrap(),
+            Next::NeedInput | Next::End => break,
+        }
+    }
+    assert_eq!(found, ["1", "2", "1", "2", "1", "2", "3"]);
+    assert_eq!(reader.take_bad().iter().map(|bad| bad.line).collect::<Vec<_>>(), [3]);
+}
+
+#[test]
+fn splits_own_the_long_lines_that_begin_in_them() {
+    let lines: Vec<String> = (0..12).map(|i| format!("{{\"i\": \"{}\"}}", "x".repeat([3, 3 << 20][i % 2]))).collect();
+    let path = std::env::temp_dir().join(format!("mica-long-lines-{}.json", std::process::id()));
+    std::fs::write(&path, lines.join("\n")).unwrap();
+    let size = std::fs::metadata(&path).unwrap().len();
+    for step in [size, 5 << 20, 1 << 20, 700_001] {
+        let (mut good, mut bad) = (0, Vec::new());
+        for start in (0..size).step_by(step as usize) {
+            let place = Some(path.to_str().unwrap().to_string());
+            let opts = ReaderOptions {
+                path: place,
+                start,
+                end: Some(start + step),
+                on_error: OnError::Collect,
+                ..options(Format::Ndjson, Compression::None)
+            };
+            let mut reader = RowReader::new(opts).unwrap();
+            loop {
+                match reader.next_row().unwrap() {
+                    Next::Row(_) => good += 1,
+                    Next::Bad(error) => reader.reject(error).unwrap(),
+                    Next::NeedInput | Next::End => break,
+                }
+            }
+            bad.extend(reader.take_bad().into_iter().map(|bad| bad.line));
+        }
+        assert_eq!((good, bad), (6, vec![2, 4, 6, 8, 10, 12]), "{step}");
+    }
+    std::fs::remove_file(&path).unwrap();
 }
 
 #[test]

@@ -234,7 +234,7 @@ CODES: Mapping[str, Code] = {
         Code("TOO_DEEP", (CorruptDataError, UserError), "A value or schema nests deeper than allowed.",
              "Store the deeper levels as text."),
         Code("TOO_LARGE", (CorruptDataError, UserError), "A Variant is larger than allowed.",
-             "Raise max_size, up to 128 MiB."),
+             "Raise max_size, up to 128 MiB; an ingest sets longer lines aside with on_error='quarantine'."),
         # Conflicts with other writers.
         Code("CONCURRENT_APPEND", _CONFLICT, "Another writer added files to what this transaction read.",
              "Read the table again and repeat the operation."),

@@ -473,3 +473,17 @@ def test_joined_documents_are_told_by_their_file(tmp_path: Path) -> None:
     bad = [json.loads(line) for file in Path(report.quarantine).iterdir() for line in file.read_text().splitlines()]
     assert sorted(Path(line["file"]).name for line in bad) == [f"{n:03}.ndjson" for n in (7, 37, 67, 97)]
     assert not any(".ndjson" in line["reason"] for line in bad)
+
+
+def test_a_line_too_long_to_be_read_is_a_bad_line(tmp_path: Path) -> None:
+    long = '{"a": "' + "x" * (5 << 20) + '"}'
+    lines = f'{{"a": 1}}\n{long}\n{{"a": 2}}\n'
+    with pytest.raises(mica.MicaError, match="line 2, column 1: a row is longer than 4194304 bytes"):
+        _ingest(tmp_path, lines, max_size=1 << 20)
+    report = _ingest(tmp_path, lines, max_size=1 << 20, on_error="quarantine")
+    assert (report.rows, report.bad_lines, _documents(tmp_path)) == (2, 1, [{"a": 1}, {"a": 2}])
+    assert report.quarantine is not None
+    [kept] = [json.loads(path.read_text()) for path in Path(report.quarantine).iterdir()]
+    assert (kept["line"], kept["reason"]) == (2, "a row is longer than 4194304 bytes")
+    assert long.startswith(kept["text"])
+    assert len(kept["text"]) == 64 << 10

@@ -36,6 +36,8 @@ pub struct ReaderOptions {
 /// Rows kept aside at most, and their bytes, before somebody takes them.
 const MAX_BAD: usize = 4096;
 const MAX_BAD_BYTES: usize = 1 << 20;
+/// Bytes of a line too long to be read that are kept aside, its first ones.
+const MAX_CUT: usize = 64 << 10;
 /// Bytes that are kept to be read again, whatever they hold: blank lines and bad ones are no rows of a sample.
 const MAX_AHEAD: usize = 16 << 20;
 
@@ -54,8 +56,8 @@ pub struct BadRow {
 
 pub enum Next<'a> {
     Row(&'a str),
-    /// A row that is no text: see `reject`.
-    NotUtf8(Error),
+    /// A row that is no text, or a line too long to be read: see `reject`.
+    Bad(Error),
     /// Feed more bytes, or finish.
     NeedInput,
     End,
@@ -74,6 +76,8 @@ struct Cursor {
     rows: u64,
     /// What stands before the first row has been skipped.
     started: bool,
+    /// Within a line too long to be read, whose end is to come.
+    in_long_line: bool,
     splitter: Splitter,
 }
 
@@ -191,7 +195,7 @@ impl RowReader {
                     let bytes = self.buffer.get(start..end).unwrap_or(&[]);
                     match simdutf8::basic::from_utf8(bytes) {
                         Ok(text) => return Ok(Next::Row(text)),
-                        Err(_) if !self.options.replace_invalid_utf8 => return Ok(Next::NotUtf8(not_utf8(bytes))),
+                        Err(_) if !self.options.replace_invalid_utf8 => return Ok(Next::Bad(not_utf8(bytes))),
                         Err(_) => {
                             self.repaired.clear();
                             decode_like_java(bytes, &mut self.repaired);
@@ -205,6 +209,10 @@ impl RowReader {
                 }
                 Cut::More(_) if self.mark.is_some_and(|mark| self.cursor.at - mark.at > MAX_AHEAD) => {
                     return Ok(Next::NeedInput);
+                }
+                Cut::More(needed) if self.is_too_long(needed) && self.options.format == Format::Ndjson => {
+                    // A sample ends before it: what is kept to be read again would be too much.
+                    return Ok(if self.mark.is_some() { Next::NeedInput } else { Next::Bad(self.pass_long_line()) });
                 }
                 Cut::More(needed) => {
                     if self.more(needed)? == Filled::Dry {
@@ -343,6 +351,15 @@ impl RowReader {
             if self.options.end.is_some_and(|end| self.base + start as u64 >= end) {
                 return Ok(Cut::End);
             }
+            if self.cursor.in_long_line {
+                let Some(end) = memchr::memchr(b'\n', self.buffer.get(start..).unwrap_or(&[])) else {
+                    self.cursor.at = self.buffer.len();
+                    return Ok(if self.ended { Cut::End } else { Cut::More(self.cursor.at) });
+                };
+                self.cursor.in_long_line = false;
+                self.skip_to(start + end + 1, 1);
+                continue;
+            }
             let rest = self.buffer.get(start..).unwrap_or(&[]);
             let from = self.cursor.searched.max(start);
             let (end, next) = match memchr::memchr(b'\n', self.buffer.get(from..).unwrap_or(&[])) {
@@ -398,13 +415,31 @@ impl RowReader {
         self.cursor.at = self.cursor.at.max(to);
     }
 
+    fn is_too_long(&self, needed: usize) -> bool {
+        self.buffer.len().saturating_sub(needed) > self.options.max_row
+    }
+
+    fn too_long(&self) -> Error {
+        Error::new(Code::TooLarge, format!("a row is longer than {} bytes", self.options.max_row))
+    }
+
+    /// The line that begins here is handed out as a bad one, of which the first bytes are kept.
+    fn pass_long_line(&mut self) -> Error {
+        let start = self.cursor.at;
+        let end = self.buffer.len().min(start + MAX_CUT);
+        self.row = RowPlace { start, end, lines: self.cursor.lines, line_start: self.base + start as u64 };
+        self.cursor.at = self.buffer.len();
+        self.cursor.in_long_line = true;
+        self.cursor.rows += 1;
+        self.too_long()
+    }
+
     /// Gets more bytes behind those from `needed` on.
     fn more(&mut self, needed: usize) -> Result<Filled> {
-        if self.buffer.len().saturating_sub(needed) > self.options.max_row {
-            let message = format!("a row is longer than {} bytes", self.options.max_row);
+        if self.is_too_long(needed) {
             let offset = self.base + needed as u64;
             let line = self.first_line()?.map_or(0, |first| first + self.cursor.lines);
-            return Err(self.located(Error::new(Code::TooLarge, message), line, 1, offset));
+            return Err(self.located(self.too_long(), line, 1, offset));
         }
         let keep = self.mark.map_or(self.cursor.at, |mark| mark.at.min(self.cursor.at));
         if keep > 0 {
