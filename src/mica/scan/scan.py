@@ -224,7 +224,9 @@ class Scan:
         self._refuse_collated()
         _ = self.plan
         schema = to_arrow(self.schema, marked=True)
-        return pa.RecordBatchReader.from_batches(schema, (batch.cast(schema) for batch in self.batches()))
+        # Not a cast: where a Variant is null, so may be its parts, which pyarrow refuses in columns that must not be.
+        named = (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in self.batches())
+        return pa.RecordBatchReader.from_batches(schema, named)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The rows for readers of Arrow streams: `pa.table(scan)`, `pl.DataFrame(scan)`, `SELECT … FROM scan` in

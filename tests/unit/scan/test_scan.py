@@ -149,3 +149,18 @@ def test_more_columns_than_are_kept_bound_are_read(tmp_path: Path) -> None:
     for number in range(2 * BOUND + 1):
         assert table.scan(columns={f"x{number}": "a"}).to_arrow().to_pydict() == {f"x{number}": [1]}
     assert len(table.scan().source.bound) <= BOUND
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [None, ["s"], {"x": "cast(null AS variant)"}, {"x": "CASE WHEN id = 2 THEN v END"}, {"x": "s.u", "id": "id"}],
+)
+def test_a_stream_has_the_variants_that_no_row_has(tmp_path: Path, columns: dict[str, str] | list[str] | None) -> None:
+    table = mica.Table.create(tmp_path, "id BIGINT, s STRUCT<a: INT>")
+    table.append([{"id": 1, "s": {"a": 1}}, {"id": 2, "s": None}])
+    table.add_columns("v VARIANT, s.u VARIANT")
+    scan = table.scan(columns=columns)
+    streamed = scan.to_reader().read_all()
+    assert streamed == scan.to_arrow() == pa.table(scan)
+    assert streamed.schema.equals(scan.to_arrow().schema, check_metadata=True)
+    assert len(scan.to_duckdb().fetchall()) == 2
