@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 
     from mica.scan.explanation import Explanation
 
-#: Columns of so many scans of a source are kept bound.
-BOUND = 64
+#: So many columns of scans of a source are kept bound.
+BOUND = 1024
 
 #: Larger than any number of rows; the kernel counts in 64 bits.
 _NO_LIMIT = 1 << 62
@@ -119,9 +119,10 @@ class Scan:
         if not found:
             raise UserError.bad_value("columns", self.columns, "a list or dict of at least one column")
         if all(isinstance(value.expr, LeafRef) for value in found.values()):  # in others the current time is a constant
-            if len(self.source.bound) >= BOUND:
-                self.source.bound.clear()
-            self.source.bound[key] = found
+            bound = self.source.bound
+            if len(found) + sum(map(len, list(bound.values()))) > BOUND:
+                bound.clear()
+            bound[key] = found
         return found
 
     def _options(self, ansi: bool) -> dict[str, Any]:
