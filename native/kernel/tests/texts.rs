@@ -19,7 +19,8 @@ use mica_kernel::path::Step;
 use mica_kernel::read::scan::{Scan, ScanOptions, ScanStep};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use parquet::basic::{Compression, ZstdLevel};
+use parquet::basic::{Compression, Encoding, PageType, ZstdLevel};
+use parquet::file::metadata::{PageEncodingStats, ParquetMetaDataReader, ParquetMetaDataWriter};
 use parquet::file::properties::{WriterProperties, WriterVersion};
 
 /// From 1 to one of these numbers.
@@ -167,6 +168,45 @@ fn texts_come_back_whatever_their_pages() {
     }
 }
 
+/// Pages that are plain because a dictionary would be too large, and a footer that says that all are encoded by it.
+#[test]
+fn plain_pages_are_read_whatever_the_footer_says() {
+    let random = &mut Random::new(7);
+    for nulls in [false, true] {
+        let texts = |row: usize| (!nulls || !row.is_multiple_of(7)).then(|| format!("text {}", row % 900));
+        let column: StringArray = (0..3000).map(texts).collect();
+        let schema = Arc::new(Schema::new(vec![Field::new("t", DataType::Utf8, nulls)]));
+        let batch = RecordBatch::try_new(schema, vec![Arc::new(column)]).unwrap();
+        let properties = WriterProperties::builder()
+            .set_dictionary_page_size_limit(900)
+            .set_data_page_row_count_limit(100)
+            .set_write_batch_size(50)
+            .build();
+        let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), Some(properties)).unwrap();
+        writer.write(&batch).unwrap();
+        let mut bytes = writer.into_inner().unwrap();
+        let metadata = ParquetMetaDataReader::new().parse_and_finish(&Bytes::from(bytes.clone())).unwrap();
+        let chunk = metadata.row_group(0).column(0).clone();
+        let mut encodings = chunk.page_encoding_stats_mask().unwrap().encodings();
+        assert!(encodings.any(|encoding| encoding == Encoding::PLAIN));
+        drop(encodings);
+        let stats = [(PageType::DICTIONARY_PAGE, Encoding::PLAIN), (PageType::DATA_PAGE, Encoding::RLE_DICTIONARY)];
+        let stats = stats.map(|(page_type, encoding)| PageEncodingStats { page_type, encoding, count: 1 });
+        let chunk = chunk.into_builder().set_page_encoding_stats(stats.to_vec()).build().unwrap();
+        let group = metadata.row_group(0).clone().into_builder().set_column_metadata(vec![chunk]).build().unwrap();
+        let metadata = metadata.into_builder().set_row_groups(vec![group]).build();
+        bytes.truncate(footer(&bytes));
+        ParquetMetaDataWriter::new(&mut bytes, &metadata).finish().unwrap();
+        let found = read(&bytes.into(), "t", 1 + random.next(999)).unwrap();
+        assert_eq!(joined(&found).as_ref(), Some(batch.column(0)));
+    }
+}
+
+/// Where the footer begins.
+fn footer(bytes: &[u8]) -> usize {
+    bytes.len() - 8 - u32::from_le_bytes(bytes[bytes.len() - 8..][..4].try_into().unwrap()) as usize
+}
+
 #[test]
 fn texts_of_damaged_pages_are_refused_or_those_that_the_library_reads() {
     let (mut refused, mut read_by_both, mut refused_here) = (0, 0, 0);
@@ -175,7 +215,7 @@ fn texts_of_damaged_pages_are_refused_or_those_that_the_library_reads() {
         let rows = 1 + random.next(300);
         let batch = batch(random, rows);
         let mut bytes = file(random, &batch);
-        let end = bytes.len() - 8 - u32::from_le_bytes(bytes[bytes.len() - 8..][..4].try_into().unwrap()) as usize;
+        let end = footer(&bytes);
         for _ in 0..1 + random.next(3) {
             bytes[4 + random.next(end - 4)] ^= 1 << random.next(8);
         }

@@ -1,6 +1,6 @@
 //! Texts of a column whose pages are all codes of a dictionary, written out row by row where all rows of a row group are read
 //! and levels do not repeat. The library copies each by a call; here a short text is a piece of a fixed size, of which the
-//! next text overwrites what is too much.
+//! next text overwrites what is too much. A page that is plain, whatever the footer says of it, is read too.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -38,8 +38,16 @@ pub struct TextColumn {
     /// The page that is read, and how many of its rows are left.
     page: Bytes,
     levels: Bits,
-    codes: Option<Codes>,
+    stored: Stored,
     left: usize,
+}
+
+/// How the texts of a page are stored; a page of nulls may have none.
+enum Stored {
+    None,
+    Codes(Codes),
+    /// Each behind its length, the next at this byte.
+    Plain(usize),
 }
 
 impl TextColumn {
@@ -60,7 +68,7 @@ impl TextColumn {
             dictionary: Dictionary::Short(Vec::new()),
             page: Bytes::new(),
             levels: Bits::new(0..0),
-            codes: None,
+            stored: Stored::None,
             left: 0,
         }
     }
@@ -79,13 +87,24 @@ impl TextColumn {
                 there = Some(bits);
             }
             let texts = there.as_ref().map_or(some, BooleanBuffer::count_set_bits);
-            codes.clear();
-            if texts > 0 {
-                let read = self.codes.as_mut().and_then(|read| read.take(&self.page, texts, &mut codes));
-                read.ok_or_else(|| damaged("a page has fewer codes than it states"))?;
+            let lacking = || damaged("a page has fewer values than it states, or codes that its dictionary lacks");
+            match &mut self.stored {
+                Stored::Codes(read) => {
+                    codes.clear();
+                    let read = read.take(&self.page, texts, &mut codes);
+                    let mut rest = codes.as_slice();
+                    read.and_then(|()| {
+                        out.append(some, there.as_ref(), |out, count| {
+                            let (now, later) = rest.split_at_checked(count)?;
+                            rest = later;
+                            out.texts(&self.dictionary, now)
+                        })
+                    })
+                }
+                Stored::Plain(at) => out.append(some, there.as_ref(), |out, count| out.plain(&self.page, at, count)),
+                Stored::None => out.append(some, there.as_ref(), |_, count| (count == 0).then_some(())),
             }
-            let unknown = || damaged("a code is beyond the dictionary");
-            out.append(&self.dictionary, &codes, there.as_ref()).ok_or_else(unknown)?;
+            .ok_or_else(lacking)?;
             self.left -= some;
             done += some;
         }
@@ -122,11 +141,17 @@ impl TextColumn {
                 (buf, num_values, encoding, start..start + def_levels_byte_len as usize)
             }
         };
-        if !matches!(encoding, Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY) {
-            return Err(damaged(&format!("a page is encoded as {encoding}, which its column chunk does not state")));
-        }
-        // A page of nulls may have no codes.
-        self.codes = Codes::open(&page, levels.end);
+        self.stored = match encoding {
+            Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY => {
+                Codes::open(&page, levels.end).map_or(Stored::None, Stored::Codes)
+            }
+            Encoding::PLAIN => Stored::Plain(levels.end),
+            _ => {
+                return Err(damaged(&format!(
+                    "a page is encoded as {encoding}, which its column chunk does not state"
+                )));
+            }
+        };
         self.levels = Bits::new(levels);
         self.page = page;
         self.left = rows as usize;
@@ -189,17 +214,21 @@ impl Written {
         Written { offsets, bytes: Vec::with_capacity(bytes + 32 * SOME_ROWS) }
     }
 
-    /// Appends the texts of these codes to the rows that have one; `None` where the dictionary lacks one.
-    fn append(&mut self, dictionary: &Dictionary, codes: &[u32], there: Option<&BooleanBuffer>) -> Option<()> {
-        let Some(there) = there.filter(|there| there.len() > codes.len()) else { return self.texts(dictionary, codes) };
-        let (mut row, mut codes) = (0, codes);
+    /// Appends so many rows: `next` appends the texts of those that have one.
+    fn append(
+        &mut self,
+        rows: usize,
+        there: Option<&BooleanBuffer>,
+        mut next: impl FnMut(&mut Self, usize) -> Option<()>,
+    ) -> Option<()> {
+        let Some(there) = there.filter(|there| there.has_false()) else { return next(self, rows) };
+        let mut row = 0;
         for (start, end) in there.set_slices() {
             self.nulls(start - row);
-            let (some, rest) = codes.split_at_checked(end - start)?;
-            self.texts(dictionary, some)?;
-            (row, codes) = (end, rest);
+            next(self, end - start)?;
+            row = end;
         }
-        self.nulls(there.len() - row);
+        self.nulls(rows - row);
         Some(())
     }
 
@@ -213,15 +242,29 @@ impl Written {
             Dictionary::Short(texts) => self.pieces(texts, codes),
             Dictionary::Middle(texts) => self.pieces(texts, codes),
             Dictionary::Long(texts, page) => codes.iter().try_for_each(|&code| {
-                let text = page.get(texts.get(code as usize)?.clone())?;
-                // What is beyond Arrow's offsets is refused at the end.
-                if self.bytes.len() <= i32::MAX as usize {
-                    self.bytes.extend_from_slice(text);
-                }
-                self.offsets.push(self.bytes.len() as i32);
+                self.text(page.get(texts.get(code as usize)?.clone())?);
                 Some(())
             }),
         }
+    }
+
+    /// The texts from this byte on, each behind its length.
+    fn plain(&mut self, page: &[u8], at: &mut usize, count: usize) -> Option<()> {
+        for _ in 0..count {
+            let (length, rest) = page.get(*at..)?.split_first_chunk()?;
+            let text = rest.get(..u32::from_le_bytes(*length) as usize)?;
+            self.text(text);
+            *at += length.len() + text.len();
+        }
+        Some(())
+    }
+
+    fn text(&mut self, text: &[u8]) {
+        // What is beyond Arrow's offsets is refused at the end.
+        if self.bytes.len() <= i32::MAX as usize {
+            self.bytes.extend_from_slice(text);
+        }
+        self.offsets.push(self.bytes.len() as i32);
     }
 
     fn pieces<const N: usize>(&mut self, texts: &[Piece<N>], codes: &[u32]) -> Option<()> {
