@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use crate::common::random::Random;
 use mica_kernel::json::{Compression, Format, JsonParser, Next, OnError, ParseOptions, ReaderOptions, RowReader};
 use mica_kernel::names::Names;
 use mica_kernel::tape::Tape;
@@ -250,34 +251,76 @@ fn a_sample_ends_before_a_line_beyond_the_limit() {
     assert_eq!(reader.take_bad().iter().map(|bad| bad.line).collect::<Vec<_>>(), [3]);
 }
 
-#[test]
-fn splits_own_the_long_lines_that_begin_in_them() {
-    let lines: Vec<String> = (0..12).map(|i| format!("{{\"i\": \"{}\"}}", "x".repeat([3, 3 << 20][i % 2]))).collect();
-    let path = std::env::temp_dir().join(format!("mica-long-lines-{}.json", std::process::id()));
-    std::fs::write(&path, lines.join("\n")).unwrap();
-    let size = std::fs::metadata(&path).unwrap().len();
-    for step in [size, 5 << 20, 1 << 20, 700_001] {
-        let (mut good, mut bad) = (0, Vec::new());
-        for start in (0..size).step_by(step as usize) {
-            let place = Some(path.to_str().unwrap().to_string());
-            let opts = ReaderOptions {
-                path: place,
-                start,
-                end: Some(start + step),
-                on_error: OnError::Collect,
-                ..options(Format::Ndjson, Compression::None)
-            };
-            let mut reader = RowReader::new(opts).unwrap();
-            loop {
-                match reader.next_row().unwrap() {
-                    Next::Row(_) => good += 1,
-                    Next::Bad(error) => reader.reject(error).unwrap(),
-                    Next::NeedInput | Next::End => break,
-                }
-            }
-            bad.extend(reader.take_bad().into_iter().map(|bad| bad.line));
+/// A bad line: its number, its place, and its text.
+type Bad = (u64, u64, Vec<u8>);
+
+/// Read in splits, each after it was sampled or not: the rows, and the bad lines.
+fn in_splits(path: &str, step: u64, max_row: usize, sampled: bool) -> (Vec<String>, Vec<Bad>) {
+    let size = std::fs::metadata(path).unwrap().len();
+    let (mut good, mut bad) = (Vec::new(), Vec::new());
+    for start in (0..size).step_by(step as usize) {
+        let opts = ReaderOptions {
+            path: Some(path.into()),
+            start,
+            end: Some(start + step),
+            on_error: OnError::Collect,
+            max_row,
+            ..options(Format::Ndjson, Compression::None)
+        };
+        let mut reader = RowReader::new(opts).unwrap();
+        if sampled {
+            reader.mark();
+            while let Next::Row(_) | Next::Bad(_) = reader.next_row().unwrap() {}
+            reader.rewind();
         }
-        assert_eq!((good, bad), (6, vec![2, 4, 6, 8, 10, 12]), "{step}");
+        loop {
+            match reader.next_row().unwrap() {
+                Next::Row(text) => good.push(text.to_string()),
+                Next::Bad(error) => reader.reject(error).unwrap(),
+                Next::NeedInput | Next::End => break,
+            }
+        }
+        bad.extend(reader.take_bad().into_iter().map(|bad| (bad.line, bad.offset, bad.text)));
+    }
+    (good, bad)
+}
+
+#[test]
+fn long_lines_are_those_of_the_splits_that_they_begin_in_wherever_they_are() {
+    let random = &mut Random::new(3);
+    let path = std::env::temp_dir().join(format!("mica-long-lines-{}.json", std::process::id()));
+    for max_row in [4 << 10, 100 << 10, 1 << 20] {
+        let (mut text, mut good, mut bad) = (Vec::new(), Vec::new(), Vec::new());
+        for line in 1..60 {
+            let length = match random.next(6) {
+                0 => max_row - 2 + random.next(5),
+                1 => random.next(3 * max_row),
+                _ => 1 + random.next(900),
+            };
+            let filling = if random.next(9) == 0 { b' ' } else { b'x' };
+            let row = vec![filling; length];
+            let offset = text.len() as u64;
+            text.extend_from_slice(&row);
+            text.push(b'\n');
+            if length > max_row {
+                bad.push((line, offset, row[..length.min(64 << 10)].to_vec()));
+            } else if filling == b'x' && length > 0 {
+                good.push(String::from_utf8(row).unwrap());
+            }
+        }
+        std::fs::write(&path, &text).unwrap();
+        for (step, sampled) in [(text.len(), true), (5 << 20, true), (700_001, false), (70_001, true), (9_001, false)] {
+            let found = in_splits(path.to_str().unwrap(), step as u64, max_row, sampled);
+            assert!(found.0 == good, "{max_row} {step}");
+            let places = |bad: &[Bad]| bad.iter().map(|bad| (bad.0, bad.1, bad.2.len())).collect::<Vec<_>>();
+            assert_eq!(places(&found.1), places(&bad), "{max_row} {step}");
+            assert!(found.1 == bad);
+        }
+        for piece in [1000, 1 << 20, text.len()] {
+            let opts =
+                ReaderOptions { on_error: OnError::Collect, max_row, ..options(Format::Ndjson, Compression::None) };
+            assert!(rows(opts, &text, piece).unwrap() == good);
+        }
     }
     std::fs::remove_file(&path).unwrap();
 }

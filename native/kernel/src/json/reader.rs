@@ -192,6 +192,9 @@ impl RowReader {
             match self.find()? {
                 Cut::Row(start, end) => {
                     self.cursor.rows += 1;
+                    if end - start > self.options.max_row && self.options.format == Format::Ndjson {
+                        return Ok(Next::Bad(self.cut_row()));
+                    }
                     let bytes = self.buffer.get(start..end).unwrap_or(&[]);
                     match simdutf8::basic::from_utf8(bytes) {
                         Ok(text) => return Ok(Next::Row(text)),
@@ -279,7 +282,8 @@ impl RowReader {
 
     fn find(&mut self) -> Result<Cut> {
         if !self.cursor.started && !self.start() {
-            return Ok(Cut::More(0));
+            // What was passed is of a line of the split before this one, however long.
+            return Ok(Cut::More(self.cursor.at));
         }
         match self.options.format {
             Format::Ndjson => self.find_line(),
@@ -376,7 +380,7 @@ impl RowReader {
             let carriage = line.ends_with(b"\r") as usize;
             self.row = RowPlace { start, end, lines: self.cursor.lines, line_start: self.base + start as u64 };
             self.skip_to(next, 1);
-            if !blank {
+            if !blank || end - start > self.options.max_row {
                 return Ok(Cut::Row(start, end - carriage));
             }
         }
@@ -415,23 +419,25 @@ impl RowReader {
         self.cursor.at = self.cursor.at.max(to);
     }
 
+    /// Whether a row that is not whole yet is too long: its first bytes, which are kept, are here then.
     fn is_too_long(&self, needed: usize) -> bool {
-        self.buffer.len().saturating_sub(needed) > self.options.max_row
+        self.buffer.len().saturating_sub(needed) > self.options.max_row.max(MAX_CUT)
     }
 
-    fn too_long(&self) -> Error {
+    /// The error of a row that is too long, of which the first bytes are kept.
+    fn cut_row(&mut self) -> Error {
+        self.row.end = self.row.end.min(self.row.start + MAX_CUT);
         Error::new(Code::TooLarge, format!("a row is longer than {} bytes", self.options.max_row))
     }
 
-    /// The line that begins here is handed out as a bad one, of which the first bytes are kept.
+    /// The line that begins here is handed out as a bad one, and its rest is passed.
     fn pass_long_line(&mut self) -> Error {
-        let start = self.cursor.at;
-        let end = self.buffer.len().min(start + MAX_CUT);
+        let (start, end) = (self.cursor.at, self.buffer.len());
         self.row = RowPlace { start, end, lines: self.cursor.lines, line_start: self.base + start as u64 };
-        self.cursor.at = self.buffer.len();
+        self.cursor.at = end;
         self.cursor.in_long_line = true;
         self.cursor.rows += 1;
-        self.too_long()
+        self.cut_row()
     }
 
     /// Gets more bytes behind those from `needed` on.
@@ -439,7 +445,8 @@ impl RowReader {
         if self.is_too_long(needed) {
             let offset = self.base + needed as u64;
             let line = self.first_line()?.map_or(0, |first| first + self.cursor.lines);
-            return Err(self.located(self.too_long(), line, 1, offset));
+            let error = self.cut_row();
+            return Err(self.located(error, line, 1, offset));
         }
         let keep = self.mark.map_or(self.cursor.at, |mark| mark.at.min(self.cursor.at));
         if keep > 0 {
