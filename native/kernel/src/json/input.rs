@@ -2,7 +2,7 @@
 //! number of members: see `gzip`) or zstd (any number of frames). A stream that ends inside a member or frame is an error.
 
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 
 use zstd::stream::raw::{Decoder as ZstdDecoder, InBuffer, Operation, OutBuffer};
 
@@ -234,4 +234,19 @@ impl Codec {
 
 fn corrupt(error: &std::io::Error) -> Error {
     Error::new(Code::CorruptFile, format!("the zstd stream is corrupt: {error}"))
+}
+
+/// How many lines of a local file end before this place.
+pub fn newlines(path: &str, end: u64) -> Result<u64> {
+    let mut reader = BufReader::with_capacity(1 << 20, File::open(path)?.take(end));
+    let mut count = 0;
+    loop {
+        let chunk = reader.fill_buf()?;
+        if chunk.is_empty() {
+            return Ok(count);
+        }
+        count += memchr::memchr_iter(b'\n', chunk).count() as u64;
+        let len = chunk.len();
+        reader.consume(len);
+    }
 }

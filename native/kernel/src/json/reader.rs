@@ -1,11 +1,9 @@
 //! Rows of one input, one at a time, borrowed from one buffer: lines of NDJSON, or the values of a JSON file. Bad
 //! rows stop the reading or are kept aside, with file, line, column and reason. Rows can be read again: see `mark`.
 
-use std::io::{BufRead, BufReader, Read};
-
 use crate::error::{Code, Error, Result};
 use crate::json::format::{Detector, Format, is_ndjson_name};
-use crate::json::input::{Compression, Filled, Input};
+use crate::json::input::{Compression, Filled, Input, newlines};
 use crate::json::split::{Cut, Splitter};
 use crate::text::utf8::decode_like_java;
 
@@ -484,18 +482,4 @@ fn not_utf8(row: &[u8]) -> Error {
     let at = std::str::from_utf8(row).err().map_or(0, |e| e.valid_up_to());
     let byte = row.get(at).copied().unwrap_or(0);
     Error::new(Code::InvalidUtf8, format!("the byte 0x{byte:02x} is not UTF-8 here")).offset(at as u64)
-}
-
-fn newlines(path: &str, end: u64) -> Result<u64> {
-    let mut reader = BufReader::with_capacity(1 << 20, std::fs::File::open(path)?.take(end));
-    let mut count = 0;
-    loop {
-        let chunk = reader.fill_buf()?;
-        if chunk.is_empty() {
-            return Ok(count);
-        }
-        count += memchr::memchr_iter(b'\n', chunk).count() as u64;
-        let len = chunk.len();
-        reader.consume(len);
-    }
 }
