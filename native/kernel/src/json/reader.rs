@@ -190,7 +190,7 @@ impl RowReader {
             match self.find()? {
                 Cut::Row(start, end) => {
                     self.cursor.rows += 1;
-                    if end - start > self.options.max_row && self.options.format == Format::Ndjson {
+                    if self.row.end - self.row.start > self.options.max_row && self.options.format == Format::Ndjson {
                         return Ok(Next::Bad(self.cut_row()));
                     }
                     let bytes = self.buffer.get(start..end).unwrap_or(&[]);
