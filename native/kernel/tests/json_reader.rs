@@ -24,7 +24,11 @@ fn options(format: Format, compression: Compression) -> ReaderOptions {
 
 /// Feeds the bytes in pieces and collects the rows.
 fn rows(options: ReaderOptions, bytes: &[u8], piece: usize) -> Result<Vec<String>> {
-    let mut reader = RowReader::new(options)?;
+    fed(&mut RowReader::new(options)?, bytes, piece)
+}
+
+/// The rows that the reader has, which gets the bytes in pieces.
+fn fed(reader: &mut RowReader, bytes: &[u8], piece: usize) -> Result<Vec<String>> {
     let mut pieces = bytes.chunks(piece);
     let mut rows = Vec::new();
     loop {
@@ -198,18 +202,7 @@ fn a_line_beyond_the_limit_is_kept_aside_by_its_first_bytes_and_those_after_it_a
             let bytes = format!("{text}{end}").into_bytes();
             let opts = ReaderOptions { on_error: OnError::Collect, ..options(format, Compression::None) };
             let mut reader = RowReader::new(opts).unwrap();
-            let (mut pieces, mut good) = (bytes.chunks(piece), Vec::new());
-            loop {
-                match reader.next_row().unwrap() {
-                    Next::Row(text) => good.push(text[..text.len().min(20)].to_string()),
-                    Next::Bad(error) => reader.reject(error).unwrap(),
-                    Next::NeedInput => match pieces.next() {
-                        Some(piece) => reader.feed(piece).unwrap(),
-                        None => reader.finish(),
-                    },
-                    Next::End => break,
-                }
-            }
+            let good = fed(&mut reader, &bytes, piece).unwrap();
             assert_eq!(
                 (good.join(""), reader.rows()),
                 ("{\"i\": 0}{\"i\": 1}{\"i\": 2}".into(), 6),
@@ -240,13 +233,7 @@ fn a_sample_ends_before_a_line_beyond_the_limit() {
         }
         reader.rewind();
     }
-    loop {
-        match reader.next_row().unwrap() {
-            Next::Row(text) => found.push(text.to_string()),
-            Next::Bad(error) => reader.reject(error).unwrap(),
-            Next::NeedInput | Next::End => break,
-        }
-    }
+    found.extend(fed(&mut reader, b"", 1).unwrap());
     assert_eq!(found, ["1", "2", "1", "2", "1", "2", "3"]);
     assert_eq!(reader.take_bad().iter().map(|bad| bad.line).collect::<Vec<_>>(), [3]);
 }
@@ -273,13 +260,7 @@ fn in_splits(path: &str, step: u64, max_row: usize, sampled: bool) -> (Vec<Strin
             while let Next::Row(_) | Next::Bad(_) = reader.next_row().unwrap() {}
             reader.rewind();
         }
-        loop {
-            match reader.next_row().unwrap() {
-                Next::Row(text) => good.push(text.to_string()),
-                Next::Bad(error) => reader.reject(error).unwrap(),
-                Next::NeedInput | Next::End => break,
-            }
-        }
+        good.extend(fed(&mut reader, b"", 1).unwrap());
         bad.extend(reader.take_bad().into_iter().map(|bad| (bad.line, bad.offset, bad.text)));
     }
     (good, bad)

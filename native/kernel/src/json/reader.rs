@@ -74,8 +74,8 @@ struct Cursor {
     rows: u64,
     /// What stands before the first row has been skipped.
     started: bool,
-    /// Within a line too long to be read, whose end is to come.
-    in_long_line: bool,
+    /// Within a line that is not read: the split before this one owns it, or it is too long.
+    in_passed_line: bool,
     splitter: Splitter,
 }
 
@@ -127,7 +127,8 @@ impl RowReader {
             Some(path) => Input::open(path, from, options.compression)?,
             None => Input::fed(options.compression)?,
         };
-        let cursor = Cursor { line_start: from, ..Cursor::default() };
+        let within = options.start > 0;
+        let cursor = Cursor { line_start: from, started: within, in_passed_line: within, ..Cursor::default() };
         Ok(RowReader {
             options,
             input,
@@ -280,8 +281,7 @@ impl RowReader {
 
     fn find(&mut self) -> Result<Cut> {
         if !self.cursor.started && !self.start() {
-            // What was passed is of a line of the split before this one, however long.
-            return Ok(Cut::More(self.cursor.at));
+            return Ok(Cut::More(0));
         }
         match self.options.format {
             Format::Ndjson => self.find_line(),
@@ -314,28 +314,14 @@ impl RowReader {
         found.or_else(|| (text.len() > self.options.max_row).then(|| self.detector.settle(text)))
     }
 
-    /// Skips what stands before the first row: a byte order mark, or the end of the line that the split before
-    /// this one owns. False: not enough bytes yet.
+    /// Skips a byte order mark before the first row. False: not enough bytes yet.
     fn start(&mut self) -> bool {
-        let whole = self.ended;
-        if self.options.start == 0 {
-            if self.buffer.len() < 3 && !whole {
-                return false;
-            }
-            if self.buffer.starts_with(b"\xef\xbb\xbf") {
-                self.cursor.at = 3;
-                self.cursor.line_start = 3;
-            }
-        } else {
-            match memchr::memchr(b'\n', self.buffer.get(self.cursor.at..).unwrap_or(&[])) {
-                Some(at) => self.skip_to(self.cursor.at + at + 1, 1),
-                None if whole => self.cursor.at = self.buffer.len(),
-                None => {
-                    // Nothing of this line is ours: it need not be kept.
-                    self.cursor.at = self.buffer.len();
-                    return false;
-                }
-            }
+        if self.buffer.len() < 3 && !self.ended {
+            return false;
+        }
+        if self.buffer.starts_with(b"\xef\xbb\xbf") {
+            self.cursor.at = 3;
+            self.cursor.line_start = 3;
         }
         self.cursor.started = true;
         true
@@ -353,12 +339,12 @@ impl RowReader {
             if self.options.end.is_some_and(|end| self.base + start as u64 >= end) {
                 return Ok(Cut::End);
             }
-            if self.cursor.in_long_line {
+            if self.cursor.in_passed_line {
                 let Some(end) = memchr::memchr(b'\n', self.buffer.get(start..).unwrap_or(&[])) else {
                     self.cursor.at = self.buffer.len();
                     return Ok(if self.ended { Cut::End } else { Cut::More(self.cursor.at) });
                 };
-                self.cursor.in_long_line = false;
+                self.cursor.in_passed_line = false;
                 self.skip_to(start + end + 1, 1);
                 continue;
             }
@@ -422,9 +408,13 @@ impl RowReader {
         self.buffer.len().saturating_sub(needed) > self.options.max_row.max(MAX_CUT)
     }
 
-    /// The error of a row that is too long, of which the first bytes are kept.
+    /// The error of the row at hand, which is too long: its first bytes are kept.
     fn cut_row(&mut self) -> Error {
         self.row.end = self.row.end.min(self.row.start + MAX_CUT);
+        self.too_long()
+    }
+
+    fn too_long(&self) -> Error {
         Error::new(Code::TooLarge, format!("a row is longer than {} bytes", self.options.max_row))
     }
 
@@ -433,7 +423,7 @@ impl RowReader {
         let (start, end) = (self.cursor.at, self.buffer.len());
         self.row = RowPlace { start, end, lines: self.cursor.lines, line_start: self.base + start as u64 };
         self.cursor.at = end;
-        self.cursor.in_long_line = true;
+        self.cursor.in_passed_line = true;
         self.cursor.rows += 1;
         self.cut_row()
     }
@@ -443,8 +433,7 @@ impl RowReader {
         if self.is_too_long(needed) {
             let offset = self.base + needed as u64;
             let line = self.first_line()?.map_or(0, |first| first + self.cursor.lines);
-            let error = self.cut_row();
-            return Err(self.located(error, line, 1, offset));
+            return Err(self.located(self.too_long(), line, 1, offset));
         }
         let keep = self.mark.map_or(self.cursor.at, |mark| mark.at.min(self.cursor.at));
         if keep > 0 {
