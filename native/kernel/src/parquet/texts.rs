@@ -184,14 +184,8 @@ impl<const N: usize> Piece<N> {
 impl Dictionary {
     /// The texts of a page, each behind its length; `None` where there are fewer.
     fn of(page: Bytes, count: usize) -> Option<Self> {
-        let mut at = 0usize;
-        let one = |_| {
-            let start = at.checked_add(4)?;
-            let length = page.get(at..start)?.first_chunk().map(|length| u32::from_le_bytes(*length))?;
-            at = start.checked_add(length as usize)?;
-            (at <= page.len()).then_some(start..at)
-        };
-        let texts = (0..count).map_while(one).collect::<Vec<_>>();
+        let mut at = 0;
+        let texts = (0..count).map_while(|_| plain_text(&page, &mut at)).collect::<Vec<_>>();
         Some(match texts.iter().map(Range::len).max().unwrap_or(0) {
             _ if texts.len() < count => return None,
             0..=16 => Dictionary::Short(texts.into_iter().map(|text| Piece::of(&page[text])).collect()),
@@ -199,6 +193,15 @@ impl Dictionary {
             _ => Dictionary::Long(texts, page),
         })
     }
+}
+
+/// Where the text is whose length stands at this byte, which becomes the one behind it.
+fn plain_text(page: &[u8], at: &mut usize) -> Option<Range<usize>> {
+    let (length, rest) = page.get(*at..)?.split_first_chunk()?;
+    let text = rest.get(..u32::from_le_bytes(*length) as usize)?;
+    let start = *at + length.len();
+    *at = start + text.len();
+    Some(start..*at)
 }
 
 /// Texts of a batch.
@@ -251,10 +254,7 @@ impl Written {
     /// The texts from this byte on, each behind its length.
     fn plain(&mut self, page: &[u8], at: &mut usize, count: usize) -> Option<()> {
         for _ in 0..count {
-            let (length, rest) = page.get(*at..)?.split_first_chunk()?;
-            let text = rest.get(..u32::from_le_bytes(*length) as usize)?;
-            self.text(text);
-            *at += length.len() + text.len();
+            self.text(page.get(plain_text(page, at)?)?);
         }
         Some(())
     }
