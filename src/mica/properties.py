@@ -261,6 +261,11 @@ ROW_VERSION_COLUMN: Property[str | None] = Property(
     "delta.rowTracking.materializedRowCommitVersionColumnName", OPTIONAL_TEXT, None,
     "The column of versions in rewritten files; set by the writer.",
 )  # fmt: skip
+#: What belongs to one table alone: another one that is made like it gets its own.
+SET_BY_WRITERS: tuple[Property[Any], ...] = (
+    MAX_COLUMN_ID, ROW_ID_COLUMN, ROW_VERSION_COLUMN, ICT_VERSION, ICT_TIMESTAMP, CHECKPOINT_PROTECTION,
+)  # fmt: skip
+
 ENABLE_TYPE_WIDENING = Property(
     "delta.enableTypeWidening", BOOLEAN, "false", "Columns may get wider types; files keep theirs.", "typeWidening"
 )

@@ -382,7 +382,8 @@ def test_what_variants_and_schemas_a_statement_makes(delta_session: SparkSession
 
 #: A table is altered and described, in this order.
 OF_TABLES = (
-    "DESCRIBE DETAIL {t}", "SHOW TBLPROPERTIES {t}", "DESCRIBE TABLE {t}", "SHOW COLUMNS IN {t}",
+    "DESCRIBE DETAIL {t}", "SHOW TBLPROPERTIES {t}", "DESCRIBE TABLE {t}", "SHOW COLUMNS IN {t}", "DESC EXTENDED {t}",
+    "DESC {t} id", "DESC FORMATTED {t} `d`", "SHOW PARTITIONS {t}", "SELECT id FROM IDENTIFIER('{t}')",
     "ALTER TABLE {t} SET TBLPROPERTIES ('a' = 'b', 'delta.columnMapping.mode' = 'name')",
     "SHOW TBLPROPERTIES {t} ('a')", "SHOW TBLPROPERTIES {t} (a)",
     "ALTER TABLE {t} ADD COLUMNS (x INT COMMENT 'new' FIRST)", "ALTER TABLE {t} ADD COLUMN s.c ARRAY<INT> AFTER a",
@@ -395,6 +396,12 @@ OF_TABLES = (
     "ALTER TABLE {t} UNSET TBLPROPERTIES ('a')", "DESCRIBE {t}", "SHOW TBLPROPERTIES {t}", "DESCRIBE DETAIL {t}",
     "RESTORE TABLE {t} TO VERSION AS OF 1", "TRUNCATE TABLE {t}",
 )  # fmt: skip
+
+#: The rows that are compared, by the first column: DESCRIBE EXTENDED also tells of the catalog.
+_COMPARED = {
+    "key": "key <> 'delta.minReaderVersion'",
+    "col_name": "col_name NOT IN ('Catalog', 'Namespace', 'Database', 'Table', 'Type', 'Location')",
+}
 
 #: What differs between two tables; column mapping of mica's comes with the reader's version 3, delta-spark's with 2.
 _OWN = {"id", "location", "createdAt", "lastModified", "sizeInBytes", "minReaderVersion"}
@@ -413,9 +420,7 @@ def test_tables_are_altered_and_described_as_by_delta_spark(delta_session: Spark
         ours, theirs = (
             [
                 {name: value for name, value in row.asDict().items() if name not in _OWN}
-                for row in found.where(
-                    "key <> 'delta.minReaderVersion'" if "key" in found.columns else "true"
-                ).collect()
+                for row in found.where(_COMPARED.get("".join(found.columns[:1]), "true")).collect()
             ]
             for found in (
                 mica.sql(text.format(t=f"delta.`{paths[0]}`"), spark),
@@ -462,6 +467,40 @@ def test_tables_are_changed_without_delta_spark(spark: SparkSession, tmp_path: P
     assert mica.Table.open(pa_path).count() == 3
     with pytest.raises(mica.UserError, match="UNKNOWN_COLUMN"):
         mica.sql(f"ALTER TABLE {name} CLUSTER BY (nope)", spark)
+
+
+def test_a_table_is_made_again_from_its_statement(delta_session: SparkSession, tmp_path: Path) -> None:
+    spark = delta_session
+    t = f"delta.`{tmp_path / 't'}`"
+    spark.sql(
+        f"CREATE TABLE {t} (id BIGINT NOT NULL, d DATE, n BIGINT GENERATED ALWAYS AS (id + 1)) USING delta "
+        "PARTITIONED BY (d)"
+    )
+    (made,) = mica.sql(f"SHOW CREATE TABLE {t}", spark).collect()
+    other = tmp_path / "u"
+    mica.sql(made.createtab_stmt.replace(str(tmp_path / "t"), str(other)), spark)
+    assert mica.Table.open(other).schema == mica.Table.open(tmp_path / "t").schema
+    # Of a name of Spark's catalog, too: delta-spark refuses the statement.
+    spark.sql(f"CREATE TABLE made_again USING delta LOCATION '{other}'")
+    try:
+        (again,) = mica.sql("SHOW CREATE TABLE made_again", spark).collect()
+        assert again.createtab_stmt.startswith("CREATE TABLE made_again (\n  id BIGINT NOT NULL,")
+        with pytest.raises(Exception, match="SHOW CREATE TABLE"):
+            spark.sql("SHOW CREATE TABLE made_again")
+    finally:
+        spark.sql("DROP TABLE made_again")
+
+
+def test_a_name_may_be_a_parameter(spark: SparkSession, tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "id INT")
+    table.append([{"id": i} for i in range(5)])
+    mica.register("named_by_parameter", tmp_path / "t")
+    for name in ("named_by_parameter", f"delta.`{table.path}`"):
+        args = {"name": name, "id": 3}
+        assert mica.sql("SELECT id FROM IDENTIFIER(:name) WHERE id > :id", spark, args).collect() == [(4,)]
+        assert mica.explain("SELECT id FROM IDENTIFIER(:name) WHERE id > 3", spark, args).scans[0].where is not None
+    mica.sql("DELETE FROM IDENTIFIER(:name) WHERE id > :id", spark, args)
+    assert table.refresh().count() == 4
 
 
 def test_a_folder_that_is_converted_already_may_be_converted_again(spark: SparkSession, tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str, tabl
         return _selected(spark, statement, query) if ours(statement.query) else None
     if isinstance(statement, Rename):
         return _renamed(spark, statement)
-    table = target(spark, statement.table, catalogs=not isinstance(statement, TableCall | Question))
+    table = target(spark, statement.table, catalogs=not _is_catalogs(statement))
     if table is None:
         if isinstance(statement, Insert) and not statement.follows_ctes and ours(statement.query):
             before = text.rstrip().rstrip(";").removesuffix(statement.query)
@@ -77,6 +77,11 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str, tabl
         done = _rows_changed(spark, table, statement, query, settings.txn(spark))
         settings.reset_txn(spark)
         return done
+
+
+def _is_catalogs(statement: Statement) -> bool:
+    """Whether Spark runs it on a table of its catalog. delta-spark does not know SHOW CREATE TABLE."""
+    return isinstance(statement, TableCall) or (isinstance(statement, Question) and statement.what != "statement")
 
 
 def _query_of(statement: Statement) -> str:
@@ -114,8 +119,8 @@ def _shaped(spark: SparkSession, table: Table, statement: Statement) -> DataFram
             return _frame(spark, gone.select(["path"]))
         case History(limit=limit):
             return _frame(spark, described.history(table, limit))
-        case Question(what=what, key=key):
-            return _frame(spark, described.answer(table, what, key))
+        case Question(table=name, what=what, key=key):
+            return _frame(spark, described.answer(table, what, key, name))
         case TableCall():
             return _called(spark, table, statement)
     return None
@@ -139,7 +144,7 @@ def target(spark: SparkSession, parts: tuple[str, ...], *, catalogs: bool = True
 
 def _is_path(parts: tuple[str, ...]) -> bool:
     """Whether a name has the form of a path: delta.`/data/events`."""
-    return len(parts) == 2 and parts[0].lower() in ("delta", "mica")
+    return len(parts) == 2 and parts[0].lower() in names.PATHS
 
 
 def _is_in_database(spark: SparkSession, parts: tuple[str, ...]) -> bool:

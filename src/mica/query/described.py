@@ -1,4 +1,4 @@
-"""The answers of DESCRIBE DETAIL, DESCRIBE TABLE, DESCRIBE HISTORY, SHOW COLUMNS and SHOW TBLPROPERTIES, and counts.
+"""The answers of DESCRIBE and SHOW about one table, and counts.
 
 The rule: columns have the names and types of delta-spark's answers.
 """
@@ -6,20 +6,31 @@ The rule: columns have the names and types of delta-spark's answers.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import orjson
 import pyarrow as pa
 
 from mica import compute as pc
 from mica.engines.spark.types import to_spark
+from mica.errors import UserError
 from mica.log import clustering, features
 from mica.log.actions import Protocol
-from mica.properties import FEATURE
+from mica.properties import FEATURE, parse_names
+from mica.query.create_text import create_text
 from mica.query.table_statements import Subject
+from mica.schema import char
+from mica.schema.ddl import quote_if_needed
+from mica.schema.edit import field_at
+from mica.schema.special import DEFAULT
+from mica.schema.types import StructType
 
 if TYPE_CHECKING:
     from mica.table import Table
+
+#: A row of texts; its length is that of the answer.
+_Row = tuple[str | None, ...]
 
 _TIME = pa.timestamp("us", "UTC")
 _DETAIL = pa.schema(
@@ -54,21 +65,75 @@ _HISTORY: Mapping[str, str | pa.DataType] = {
 }
 
 
-def answer(table: Table, what: Subject, key: str | None = None) -> pa.Table:
-    """The rows of the answer; `key`: one property, or None for all."""
-    if what == "detail":
-        return _detail(table)
-    if what == "properties":
-        return _properties(table, key)
+def answer(table: Table, what: Subject, key: str | None = None, name: tuple[str, ...] = ()) -> pa.Table:
+    """The rows of the answer. `key`: the property or column that is asked for, `name`: the table's in the question.
+
+    Errors: UNKNOWN_COLUMN; INVALID_ARGUMENT for the partitions of a table that has none.
+    """
+    match what:
+        case "detail":
+            return _detail(table)
+        case "properties":
+            return _properties(table, key)
+        case "names":
+            return pa.table({"col_name": [f.name for f in table.schema.fields]})
+        case "column":
+            return _column(table, key or "")
+        case "partitions":
+            return _partitions(table)
+        case "statement":
+            return pa.table({"createtab_stmt": [create_text(table, name)]})
+    rows = _columns(table)
+    if what == "extended":
+        rows += _information(table)
+    return _texts(rows, "col_name", "data_type", "comment")
+
+
+def _columns(table: Table) -> list[_Row]:
+    """DESCRIBE TABLE: columns, and which of them are of partitions."""
     fields = to_spark(table.schema).fields
-    if what == "names":
-        return pa.table({"col_name": [f.name for f in fields]})
-    rows = [(f.name, f.dataType.simpleString(), f.metadata.get("comment")) for f in fields]
+    rows: list[_Row] = [(f.name, f.dataType.simpleString(), f.metadata.get("comment")) for f in fields]
     if table.partition_by:
         rows += [("# Partition Information", "", ""), ("# col_name", "data_type", "comment")]
         rows += [row for name in table.partition_by for row in rows[: len(fields)] if row[0] == name]
-    names = ("col_name", "data_type", "comment")
-    return pa.table({name: pa.array([row[i] for row in rows], pa.string()) for i, name in enumerate(names)})
+    return rows
+
+
+def _information(table: Table) -> list[_Row]:
+    """What DESCRIBE EXTENDED tells besides: of a table that is in no catalog."""
+    comment = table.metadata.description
+    properties = ",".join(f"{key}={value}" for key, value in _every_property(table).items())
+    rows: list[_Row] = [("", "", ""), ("# Detailed Table Information", "", "")]
+    rows += [] if comment is None else [("Comment", comment, "")]
+    rows += [("Location", table.path, ""), ("Provider", "delta", ""), ("Table Properties", f"[{properties}]", "")]
+    spark = to_spark(table.schema)
+    defaults: list[_Row] = [
+        (f.name, spark[f.name].dataType.simpleString(), str(f.metadata[DEFAULT]))
+        for f in table.schema.fields
+        if DEFAULT in f.metadata
+    ]
+    return rows + ([("", "", ""), ("# Column Default Values", "", ""), *defaults] if defaults else [])
+
+
+def _column(table: Table, column: str) -> pa.Table:
+    """DESCRIBE of one column; a field of a struct, too, which Spark does not describe."""
+    (path,) = parse_names(column)
+    field = field_at(char.sized(table.schema), path)
+    (found,) = to_spark(StructType((field,))).fields
+    rows: list[_Row] = [
+        ("col_name", ".".join(map(quote_if_needed, path)) if len(path) > 1 else field.name),
+        ("data_type", found.dataType.simpleString()),
+        ("comment", found.metadata.get("comment", "NULL")),  # Spark's word
+    ]
+    return _texts(rows, "info_name", "info_value")
+
+
+def _partitions(table: Table) -> pa.Table:
+    """The values of the partition columns, each row once, in their order; null comes last."""
+    if not table.partition_by:
+        hint = "DESCRIBE DETAIL tells how it is laid out."
+        raise UserError("INVALID_ARGUMENT", f"{table.path} has no partitions to show", hint=hint)
+    return table.partitions().select(range(len(table.partition_by)))
 
 
 def history(table: Table, limit: int | None) -> pa.Table:
@@ -101,15 +166,26 @@ def _detail(table: Table) -> pa.Table:
 
 
 def _properties(table: Table, key: str | None) -> pa.Table:
+    every = _every_property(table)
+    missing = f"Table {table.path} does not have property: {key}"  # Spark's words
+    return _texts([*every.items()] if key is None else [(key, every.get(key, missing))], "key", "value")
+
+
+def _every_property(table: Table) -> Mapping[str, str]:
+    """The properties with features and versions of the protocol, in the order of their names."""
     protocol = table.protocol
+    columns = [parse_names(column)[0] for column in clustering.cluster_by(table.snapshot)]
     every = {
         **table.properties,
+        **({"clusteringColumns": orjson.dumps(columns).decode()} if columns else {}),
         **{f"{FEATURE}{name}": "supported" for name in protocol.reader_features | protocol.writer_features},
         **{f"delta.{name}": str(version) for name, version in _versions(protocol).items()},
     }
-    missing = f"Table {table.path} does not have property: {key}"  # Spark's words
-    rows = sorted(every.items()) if key is None else [(key, every.get(key, missing))]
-    return pa.table({"key": [name for name, _ in rows], "value": [value for _, value in rows]})
+    return dict(sorted(every.items()))
+
+
+def _texts(rows: Sequence[_Row], *names: str) -> pa.Table:
+    return pa.table({name: pa.array([row[i] for row in rows], pa.string()) for i, name in enumerate(names)})
 
 
 def _versions(protocol: Protocol) -> dict[str, int]:

@@ -65,7 +65,7 @@ def sql(
 
 def run(text: str, spark: SparkSession, args: Any, otherwise: Callable[[], DataFrame]) -> DataFrame:
     """The rows of a text, or what `otherwise` makes of it if it names no table of mica's."""
-    given = text
+    given = text = names.identified(text, args)
     try:
         if args and begins(text):
             given = bound(text, args)

@@ -10,11 +10,13 @@ import os
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from threading import Lock
+from typing import Any
 
 from mica.arguments import TEXT, takes
 from mica.errors import UserError
 from mica.query.row_statements import AS_OF
 from mica.records import dataclass
+from mica.schema.ddl import quoted, unquote
 from mica.table import Table
 
 #: What stands in a text where no name can: strings, comments; then names with their parts.
@@ -24,6 +26,19 @@ _LEXED = re.compile(
       | (?P<word>`(?:[^`]|``)*` | \w+)""",
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
+
+#: IDENTIFIER of a text or of a parameter, where a name may stand.
+_CLAUSE = re.compile(
+    rf"""(?P<clause>(?<![\w.`])IDENTIFIER\s*\(\s*
+          (?:(?P<text>'(?:[^'\\]|\\.|'')*' | "(?:[^"\\]|\\.)*") | :(?P<parameter>\w+))\s*\))
+      | {_LEXED.pattern}""",
+    _LEXED.flags,
+)
+_PART = re.compile(r"`(?:[^`]|``)*`|\w+")
+_NAME = re.compile(rf"\s*(?:{_PART.pattern})(?:\s*\.\s*(?:{_PART.pattern}))*\s*")
+
+#: What the name of a table begins with whose second part is a path.
+PATHS = ("delta", "mica")
 
 _REGISTERED: dict[str, Table | str] = {}
 #: The tables of the last paths, so that a query reads only what is new in their logs.
@@ -116,6 +131,28 @@ def by_path(text: str, moment: Callable[[str], int]) -> Named:
             pinned |= {view} if old else set()
         found, at = f"{found}{text[at : match.start()]}`{chosen[key]}`", match.end() if as_of is None else as_of.end()
     return Named(found + text[at:], views, frozenset(pinned))
+
+
+def identified(text: str, args: Any = None) -> str:
+    """The text with the name itself in place of `IDENTIFIER('name')` and `IDENTIFIER(:parameter)`. What is no name
+    stays, for Spark to refuse. Source: Spark SQL reference, "IDENTIFIER clause".
+    """
+    values = args if isinstance(args, Mapping) else {}
+
+    def replaced(match: re.Match[str]) -> str:
+        if match["clause"] is None:
+            return match[0]
+        name = values.get(match["parameter"]) if match["text"] is None else unquote(match["text"])
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            return match[0]
+        parts = _PART.findall(name)
+        is_path = len(parts) == 2 and parts[0].lower() in PATHS
+        # In quotes no name is a keyword; the first part of a path is one.
+        return ".".join(
+            part if part[0] == "`" or (is_path and i == 0) else quoted(part) for i, part in enumerate(parts)
+        )
+
+    return _CLAUSE.sub(replaced, text) if "identifier" in text.lower() else text
 
 
 def _path_of(match: re.Match[str], as_of: re.Match[str] | None) -> str | None:

@@ -10,7 +10,8 @@ first what is neither, or has another form than these.
                   ADD CONSTRAINT c CHECK (…)      DROP CONSTRAINT [IF EXISTS] c      DROP FEATURE f [TRUNCATE HISTORY]
                   CLUSTER BY {(c, …) | NONE}      RENAME TO u (of a registered name)
     RESTORE [TABLE] t [TO] {VERSION | TIMESTAMP} AS OF …      TRUNCATE TABLE t      COMMENT ON TABLE t IS {'…' | NULL}
-    {DESCRIBE | DESC} {DETAIL | [TABLE] [EXTENDED]} t      SHOW TBLPROPERTIES t [(key)]      SHOW COLUMNS {IN | FROM} t
+    {DESCRIBE | DESC} {DETAIL t | [TABLE] [EXTENDED | FORMATTED] t [c]}
+    SHOW TBLPROPERTIES t [(key)]      SHOW COLUMNS {IN | FROM} t      SHOW PARTITIONS t      SHOW CREATE TABLE t
     CONVERT TO DELTA parquet.`path` [NO STATISTICS] [PARTITIONED BY (c TYPE, …)]
 
 Source: Spark's SqlBaseParser.g4 and delta-spark's DeltaSqlBase.g4.
@@ -29,7 +30,7 @@ from mica.records import dataclass
 from mica.schema.ddl import parse_new_columns, quote_if_needed
 
 Found = TypeVar("Found")
-Subject = Literal["detail", "columns", "names", "properties"]
+Subject = Literal["detail", "columns", "extended", "column", "names", "properties", "partitions", "statement"]
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Rename:
 
 @dataclass(frozen=True)
 class Question:
-    """A question about a table; `key`: one property, or None for all."""
+    """A question about a table; `key`: the property or column that is asked for; None for all properties."""
 
     table: tuple[str, ...]
     what: Subject
@@ -135,13 +136,17 @@ class TableStatement(Parts):
         return found
 
     def describe(self) -> Question:
-        """DESCRIBE, of a whole table."""
+        """DESCRIBE, of a table or one of its columns."""
         self.at += 1
-        detail = self.accept("DETAIL")
-        if not detail:
+        if self.accept("DETAIL"):
+            found = Question(self.place(), "detail")
+        else:
             self.accept("TABLE")
-            self.accept("EXTENDED")
-        found = Question(self.place(), "detail") if detail else Question(self.table(), "columns")
+            extended = self.accept("EXTENDED") or self.accept("FORMATTED")
+            table = self.table()
+            if self.token.kind == "end":
+                return Question(table, "extended" if extended else "columns")
+            found = Question(table, "column", self.column())
         self.end()
         return found
 
@@ -155,19 +160,21 @@ class TableStatement(Parts):
         return TableCall(table, "set_properties", {"properties": {COMMENT: text}})
 
     def show(self) -> Question:
-        """SHOW TBLPROPERTIES and SHOW COLUMNS."""
+        """SHOW, of one table."""
         self.accept("SHOW")
-        if self.accept("COLUMNS"):
-            _ = self.accept("IN") or self.accept("FROM")
-            found = Question(self.table(), "names")
-            self.end()
-            return found
-        self.accept("TBLPROPERTIES")
+        return self._one_of(_SHOWN)
+
+    def columns(self) -> Question:
+        """SHOW COLUMNS."""
+        _ = self.accept("IN") or self.accept("FROM")
+        return Question(self.table(), "names")
+
+    def properties(self) -> Question:
+        """SHOW TBLPROPERTIES."""
         table, key = self.table(), None
         if self.accept("("):
             key = self._key()
             self.expect(")")
-        self.end()
         return Question(table, "properties", key)
 
     def convert(self) -> ConvertToDelta:
@@ -275,6 +282,14 @@ _ALTERATIONS: Mapping[tuple[str, ...], Callable[[TableStatement], tuple[str, dic
     ("CLUSTER", "BY"): TableStatement.cluster_by,
     ("SET", "TBLPROPERTIES"): TableStatement.set_properties,
     ("UNSET", "TBLPROPERTIES"): TableStatement.unset_properties,
+}
+
+#: The words after SHOW.
+_SHOWN: Mapping[tuple[str, ...], Callable[[TableStatement], Question]] = {
+    ("COLUMNS",): TableStatement.columns,
+    ("TBLPROPERTIES",): TableStatement.properties,
+    ("PARTITIONS",): lambda s: Question(s.table(), "partitions"),
+    ("CREATE", "TABLE"): lambda s: Question(s.table(), "statement"),
 }
 
 #: The words after ALTER COLUMN c.

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from pathlib import Path
+
+import pytest
 
 import mica
 from mica.query import described
@@ -30,6 +33,48 @@ def test_a_table_is_described(tmp_path: Path) -> None:
     types = [(row["col_name"], row["data_type"]) for row in described.answer(table, "columns").to_pylist()]
     assert types[:3] == [("id", "bigint"), ("d", "date"), ("v", "variant")]
     assert types[-1] == ("d", "date")
+
+
+def test_one_column_is_described(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "`a b` CHAR(3) COMMENT 'x', s STRUCT<`n m`: INT>")
+
+    def told(column: str) -> list[str]:
+        return described.answer(table, "column", column).column("info_value").to_pylist()
+
+    assert told("`A B`") == ["a b", "char(3)", "x"]
+    assert told("s.`n m`") == ["s.`n m`", "int", "NULL"]
+    with pytest.raises(mica.UserError, match="UNKNOWN_COLUMN"):
+        told("nope")
+
+
+def test_partitions_are_shown_in_order_with_their_types(tmp_path: Path) -> None:
+    day = dt.date(2026, 1, 1)
+    schema = "id INT, d DATE, `rows` STRING"
+    table = mica.Table.create(tmp_path, schema, ["d", "rows"], {"delta.columnMapping.mode": "name"})
+    assert described.answer(table, "partitions").to_pylist() == []
+    for d, name in ((day, "b"), (None, "c"), (day, "a"), (day, "b")):
+        table.append([{"id": 1, "d": d, "rows": name}])
+    found = described.answer(table, "partitions")
+    assert found.to_pylist() == [{"d": day, "rows": "a"}, {"d": day, "rows": "b"}, {"d": None, "rows": "c"}]
+    with pytest.raises(mica.UserError, match="has no partitions"):
+        described.answer(mica.Table.create(tmp_path / "flat", "id INT"), "partitions")
+
+
+def test_a_table_is_described_with_what_is_known_besides(tmp_path: Path) -> None:
+    table = mica.Table.create(
+        tmp_path, "id INT DEFAULT 7, s STRUCT<a: INT>", properties={"comment": "c"}, cluster_by=["s.a"]
+    )
+    rows = [tuple(row.values()) for row in described.answer(table, "extended").to_pylist()]
+    start = rows.index(("# Detailed Table Information", "", ""))
+    assert rows[start + 1 : start + 4] == [
+        ("Comment", "c", ""),
+        ("Location", str(tmp_path), ""),
+        ("Provider", "delta", ""),
+    ]
+    name, text, _ = rows[start + 4]
+    assert name == "Table Properties"
+    assert text.startswith('[clusteringColumns=[["s","a"]],delta.feature.allowColumnDefaults=supported,')
+    assert rows[start + 5 :] == [("", "", ""), ("# Column Default Values", "", ""), ("id", "int", "7")]
 
 
 def test_a_history_has_the_names_of_delta_spark(tmp_path: Path) -> None:

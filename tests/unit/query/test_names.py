@@ -114,3 +114,23 @@ def test_a_version_of_a_path_or_a_registered_name_is_a_view_of_its_own(path: str
     assert both.text == "FROM `named_2` a JOIN named JOIN `events_v0` c JOIN `events`"
     assert {name: table.version for name, table in both.views.items()} == {"named_2": 1, "events_v0": 0, "events": 2}
     assert both.pinned == {"named_2", "events_v0"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("SELECT * FROM IDENTIFIER('events')", "SELECT * FROM `events`"),
+        ('TABLE identifier ( "shop . `my ``events`" )', "TABLE `shop`.`my ``events`"),
+        ("UPDATE IDENTIFIER('Delta.`/a b`') SET a = 1", "UPDATE Delta.`/a b` SET a = 1"),
+        ("SELECT identifier(:c) FROM IDENTIFIER(:t)", "SELECT `select` FROM delta.`/a`"),
+        # What is no name is Spark's to refuse, and what is no clause stays.
+        ("SELECT * FROM IDENTIFIER('a; DROP TABLE b')", None),
+        ("SELECT * FROM IDENTIFIER('')", None),
+        ("SELECT * FROM IDENTIFIER(:n), IDENTIFIER(:none)", None),
+        ("SELECT * FROM IDENTIFIER('a' || 'b')", None),
+        ("SELECT 'IDENTIFIER(''a'')', x.identifier('a') -- IDENTIFIER('a')", None),
+    ],
+)
+def test_names_stand_for_their_clauses(text: str, expected: str | None) -> None:
+    args = {"t": "delta.`/a`", "c": "select", "n": 1}
+    assert names.identified(text, args) == (text if expected is None else expected)
