@@ -152,8 +152,10 @@ def _column_of(read: Extraction, columns: dict[str, str], prefix: str) -> str:
     if read.failing is None:
         return value
     failing = column(read.failing.sql)
-    named = f"map('value', {failing}, 'dataType', '\"{read.type}\"')"
-    return f"if({failing} IS NULL, {value}, CAST(raise_error('INVALID_VARIANT_CAST', {named}) AS {read.type}))"
+    # The cast of the text fails as that of the value, with Spark's own error; where it does not, the text is the error.
+    cast = f"variant_get(CAST({failing} AS VARIANT), '$', '{read.type}')"
+    error = f"raise_error(concat({failing}, ' cannot be cast to {read.type}', CAST({cast} AS STRING)))"
+    return f"if({failing} IS NULL, {value}, CAST({error} AS {read.type}))"
 
 
 def _reader(scan: Scan) -> str:
