@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -120,3 +121,33 @@ def test_what_spark_cannot_decompress_is_read_by_the_kernel(
     frame = mica.Table.open(tmp_path).to_df(spark)
     assert is_native(frame) is native
     assert sorted(row.id for row in frame.collect()) == [1, 2]
+
+
+#: Values of a file each: Spark's reader takes equal bounds of a row group for true, whatever order they are in.
+WITH_NAN: tuple[list[float | None], ...] = (
+    [math.nan, 0.5, 0.5], [0.5, None, math.nan], [math.nan], [math.nan, 0.5, 0.75], [-math.inf, math.nan],
+    [math.inf, math.nan], [*[0.5] * 20_000, math.nan], [*[0.5] * 20_000, math.nan, 0.75], [0.5, 0.5], [2.0, 2.0],
+)  # fmt: skip
+
+
+def test_rows_with_nan_are_found_by_sparks_own_reader(spark: SparkSession, tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "file INT, x DOUBLE, s STRUCT<f: FLOAT>")
+    for number, values in enumerate(WITH_NAN):
+        floats = pa.array([{"f": value} for value in values], pa.struct([("f", pa.float32())]))
+        table.append(pa.table({"file": pa.array([number] * len(values), pa.int32()), "x": values, "s": floats}))
+    rows = spark.createDataFrame(table.to_arrow()).cache()
+    read = spark.read.parquet(*table.scan().file_uris())
+    mica.register("with_nan", tmp_path)
+    for column in ("x", "s.f"):
+        for test in ("> 1", "= double('NaN')", "<> 0.5", "IN (double('NaN'), 7D)", ">= 0.6 OR file = 77", "<= 1"):
+            where = f"{column} {test}"
+            counts = [
+                sorted(found.groupBy("file").count().collect())
+                for found in (
+                    rows.where(f"coalesce({where}, false)"),
+                    read.where(where),
+                    mica.sql(f"SELECT file FROM with_nan WHERE {where}", spark),
+                )
+            ]
+            assert counts[0] == counts[1] == counts[2], where
+    rows.unpersist()

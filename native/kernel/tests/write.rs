@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use crate::common::{infer, shred, some};
 use arrow::array::{
-    Array, ArrayRef, AsArray, Float64Array, Int32Array, Int64Array, ListArray, RecordBatch, StringArray, StructArray,
+    Array, ArrayRef, AsArray, Float32Array, Float64Array, Int32Array, Int64Array, ListArray, RecordBatch, StringArray,
+    StructArray,
 };
 use arrow::compute::concat_batches;
 use arrow::datatypes::{DataType, Field, Int32Type, Int64Type, Schema};
@@ -96,6 +97,28 @@ fn plain_columns_have_bounds_and_null_counts_in_their_own_type() {
     assert!(min.column_by_name("list").is_none());
     assert!(min.column_by_name("nan").unwrap().is_null(0) && max.column_by_name("nan").unwrap().is_null(0));
     assert!(min.column_by_name("none").unwrap().is_null(0));
+}
+
+#[test]
+fn a_footer_bounds_floats_only_where_no_value_is_nan() {
+    let halves = [0.5, f64::NAN, 0.5, 0.25];
+    let doubles: ArrayRef =
+        Arc::new(Float64Array::from(halves.map(Some).into_iter().chain([None]).collect::<Vec<_>>()));
+    let floats: ArrayRef =
+        Arc::new(Float32Array::from(halves.map(|v| v as f32).into_iter().chain([0.5]).collect::<Vec<_>>()));
+    let batch = plain(vec![("d", doubles), ("f", floats)]);
+    let (summary, _, metadata) = write(&batch, WriteOptions { row_group_rows: 3, ..WriteOptions::default() });
+    let statistics =
+        |group: usize, column: usize| metadata.row_group(group).column(column).statistics().unwrap().clone();
+    for column in 0..2 {
+        let with_nan = statistics(0, column);
+        assert!(with_nan.min_bytes_opt().is_none() && with_nan.max_bytes_opt().is_none());
+        assert_eq!((with_nan.nan_count_opt(), with_nan.null_count_opt()), (Some(1), Some(0)));
+        let without = statistics(1, column);
+        assert!(without.min_bytes_opt().is_some() && without.max_bytes_opt().is_some());
+        assert_eq!((without.nan_count_opt(), without.null_count_opt()), (Some(0), Some(u64::from(column == 0))));
+    }
+    assert!(part(&summary, "min").column_by_name("d").unwrap().is_null(0));
 }
 
 #[test]

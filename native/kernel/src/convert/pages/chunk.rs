@@ -24,6 +24,7 @@ use crate::error::{Code, Error, Result};
 use crate::parquet::bits::push_unsigned;
 use crate::parquet::parts::Parts;
 use crate::parquet::unpacked;
+use crate::parquet::write::floats::certain;
 use crate::parquet::write::pages::renamed;
 
 /// A chunk of the old file, with what its footer and page index say of it.
@@ -284,7 +285,7 @@ impl Made {
             offsets.append_unencoded_byte_array_data_bytes(lengths.and_then(|l| l.get(at).copied()));
         }
         let statistics = match constant {
-            None => old.meta.statistics().cloned(),
+            None => old.meta.statistics().cloned().map(certain),
             Some(_) => {
                 let none = ValueStatistics::<ByteArray>::new(None, None, None, u64::try_from(nulls).ok(), false);
                 Some(Statistics::ByteArray(none))

@@ -19,6 +19,7 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::SchemaDescriptor;
 
 use crate::parquet::write::byte_arrays::{ByteArrayColumn, Given, may_write};
+use crate::parquet::write::floats::certain;
 use crate::parquet::write::pages::{Collector, Compressor};
 use crate::parquet::write::room::{Room, uneven};
 use crate::parquet::write::sparse::{Chunks, Sparse, Way};
@@ -198,7 +199,12 @@ impl<W: Write + Send> RowGroups<W> {
                 }
                 (Some(chunk), _) => {
                     let mut close = chunk.close().clone();
-                    close.metadata = close.metadata.into_builder().set_compression(self.compression).build()?;
+                    let statistics = close.metadata.statistics().cloned();
+                    let mut metadata = close.metadata.into_builder().set_compression(self.compression);
+                    if let Some(statistics) = statistics {
+                        metadata = metadata.set_statistics(certain(statistics));
+                    }
+                    close.metadata = metadata.build()?;
                     pages.close(close)?
                 }
             };

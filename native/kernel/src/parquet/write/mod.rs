@@ -8,6 +8,7 @@ mod byte_arrays;
 mod codec;
 mod digits;
 pub mod encoding;
+pub(crate) mod floats;
 mod groups;
 pub(crate) mod pages;
 mod room;
