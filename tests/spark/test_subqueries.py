@@ -1,7 +1,10 @@
-"""Queries as values of UPDATE and MERGE give what they give in delta-spark."""
+"""Queries in UPDATE, DELETE and MERGE give what they give in delta-spark, or in a query of Spark's."""
 
 from __future__ import annotations
 
+import datetime as dt
+import math
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,3 +41,55 @@ def test_an_update_takes_values_of_queries(delta_session: SparkSession, tmp_path
         with pytest.raises(mica.UserError) as caught:
             mica.sql(f"UPDATE {places[0]} x SET c0 = {wrong}", spark)
         assert why in f"{caught.value} {caught.value.hint}"
+
+
+#: Conditions with queries of another table and of the same one.
+CONDITIONS = (
+    "id IN (SELECT id FROM asked)", "id NOT IN (SELECT id FROM asked WHERE id > 0)", "id NOT IN (SELECT id FROM asked)",
+    "s IN (SELECT s FROM asked WHERE false)", "s NOT IN (SELECT s FROM asked WHERE false)",
+    "NOT s IN (SELECT s FROM asked WHERE false)", "at IN (SELECT at FROM asked)", "b IN (SELECT b FROM asked)",
+    "v:u::string IN (SELECT DISTINCT s FROM asked) OR id = (SELECT max(id) FROM asked)",
+    "x IN (SELECT x FROM asked) AND b NOT IN (SELECT b FROM asked WHERE b IS NOT NULL AND id <> 4)",
+    "d IN (SELECT d FROM asked)", "id < (SELECT id FROM asked WHERE false)",
+    "id > (SELECT avg(id) FROM changed WHERE id > 0) AND id IN (SELECT id FROM changed WHERE s <> 's5')",
+    "id IN (WITH w AS (SELECT 3 AS a UNION ALL SELECT 4) SELECT a FROM w)",
+)  # fmt: skip
+
+
+def _row(id_: int) -> dict[str, object]:
+    text = None if id_ == 2 else f"s{id_}"
+    at = dt.datetime(2024, 10, 27, 0, 30, tzinfo=dt.UTC) + dt.timedelta(hours=abs(id_) % 24)
+    value = None if text is None else text.encode()
+    return {"id": id_, "s": text, "at": at, "d": Decimal(id_ % 100) / 4, "x": id_ / 10, "b": value}
+
+
+def test_queries_in_conditions_choose_the_rows_that_spark_chooses(spark: SparkSession, tmp_path: Path) -> None:
+    columns = "id BIGINT, s STRING, at TIMESTAMP, d DECIMAL(5,2), x DOUBLE, b BINARY"
+    changed = mica.Table.create(tmp_path / "changed", f"{columns}, v VARIANT")
+    changed.append([{**_row(i), "v": {"u": f"s{i + 1}"}} for i in (*range(7), -(2**63))])
+    asked = mica.Table.create(tmp_path / "asked", columns)
+    asked.append([*map(_row, range(3, 6)), {"x": math.nan}])
+    mica.register("changed", changed.path)
+    mica.register("asked", asked.path)
+    every = [row.id for row in mica.sql("SELECT id FROM changed", spark).collect()]
+    for condition in CONDITIONS:
+        wanted = sorted(row.id for row in mica.sql(f"SELECT id FROM changed WHERE {condition}", spark).collect())
+        (done,) = mica.sql(f"UPDATE changed SET s = 'new' WHERE {condition}", spark).collect()
+        found = changed.refresh().scan("s = 'new'").to_arrow().column("id").to_pylist()
+        assert (sorted(found), done.num_affected_rows) == (wanted, len(wanted)), condition
+        mica.sql("RESTORE changed TO VERSION AS OF 1", spark)
+        (done,) = mica.sql(f"DELETE FROM changed WHERE {condition}", spark).collect()
+        left = changed.refresh().to_arrow().column("id").to_pylist()
+        assert (sorted(left), done.num_affected_rows) == (sorted({*every} - {*wanted}), len(wanted)), condition
+        mica.sql("RESTORE changed TO VERSION AS OF 1", spark)
+    for wrong, why in (
+        ("id IN (SELECT a.id FROM asked a WHERE a.s = changed.s)", "MERGE INTO"),
+        ("id IN (SELECT id, s FROM asked)", "2 columns"), ("id IN (SELECT id FROM range(10001))", "MERGE INTO"),
+        ("nope NOT IN (SELECT 1 WHERE false)", "nope"),
+    ):  # fmt: skip
+        with pytest.raises(mica.UserError) as caught:
+            mica.sql(f"DELETE FROM changed WHERE {wrong}", spark)
+        assert why in f"{caught.value} {caught.value.hint}", wrong
+    matched = "changed.id = asked.id WHEN MATCHED AND changed.id IN (SELECT 4) THEN DELETE"
+    (done,) = mica.sql(f"MERGE INTO changed USING asked ON {matched}", spark).collect()
+    assert done.num_deleted_rows == 1

@@ -89,6 +89,8 @@ class ComparisonBinder(CastBinder):
     def is_in(self, expr: In) -> Expr:
         """Binds IN and NOT IN; with values that are not constants they become comparisons."""
         sides = [self.bind(v) for v in (expr.child, *expr.values)]
+        if not expr.values:  # of none, no value is null either
+            return Literal(expr.negated, BOOLEAN, at=expr.at)
         child, *values = map(stripped, self.with_blanks(sides) if isinstance(sides[0], LeafRef) else sides)
         types = [type_of(child), *map(type_of, values)]
         common = common_type_of_list([types[0] if alike(t, types[0]) else t for t in types], ansi=self.ansi)

@@ -199,6 +199,8 @@ class _Parser(Cursor):
         self.expect("(")
         if may_be_none and self.accept(")"):
             return ()
+        if self.accept("SELECT", ")"):
+            return ()  # a query that gave no value (`query/subqueries.py`)
         if self.word() in ("SELECT", "WITH", "FROM"):
             self.unsupported("a subquery")
         values = [self.disjunction()]

@@ -95,9 +95,11 @@ def _query_of(statement: Statement) -> str:
 def _rows_changed(spark: SparkSession, table: Table, statement: RowChange, query: Query, txn: Txn | None) -> DataFrame:
     match statement:
         case Delete(where=where):
+            where = None if where is None else with_values(where, query)
             return _changed(spark, table.delete(where, spark=spark, txn=txn), "numDeletedRows")
         case Update(set=texts, where=where):
             values = {column: with_values(text, query) for column, text in texts.items()}
+            where = None if where is None else with_values(where, query)
             return _changed(spark, table.update(values, where, spark=spark, txn=txn), "numUpdatedRows")
         case Insert():
             return insert(spark, table, statement, query, txn)
@@ -187,7 +189,8 @@ def _merge(spark: SparkSession, table: Table, statement: MergeInto, query: Query
     )
     for clause in statement.clauses:
         name = f"when_{clause.kind.replace(' ', '_')}_{clause.action}"
-        named: Any = {"condition": clause.condition}
+        condition = clause.condition
+        named: Any = {"condition": None if condition is None else with_values(condition, query)}
         if clause.action == "delete":
             merge = getattr(merge, name)(**named)
         elif clause.values is None:

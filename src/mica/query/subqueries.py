@@ -1,7 +1,7 @@
-"""Values of an UPDATE that a query gives: `SET n = (SELECT max(n) FROM u)`.
+"""Values that a query gives to DELETE, UPDATE and MERGE: `SET n = (SELECT …)`, `WHERE id IN (SELECT …)`.
 
-The rule: Spark runs the query once, before the rows are changed, and its one value is written into the text as a
-constant. A query that uses columns of the changed rows is refused: without them Spark does not know its names.
+The rule: Spark runs the query once, before the rows are changed, and its values are written into the text as constants.
+A query that uses columns of the changed rows is refused: without them Spark does not know its names.
 """
 
 from __future__ import annotations
@@ -15,26 +15,29 @@ from mica.errors import UserError
 from mica.query.statement_parts import VALUE_QUERY, Parts
 from mica.schema import literals
 from mica.schema.ddl import type_to_ddl
-from mica.schema.types import BINARY, STRING, VARIANT, Primitive
+from mica.schema.types import BINARY, INTEGER, LONG, STRING, VARIANT, DataType, Primitive
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-#: Words before parentheses whose query gives more than a value.
-_OF_ROWS = ("IN", "EXISTS", "ANY", "SOME", "ALL")
+#: Words before parentheses whose query gives more than values of one column.
+_OF_ROWS = ("EXISTS", "ANY", "SOME", "ALL")
+#: Values of an IN, at most: they are constants of the text.
+_MOST = 10_000
 _TIMESTAMP = Primitive("timestamp")
 
 
 def with_values(text: str, query: Callable[[str], DataFrame]) -> str:
     """The expression with constants in place of its queries. Errors: UNSUPPORTED_EXPRESSION; INVALID_ARGUMENT for a
-    query with several rows or columns; those of Spark."""
+    query with several columns, or more rows than its place takes; those of Spark."""
     parts, found, at = Parts(text), "", 0
     while parts.token.kind != "end":
         before = parts.tokens[parts.at - 1].text.upper() if parts.at else ""
         if parts.mark() == "(" and parts.word(1) in VALUE_QUERY and before not in _OF_ROWS:
             start = parts.token.at
             asked = parts.parenthesised()
-            found, at = f"{found}{text[at:start]}{_value(asked, query)}", start + len(asked)
+            given = _list(asked, query) if before == "IN" else _value(asked, query)
+            found, at = f"{found}{text[at:start]}{given}", start + len(asked)
         else:
             parts.at += 1
     return found + text[at:]
@@ -42,6 +45,31 @@ def with_values(text: str, query: Callable[[str], DataFrame]) -> str:
 
 def _value(asked: str, query: Callable[[str], DataFrame]) -> str:
     """The value of a query in parentheses, as SQL."""
+    rows, type_ = _asked(asked, query)
+    values = _constants(rows.limit(2), type_)
+    if len(values) > 1:
+        raise UserError(
+            "INVALID_ARGUMENT", f"{asked} gives more than one row where one value is needed", hint="Aggregate its rows."
+        )
+    return values[0] if values else _constant(None, type_)
+
+
+def _list(asked: str, query: Callable[[str], DataFrame]) -> str:
+    """The values of a query after IN, each once, as SQL; `(SELECT)` if there are none, which only mica reads."""
+    rows, type_ = _asked(asked, query)
+    values = _constants(rows.distinct().limit(_MOST + 1), type_)
+    if len(values) > _MOST:
+        raise UserError(
+            "INVALID_ARGUMENT",
+            f"{asked} gives more than {_MOST:,} values, which are too many for IN",
+            hint="Join the rows instead: MERGE INTO … USING (SELECT DISTINCT …) ON … WHEN MATCHED THEN ….",
+        )
+    return f"({', '.join(values) or 'SELECT'})"
+
+
+def _asked(asked: str, query: Callable[[str], DataFrame]) -> tuple[DataFrame, DataType]:
+    """The rows of a query in parentheses, whose one column is `value` and can be written as text, and its type."""
+    hint = "Join the rows instead: MERGE INTO … USING (SELECT …) ON … WHEN MATCHED THEN …."
     try:
         with without_sql_log():
             rows = query(asked[1:-1])
@@ -51,30 +79,36 @@ def _value(asked: str, query: Callable[[str], DataFrame]) -> str:
         raise UserError(
             "UNSUPPORTED_EXPRESSION",
             f"the query {asked} uses a name that it does not have; columns of the changed table cannot be used in it",
-            hint="Join the rows instead: MERGE INTO … USING (SELECT …) ON … WHEN MATCHED THEN UPDATE SET ….",
+            hint=hint,
         ) from e
     if len(rows.columns) != 1:
-        raise UserError("INVALID_ARGUMENT", f"{asked} gives {len(rows.columns)} columns where one value is needed")
+        raise UserError("INVALID_ARGUMENT", f"{asked} gives {len(rows.columns)} columns where one is needed", hint=hint)
     rows = rows.toDF("value")
     type_ = from_spark(rows.schema).fields[0].type
     if not isinstance(type_, Primitive) or type_ == VARIANT:
         raise UserError(
             "UNSUPPORTED_EXPRESSION",
             f"{asked} gives {type_to_ddl(type_)}; only values of plain types can come from a query here",
-            hint="Join the rows instead: MERGE INTO … USING (SELECT …) ON … WHEN MATCHED THEN UPDATE SET ….",
+            hint=hint,
         )
     # As texts every number and time is exact; a time with a zone is not, in the hour that a clock has twice.
     shown = {_TIMESTAMP: "unix_micros(value)", BINARY: "hex(value)"}.get(type_, "CAST(value AS STRING)")
-    values = [row[0] for row in rows.selectExpr(shown).limit(2).collect()]
-    if len(values) > 1:
-        raise UserError(
-            "INVALID_ARGUMENT", f"{asked} gives more than one row where one value is needed", hint="Aggregate its rows."
-        )
-    if not values or values[0] is None:
+    return rows.selectExpr(f"{shown} AS value"), type_
+
+
+def _constants(rows: DataFrame, type_: DataType) -> list[str]:
+    return [_constant(row[0], type_) for row in rows.collect()]
+
+
+def _constant(value: object, type_: DataType) -> str:
+    """A value as `_asked` gives it, as SQL."""
+    if value is None:
         return f"CAST(NULL AS {type_to_ddl(type_)})"
     if type_ == _TIMESTAMP:
-        return f"timestamp_micros({values[0]})"
+        return f"timestamp_micros({value})"
     if type_ == BINARY:
-        return f"X'{values[0]}'"
-    constant = literals.show(values[0], STRING)
+        return f"X'{value}'"
+    if type_ in (INTEGER, LONG):
+        return f"({value}{'L' * (type_ == LONG)})"
+    constant = literals.show(value, STRING)
     return constant if type_ == STRING else f"CAST({constant} AS {type_to_ddl(type_)})"

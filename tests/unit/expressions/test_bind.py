@@ -89,6 +89,13 @@ def test_a_text_that_was_bound_means_the_same_again() -> None:
         assert (to_sql(again.expr), again.leaves) == (shown, bind(text, SCHEMA).leaves), text
 
 
+def test_a_list_of_a_query_without_rows_is_never_null() -> None:
+    for text, value in (("s IN (SELECT)", "FALSE"), ("s NOT IN (select)", "TRUE")):
+        assert to_sql(bind(text, SCHEMA).expr) == value
+    with pytest.raises(UserError, match="UNKNOWN_COLUMN"):
+        bind("zz NOT IN (SELECT)", SCHEMA)
+
+
 def test_leaves_name_what_a_file_must_give() -> None:
     bound = bind("v:a['x y'][0]::int = 1 and V is null and st.vv:q is not null and p = 'a' and St.K = 1", SCHEMA,
                  partition_columns=["p"])  # fmt: skip
