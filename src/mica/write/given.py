@@ -208,14 +208,21 @@ def _column(values: list[Any], type_: DataType | None, at: str) -> pa.Array:
         raise UserError("INVALID_VALUE", f"the values of the column {at!r} have no common type: {e}") from None
     if isinstance(made, pa.ChunkedArray):
         made = made.combine_chunks()
-    return _narrow(made) if type_ == FLOAT and pa.types.is_float64(made.type) else made
+    if type_ != FLOAT or not pa.types.is_float64(made.type):
+        return made
+    return _narrow(made, at, exactly=wanted is not None)
 
 
-def _narrow(doubles: pa.Array) -> pa.Array:
-    """Converts doubles to 32-bit floats, which Python lacks, if none is rounded."""
+def _narrow(doubles: pa.Array, at: str, *, exactly: bool) -> pa.Array:
+    """Python's numbers as the nearest 32-bit floats, which it lacks: 0.1 is written as PySpark writes it. If `exactly`,
+    they are integers, of which none may become another: the doubles stay, for an error, where one would."""
     narrow = doubles.cast(pa.float32())
-    same = pc.or_(pc.equal(narrow.cast(pa.float64()), doubles), pc.is_nan(doubles))
-    return narrow if pc.all(same).as_py() is not False else doubles
+    if exactly and pc.all(pc.equal(narrow.cast(pa.float64()), doubles)).as_py() is False:
+        return doubles
+    beyond = doubles.filter(pc.and_(pc.is_inf(narrow), pc.is_finite(doubles)))
+    if len(beyond):
+        raise UserError("INVALID_VALUE", f"a value of the column {at!r} is beyond FLOAT: {beyond[0]}", column=at)
+    return narrow
 
 
 def _variants(values: list[Any], at: str) -> pa.Array:
