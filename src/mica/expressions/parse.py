@@ -154,7 +154,9 @@ class _Parser(Cursor):
             found: Expr = And(tuple(Compare(op, value, side, pads=False, at=at) for op, side in sides), at=at)
             return Not(found, at=at) if negated else found
         if self.accept("IN"):
-            return In(value, self.values(), negated, at=at)
+            # `(SELECT)` is a query that gave no value (`query/subqueries.py`).
+            values = () if self.accept("(", "SELECT", ")") else self.values()
+            return In(value, values, negated, at=at)
         if self.accept("LIKE"):
             found = self.like(value, at)
             return Not(found, at=at) if negated else found
@@ -199,8 +201,6 @@ class _Parser(Cursor):
         self.expect("(")
         if may_be_none and self.accept(")"):
             return ()
-        if self.accept("SELECT", ")"):
-            return ()  # a query that gave no value (`query/subqueries.py`)
         if self.word() in ("SELECT", "WITH", "FROM"):
             self.unsupported("a subquery")
         values = [self.disjunction()]

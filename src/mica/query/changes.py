@@ -95,16 +95,20 @@ def _query_of(statement: Statement) -> str:
 def _rows_changed(spark: SparkSession, table: Table, statement: RowChange, query: Query, txn: Txn | None) -> DataFrame:
     match statement:
         case Delete(where=where):
-            where = None if where is None else with_values(where, query)
-            return _changed(spark, table.delete(where, spark=spark, txn=txn), "numDeletedRows")
+            done = table.delete(_condition(where, query), spark=spark, txn=txn)
+            return _changed(spark, done, "numDeletedRows")
         case Update(set=texts, where=where):
             values = {column: with_values(text, query) for column, text in texts.items()}
-            where = None if where is None else with_values(where, query)
-            return _changed(spark, table.update(values, where, spark=spark, txn=txn), "numUpdatedRows")
+            done = table.update(values, _condition(where, query), spark=spark, txn=txn)
+            return _changed(spark, done, "numUpdatedRows")
         case Insert():
             return insert(spark, table, statement, query, txn)
         case MergeInto():
             return _merge(spark, table, statement, query, txn)
+
+
+def _condition(text: str | None, query: Query) -> str | None:
+    return None if text is None else with_values(text, query)
 
 
 def _shaped(spark: SparkSession, table: Table, statement: Statement) -> DataFrame | None:
@@ -189,8 +193,7 @@ def _merge(spark: SparkSession, table: Table, statement: MergeInto, query: Query
     )
     for clause in statement.clauses:
         name = f"when_{clause.kind.replace(' ', '_')}_{clause.action}"
-        condition = clause.condition
-        named: Any = {"condition": None if condition is None else with_values(condition, query)}
+        named: Any = {"condition": _condition(clause.condition, query)}
         if clause.action == "delete":
             merge = getattr(merge, name)(**named)
         elif clause.values is None:
