@@ -52,6 +52,7 @@ CONDITIONS = (
     "x IN (SELECT x FROM asked) AND b NOT IN (SELECT b FROM asked WHERE b IS NOT NULL AND id <> 4)",
     "d IN (SELECT d FROM asked)", "id < (SELECT id FROM asked WHERE false)",
     "id > (SELECT avg(id) FROM changed WHERE id > 0) AND id IN (SELECT id FROM changed WHERE s <> 's5')",
+    "c = (SELECT 'a')", "c IN (SELECT s FROM texts)", "c NOT IN (SELECT s FROM texts)", "c <> (SELECT 'a')",
     "id IN (WITH w AS (SELECT 3 AS a UNION ALL SELECT 4) SELECT a FROM w)",
 )  # fmt: skip
 
@@ -65,12 +66,15 @@ def _row(id_: int) -> dict[str, object]:
 
 def test_queries_in_conditions_choose_the_rows_that_spark_chooses(spark: SparkSession, tmp_path: Path) -> None:
     columns = "id BIGINT, s STRING, at TIMESTAMP, d DECIMAL(5,2), x DOUBLE, b BINARY"
-    changed = mica.Table.create(tmp_path / "changed", f"{columns}, v VARIANT")
-    changed.append([{**_row(i), "v": {"u": f"s{i + 1}"}} for i in (*range(7), -(2**63))])
+    changed = mica.Table.create(tmp_path / "changed", f"{columns}, c CHAR(3), v VARIANT")
+    changed.append([{**_row(i), "c": "abc"[: 1 + i % 3], "v": {"u": f"s{i + 1}"}} for i in (*range(7), -(2**63))])
     asked = mica.Table.create(tmp_path / "asked", columns)
     asked.append([*map(_row, range(3, 6)), {"x": math.nan}])
     mica.register("changed", changed.path)
     mica.register("asked", asked.path)
+    texts = mica.Table.create(tmp_path / "texts", "s STRING")
+    texts.append([{"s": text} for text in ("a", "ab", "ab ", "abc")])
+    mica.register("texts", texts.path)
     every = [row.id for row in mica.sql("SELECT id FROM changed", spark).collect()]
     for condition in CONDITIONS:
         wanted = sorted(row.id for row in mica.sql(f"SELECT id FROM changed WHERE {condition}", spark).collect())

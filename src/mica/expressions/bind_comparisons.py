@@ -210,7 +210,7 @@ class ComparisonBinder(CastBinder):
         match side:
             case LeafRef(index) if self.leaves[index].path is None:
                 return self.chars.get(self.leaves[index].column)
-            case Literal(str(value), type_) if type_ == STRING:
+            case Literal(str(value), type_, padded=True) if type_ == STRING:
                 return len(value)
         return None
 

@@ -299,7 +299,7 @@ class _Parser(Cursor):
             self.refuse_known()
             self.fail("a value is expected")
         following = self.tokens[self.at + 1]
-        if following.kind == "string" and (word in _TYPED_TEXT or word == "X"):
+        if following.kind == "string" and (word in _TYPED_TEXT or word in ("X", "STRING")):
             self.at += 1
             return self.typed_text(word, at)
         if following.kind == "mark" and following.text == "(":
@@ -431,6 +431,8 @@ class _Parser(Cursor):
 
     def typed_text(self, word: str, at: int) -> Expr:
         text = self.string()
+        if word == "STRING":  # a value of a query (`query/subqueries.py`): Spark has no such literal
+            return Literal(text, STRING, padded=False, at=at)
         if word != "X":
             return Text(_TYPED_TEXT[word], text, at=at)
         try:

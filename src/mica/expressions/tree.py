@@ -72,6 +72,8 @@ class Literal(Expr):
 
     value: Any
     type: DataType
+    #: Whether Spark pads it beside a CHAR column: not a value that a query gave.
+    padded: bool = field(default=True, kw_only=True, compare=False)
 
 
 @dataclass(frozen=True)

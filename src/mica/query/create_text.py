@@ -14,12 +14,12 @@ from mica.log import clustering
 from mica.log.configuration import needed_features
 from mica.log.creation import schema_features
 from mica.log.features import minimal_protocol
-from mica.properties import CONSTRAINTS, FEATURE, SET_BY_WRITERS
+from mica.properties import CONSTRAINTS, ENABLE_SHREDDING, FEATURE, SET_BY_WRITERS
 from mica.query.names import PATHS
 from mica.schema import char, special
 from mica.schema.ddl import quote_if_needed, quoted, to_ddl
 from mica.schema.literals import show
-from mica.schema.types import STRING, StructField, StructType
+from mica.schema.types import STRING, VARIANT, StructField, StructType, contains
 
 if TYPE_CHECKING:
     from mica.table import Table
@@ -83,6 +83,8 @@ def _properties(table: Table, *, clustered: bool) -> Mapping[str, str]:
         for name, text in table.properties.items()
         if name not in _SET_BY_WRITERS and not name.startswith(CONSTRAINTS)
     }
+    if contains(table.schema, VARIANT):
+        given.setdefault(ENABLE_SHREDDING.name, "false")  # a new table would have it
     asked = schema_features(table.schema) | needed_features(given) | ({"clustering"} if clustered else set())
     implied = minimal_protocol(asked)
     own = table.protocol.reader_features | table.protocol.writer_features

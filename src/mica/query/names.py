@@ -34,7 +34,8 @@ _CLAUSE = re.compile(
       | {_LEXED.pattern}""",
     _LEXED.flags,
 )
-_PART = re.compile(r"`(?:[^`]|``)*`|\w+")
+#: A part of a name: no number, as Spark reads one.
+_PART = re.compile(r"`(?:[^`]|``)*`|(?!\d+(?:[eE]\d+)?(?:[dDfFlLsSyY]|[bB][dD])?(?!\w))[A-Za-z0-9_]+")
 _NAME = re.compile(rf"\s*(?:{_PART.pattern})(?:\s*\.\s*(?:{_PART.pattern}))*\s*")
 
 #: What the name of a table begins with whose second part is a path.

@@ -15,7 +15,7 @@ from mica.errors import UserError
 from mica.query.statement_parts import VALUE_QUERY, Parts
 from mica.schema import literals
 from mica.schema.ddl import type_to_ddl
-from mica.schema.types import BINARY, INTEGER, LONG, STRING, VARIANT, DataType, Primitive
+from mica.schema.types import BINARY, STRING, VARIANT, DataType, Primitive
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -108,7 +108,6 @@ def _constant(value: object, type_: DataType) -> str:
         return f"timestamp_micros({value})"
     if type_ == BINARY:
         return f"X'{value}'"
-    if type_ in (INTEGER, LONG):
-        return f"({value}{'L' * (type_ == LONG)})"
     constant = literals.show(value, STRING)
-    return constant if type_ == STRING else f"CAST({constant} AS {type_to_ddl(type_)})"
+    # Not a literal of STRING: beside a CHAR column Spark pads those, and no values of queries.
+    return f"STRING{constant}" if type_ == STRING else f"CAST({constant} AS {type_to_ddl(type_)})"

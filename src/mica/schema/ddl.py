@@ -323,19 +323,19 @@ class _Reader:
             field = replace(field, metadata={**field.metadata, "comment": self.string()})
         return NewColumn(tuple(into), field, first, after)
 
-    def expression(self) -> str:
-        """The text of an expression: up to a comma, a closing bracket or the next clause outside of its brackets."""
+    def expression(self, *, in_brackets: bool = False) -> str:
+        """The text of an expression: up to a comma, a closing bracket or the next clause, which there is none of in
+        brackets. In CASE and after IS, NOT NULL is of the expression."""
         start, depth = self.at, 0
         while self.peek().kind != "end":
-            text = self.peek().text
-            ends = text in (",", ")") or self.word() in ("COMMENT", "GENERATED")
-            if (
-                not depth
-                and self.at > start
-                and (ends or (self.word() == "NOT" and self.peek(1).text.upper() == "NULL"))
-            ):
+            text, word = self.peek().text, self.word()
+            before = self.tokens[self.at - 1].text.upper()
+            begins = word in ("COMMENT", "GENERATED") or (
+                word == "NOT" and self.peek(1).text.upper() == "NULL" and before != "IS"
+            )
+            if not depth and self.at > start and (text in (",", ")") or (begins and not in_brackets)):
                 break
-            depth += (text == "(") - (text == ")")
+            depth += (text == "(" or word == "CASE") - (text == ")" or word == "END")
             self.at += 1
         if self.at == start:
             self.fail("an expression is expected")
@@ -349,7 +349,7 @@ class _Reader:
             self.expect("DEFAULT")
         self.expect("AS")
         if always and self.accept("("):
-            text = self.expression()
+            text = self.expression(in_brackets=True)
             self.expect(")")
             return {special.GENERATED: text}
         self.expect("IDENTITY")

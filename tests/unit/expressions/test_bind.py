@@ -96,6 +96,16 @@ def test_a_list_of_a_query_without_rows_is_never_null() -> None:
         bind("zz NOT IN (SELECT)", SCHEMA)
 
 
+def test_a_value_of_a_query_gets_no_blanks_beside_a_char_column() -> None:
+    schema = parse_ddl("c CHAR(3)")
+    for text, shown in (
+        ("c = 'a'", "c = 'a  '"),
+        ("c = STRING'a'", "c = 'a'"),
+        ("c IN (STRING'a', STRING'b')", "c IN ('a', 'b')"),
+    ):
+        assert to_sql(bind(text, schema).expr) == shown
+
+
 def test_leaves_name_what_a_file_must_give() -> None:
     bound = bind("v:a['x y'][0]::int = 1 and V is null and st.vv:q is not null and p = 'a' and St.K = 1", SCHEMA,
                  partition_columns=["p"])  # fmt: skip

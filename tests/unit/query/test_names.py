@@ -126,6 +126,8 @@ def test_a_version_of_a_path_or_a_registered_name_is_a_view_of_its_own(path: str
         # What is no name is Spark's to refuse, and what is no clause stays.
         ("SELECT * FROM IDENTIFIER('a; DROP TABLE b')", None),
         ("SELECT * FROM IDENTIFIER('')", None),
+        ("SELECT IDENTIFIER('1'), IDENTIFIER('1e5'), IDENTIFIER('a.7d'), IDENTIFIER('é')", None),
+        ("SELECT * FROM IDENTIFIER('2024_events')", "SELECT * FROM `2024_events`"),
         ("SELECT * FROM IDENTIFIER(:n), IDENTIFIER(:none)", None),
         ("SELECT * FROM IDENTIFIER('a' || 'b')", None),
         ("SELECT 'IDENTIFIER(''a'')', x.identifier('a') -- IDENTIFIER('a')", None),
