@@ -326,16 +326,16 @@ class _Reader:
     def expression(self, *, in_brackets: bool = False) -> str:
         """The text of an expression: up to a comma, a closing bracket or the next clause, which there is none of in
         brackets. In CASE and after IS, NOT NULL is of the expression."""
-        start, depth = self.at, 0
+        start, depth, cases = self.at, 0, 0
         while self.peek().kind != "end":
             text, word = self.peek().text, self.word()
-            before = self.tokens[self.at - 1].text.upper()
-            begins = word in ("COMMENT", "GENERATED") or (
-                word == "NOT" and self.peek(1).text.upper() == "NULL" and before != "IS"
-            )
-            if not depth and self.at > start and (text in (",", ")") or (begins and not in_brackets)):
+            is_constraint = word == "NOT" and self.peek(1).text.upper() == "NULL"
+            of_expression = in_brackets or cases or (is_constraint and self.tokens[self.at - 1].text.upper() == "IS")
+            begins = not of_expression and (is_constraint or word in ("COMMENT", "GENERATED"))
+            if not depth and self.at > start and (text in (",", ")") or begins):
                 break
-            depth += (text == "(" or word == "CASE") - (text == ")" or word == "END")
+            depth += (text == "(") - (text == ")")
+            cases += (word == "CASE") - (word == "END" and cases > 0)
             self.at += 1
         if self.at == start:
             self.fail("an expression is expected")

@@ -79,3 +79,35 @@ def test_refuses(text: str, code: str) -> None:
 )  # fmt: skip
 def test_string_literals(literal: str, value: str) -> None:
     assert ddl.unquote(literal) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "value"),
+    [
+        (
+            "a INT, b BOOLEAN GENERATED ALWAYS AS (a IS NOT NULL) NOT NULL",
+            "delta.generationExpression",
+            "a IS NOT NULL",
+        ),
+        (
+            "end DATE, b INT GENERATED ALWAYS AS (datediff(end, end)) NOT NULL",
+            "delta.generationExpression",
+            "datediff(end, end)",
+        ),
+        (
+            "generated INT, b INT GENERATED ALWAYS AS (1+generated) NOT NULL",
+            "delta.generationExpression",
+            "1+generated",
+        ),
+        ("b BOOLEAN DEFAULT 1 IS NOT NULL NOT NULL COMMENT 'x'", "CURRENT_DEFAULT", "1 IS NOT NULL"),
+        (
+            "b INT DEFAULT CASE WHEN 1 IS NOT NULL THEN 1 END NOT NULL",
+            "CURRENT_DEFAULT",
+            "CASE WHEN 1 IS NOT NULL THEN 1 END",
+        ),
+        ("b INT DEFAULT 5 NOT NULL", "CURRENT_DEFAULT", "5"),
+    ],
+)
+def test_an_expression_ends_where_the_next_clause_begins(text: str, key: str, value: str) -> None:
+    column = ddl.parse_ddl(text).fields[-1]
+    assert (column.metadata[key], column.nullable) == (value, False)
