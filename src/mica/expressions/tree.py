@@ -73,7 +73,7 @@ class Literal(Expr):
     value: Any
     type: DataType
     #: Whether Spark pads it beside a CHAR column: not a value that a query gave.
-    padded: bool = field(default=True, kw_only=True, compare=False)
+    padded: bool = field(default=True, kw_only=True)
 
 
 @dataclass(frozen=True)

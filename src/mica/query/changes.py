@@ -135,7 +135,7 @@ def _shaped(spark: SparkSession, table: Table, statement: Statement) -> DataFram
 def target(spark: SparkSession, parts: tuple[str, ...], *, catalogs: bool = True) -> Table | None:
     """The table that a statement names; None if it is not mica's. With `catalogs` a Delta table of Spark's catalog is
     mica's too; without, the statement is left to Spark, which keeps the catalog's entry up to date."""
-    if _is_path(parts) and not _is_in_database(spark, parts):
+    if names.is_path(parts) and not _is_in_database(spark, parts):
         return Table.open(parts[1])
     if len(parts) == 1:
         found = names.registered(parts[0])
@@ -146,11 +146,6 @@ def target(spark: SparkSession, parts: tuple[str, ...], *, catalogs: bool = True
         return None
     place = catalog.delta_location(spark, ".".join(map(quote_if_needed, parts)))
     return None if place is None else Table.open(place)
-
-
-def _is_path(parts: tuple[str, ...]) -> bool:
-    """Whether a name has the form of a path: delta.`/data/events`."""
-    return len(parts) == 2 and parts[0].lower() in names.PATHS
 
 
 def _is_in_database(spark: SparkSession, parts: tuple[str, ...]) -> bool:
@@ -215,7 +210,7 @@ def _create(spark: SparkSession, statement: Create, query: Query) -> None:
     """Makes the table at its location, or below the session's warehouse, and registers a name of one part."""
     settings.refuse_other_meaning(spark, statement.ddl)
     parts = statement.table
-    place = statement.location or (parts[1] if _is_path(parts) else None)
+    place = statement.location or (parts[1] if names.is_path(parts) else None)
     if place is None:
         _refuse_other_table(spark, ".".join(map(quote_if_needed, parts)))
         place = os.path.join(str(spark.conf.get("spark.sql.warehouse.dir")).removeprefix("file:"), *parts)  # noqa: PTH118

@@ -15,7 +15,7 @@ from mica.log.configuration import needed_features
 from mica.log.creation import schema_features
 from mica.log.features import minimal_protocol
 from mica.properties import CONSTRAINTS, ENABLE_SHREDDING, FEATURE, SET_BY_WRITERS
-from mica.query.names import PATHS
+from mica.query.names import is_path
 from mica.schema import char, special
 from mica.schema.ddl import quote_if_needed, quoted, to_ddl
 from mica.schema.literals import show
@@ -29,7 +29,7 @@ _SET_BY_WRITERS = frozenset(known.name for known in SET_BY_WRITERS)
 
 def create_text(table: Table, name: tuple[str, ...]) -> str:
     """The statement; `name` is the table's in it. A name that is no path gets the table's place beside it."""
-    named, is_path = _named(name)
+    named = f"{name[0]}.{quoted(name[1])}" if is_path(name) else ".".join(map(quote_if_needed, name))
     by = clustering.cluster_by(table.snapshot)
     columns = [f"  {_column(f)}" for f in char.sized(table.schema).fields]
     parts = [f"CREATE TABLE {named} (\n{_listed(columns)})", "USING mica"]
@@ -37,7 +37,7 @@ def create_text(table: Table, name: tuple[str, ...]) -> str:
         parts.append(f"PARTITIONED BY ({', '.join(map(quote_if_needed, table.partition_by))})")
     if by:
         parts.append(f"CLUSTER BY ({', '.join(by)})")
-    if not is_path:
+    if not is_path(name):
         parts.append(f"LOCATION {_literal(table.path)}")
     if table.metadata.description is not None:
         parts.append(f"COMMENT {_literal(table.metadata.description)}")
@@ -50,13 +50,6 @@ def create_text(table: Table, name: tuple[str, ...]) -> str:
 
 def _literal(text: str) -> str:
     return show(text, STRING)
-
-
-def _named(name: tuple[str, ...]) -> tuple[str, bool]:
-    """The name as it stands in a text, and whether it is a path."""
-    if len(name) == 2 and name[0].lower() in PATHS:
-        return f"{name[0]}.{quoted(name[1])}", True
-    return ".".join(map(quote_if_needed, name)), False
 
 
 def _listed(lines: Iterable[str]) -> str:

@@ -39,7 +39,7 @@ _PART = re.compile(r"`(?:[^`]|``)*`|(?!\d+(?:[eE]\d+)?(?:[dDfFlLsSyY]|[bB][dD])?
 _NAME = re.compile(rf"\s*(?:{_PART.pattern})(?:\s*\.\s*(?:{_PART.pattern}))*\s*")
 
 #: What the name of a table begins with whose second part is a path.
-PATHS = ("delta", "mica")
+_PATHS = ("delta", "mica")
 
 _REGISTERED: dict[str, Table | str] = {}
 #: The tables of the last paths, so that a query reads only what is new in their logs.
@@ -134,6 +134,11 @@ def by_path(text: str, moment: Callable[[str], int]) -> Named:
     return Named(found + text[at:], views, frozenset(pinned))
 
 
+def is_path(parts: Sequence[str]) -> bool:
+    """Whether a name has the form of a path: delta.`/data/events`."""
+    return len(parts) == 2 and parts[0].lower() in _PATHS
+
+
 def identified(text: str, args: Any = None) -> str:
     """The text with the name itself in place of `IDENTIFIER('name')` and `IDENTIFIER(:parameter)`. What is no name
     stays, for Spark to refuse. Source: Spark SQL reference, "IDENTIFIER clause".
@@ -147,11 +152,9 @@ def identified(text: str, args: Any = None) -> str:
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             return match[0]
         parts = _PART.findall(name)
-        is_path = len(parts) == 2 and parts[0].lower() in PATHS
+        path = is_path(parts)
         # In quotes no name is a keyword; the first part of a path is one.
-        return ".".join(
-            part if part[0] == "`" or (is_path and i == 0) else quoted(part) for i, part in enumerate(parts)
-        )
+        return ".".join(part if part[0] == "`" or (path and i == 0) else quoted(part) for i, part in enumerate(parts))
 
     return _CLAUSE.sub(replaced, text) if "identifier" in text.lower() else text
 

@@ -1,0 +1,99 @@
+"""Statements that alter a table, describe it or show how it is made, beside delta-spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import mica
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: A table is altered and described, in this order.
+OF_TABLES = (
+    "DESCRIBE DETAIL {t}", "SHOW TBLPROPERTIES {t}", "DESCRIBE TABLE {t}", "SHOW COLUMNS IN {t}", "DESC EXTENDED {t}",
+    "DESC {t} id", "DESC FORMATTED {t} `d`", "SHOW PARTITIONS {t}", "SELECT id FROM IDENTIFIER('{t}')",
+    "ALTER TABLE {t} SET TBLPROPERTIES ('a' = 'b', 'delta.columnMapping.mode' = 'name')",
+    "SHOW TBLPROPERTIES {t} ('a')", "SHOW TBLPROPERTIES {t} (a)",
+    "ALTER TABLE {t} ADD COLUMNS (x INT COMMENT 'new' FIRST)", "ALTER TABLE {t} ADD COLUMN s.c ARRAY<INT> AFTER a",
+    "ALTER TABLE {t} ADD COLUMNS (y STRING, z STRUCT<q: INT, r: INT>)",
+    "INSERT INTO {t} (id, d, y) VALUES (9, DATE'2026-01-01', 'y')",
+    "ALTER TABLE {t} RENAME COLUMN y TO `y z`", "ALTER TABLE {t} ALTER COLUMN id COMMENT 'the id'",
+    "ALTER TABLE {t} ADD CONSTRAINT some CHECK (id > 0)", "ALTER TABLE {t} DROP CONSTRAINT some",
+    "ALTER TABLE {t} DROP COLUMNS (z, s.c)", "ALTER TABLE {t} DROP COLUMN IF EXISTS z, nope",
+    "ALTER TABLE {t} CHANGE COLUMN `y z` FIRST",
+    "ALTER TABLE {t} UNSET TBLPROPERTIES ('a')", "DESCRIBE {t}", "SHOW TBLPROPERTIES {t}", "DESCRIBE DETAIL {t}",
+    "RESTORE TABLE {t} TO VERSION AS OF 1", "TRUNCATE TABLE {t}",
+)  # fmt: skip
+
+#: The rows that are compared, by the first column: DESCRIBE EXTENDED also tells of the catalog.
+_COMPARED = {
+    "key": "key <> 'delta.minReaderVersion'",
+    "col_name": "col_name NOT IN ('Catalog', 'Namespace', 'Database', 'Table', 'Type', 'Location')",
+}
+
+#: What differs between two tables; column mapping of mica's comes with the reader's version 3, delta-spark's with 2.
+_OWN = {"id", "location", "createdAt", "lastModified", "sizeInBytes", "minReaderVersion"}
+
+
+def test_tables_are_altered_and_described_as_by_delta_spark(delta_session: SparkSession, tmp_path: Path) -> None:
+    spark = delta_session
+    paths = [tmp_path / "ours", tmp_path / "theirs"]
+    for path in paths:
+        spark.sql(
+            f"CREATE TABLE delta.`{path}` (id BIGINT COMMENT 'c', s STRUCT<a: INT, b: STRING>, d DATE) USING delta "
+            "PARTITIONED BY (d)"
+        )
+        spark.sql(f"INSERT INTO delta.`{path}` VALUES (1, named_struct('a', 1, 'b', 'x'), DATE'2026-01-01')")
+    for text in OF_TABLES:
+        ours, theirs = (
+            [
+                {name: value for name, value in row.asDict().items() if name not in _OWN}
+                for row in found.where(_COMPARED.get("".join(found.columns[:1]), "true")).collect()
+            ]
+            for found in (
+                mica.sql(text.format(t=f"delta.`{paths[0]}`"), spark),
+                spark.sql(text.format(t=f"delta.`{paths[1]}`")),
+            )
+        )
+        if not text.startswith(("INSERT", "RESTORE")):
+            assert ours == theirs, text
+        rows = [sorted(map(str, spark.sql(f"SELECT * FROM delta.`{path}`").collect())) for path in paths]
+        assert rows[0] == rows[1], text
+        schemas = [spark.sql(f"SELECT * FROM delta.`{path}`").schema.simpleString() for path in paths]
+        assert schemas[0] == schemas[1], text
+    assert mica.check(paths[0]).ok
+
+
+def test_a_table_is_made_again_from_its_statement(delta_session: SparkSession, tmp_path: Path) -> None:
+    spark = delta_session
+    t = f"delta.`{tmp_path / 't'}`"
+    spark.sql(
+        f"CREATE TABLE {t} (id BIGINT NOT NULL, d DATE, n BIGINT GENERATED ALWAYS AS (id + 1)) USING delta "
+        "PARTITIONED BY (d)"
+    )
+    (made,) = mica.sql(f"SHOW CREATE TABLE {t}", spark).collect()
+    other = tmp_path / "u"
+    mica.sql(made.createtab_stmt.replace(str(tmp_path / "t"), str(other)), spark)
+    assert mica.Table.open(other).schema == mica.Table.open(tmp_path / "t").schema
+    # Of a name of Spark's catalog, too: delta-spark refuses the statement.
+    spark.sql(f"CREATE TABLE made_again USING delta LOCATION '{other}'")
+    try:
+        (again,) = mica.sql("SHOW CREATE TABLE made_again", spark).collect()
+        assert again.createtab_stmt.startswith("CREATE TABLE made_again (\n  id BIGINT NOT NULL,")
+        with pytest.raises(Exception, match="SHOW CREATE TABLE"):
+            spark.sql("SHOW CREATE TABLE made_again")
+    finally:
+        spark.sql("DROP TABLE made_again")
+
+
+def test_history_has_the_columns_of_delta_spark(delta_session: SparkSession, tmp_path: Path) -> None:
+    spark, t = delta_session, f"delta.`{tmp_path / 't'}`"
+    spark.sql(f"CREATE TABLE {t} (id INT) USING delta")
+    ours, theirs = (sql(f"DESCRIBE HISTORY {t}") for sql in (lambda text: mica.sql(text, spark), spark.sql))
+    assert [(f.name, f.dataType) for f in ours.schema][:15] == [(f.name, f.dataType) for f in theirs.schema]
+    wanted = theirs.collect()[0].asDict(recursive=True)
+    assert {name: value for name, value in ours.collect()[0].asDict(recursive=True).items() if name in wanted} == wanted
