@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import pyarrow as pa
 import pytest
+from pyspark.sql import Row
 
 import mica
 from mica.errors import MicaError, UserError
@@ -276,6 +277,40 @@ def test_rows_of_which_a_plan_says_that_they_are_few_are_written_without_workers
     assert every[0] == every[1]
     with pytest.raises(mica.MicaError, match="its reason"):
         few.append(spark.range(1).selectExpr("raise_error('its reason') AS n"))
+
+
+def test_a_list_of_rows_is_written_without_workers_and_what_a_function_makes_of_it_by_them(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [(n, f"x{n}" if n % 3 else None, {"a": n}, [b"y"]) for n in range(1500)]
+    schema = "n BIGINT, s STRING, m MAP<STRING, INT>, l ARRAY<BINARY>"
+    parallel = spark.sparkContext.parallelize
+    lists = [
+        spark.createDataFrame(rows, schema),
+        spark.createDataFrame([Row(n=-1, s="Row")]),
+        spark.createDataFrame([], schema),
+        spark.createDataFrame(rows[:9], schema).alias("given").filter("n > 5").selectExpr("n", "upper(s) AS s"),
+    ]
+    others = [
+        parallel([0, 9]).flatMap(lambda n: [(n, str(i)) for i in range(5)]).toDF("n BIGINT, s STRING"),
+        parallel(rows, 3).map(lambda row: row).toDF(schema),
+        parallel(range(7)).map(lambda n: (n,)).toDF("n BIGINT"),
+        spark.createDataFrame(rows[:9], schema).selectExpr("n", "explode(array(s, 'b')) AS s"),
+        spark.createDataFrame([(n,) for n in range(100_001)], "n BIGINT"),
+    ]
+    jobs, driver = (mica.Table.create(tmp_path / name, schema) for name in ("jobs", "driver"))
+    for frame in lists:
+        jobs.append(frame.repartition(1))
+    with monkeypatch.context() as patched:
+        patched.delattr("mica.engines.spark.jobs.over_rows")
+        for frame in lists:
+            driver.append(frame)
+        for frame in others:
+            with pytest.raises(AttributeError, match="over_rows"):
+                driver.append(frame)
+    every = [sorted(table.scan().to_arrow().to_pylist(), key=str) for table in (jobs, driver)]
+    assert every[0] == every[1]
+    assert len(every[0]) == 1504
 
 
 def test_few_rows_that_the_driver_may_not_have_are_written_by_workers(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The rows of a DataFrame that are few by its plan: of VALUES, of a pyarrow table, of a range, of a LIMIT, a total.
+"""The rows of a DataFrame that are few by its plan: of VALUES, of a pyarrow table, of a list, of a range, of a LIMIT.
 
 The rule: rows are at hand if the plan says that there are a few at most, or if the driver has them already; then they
 are collected, which takes no Python worker. A Connect client has no plans.
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from mica.engines.spark import jobs, types
+from mica.engines.spark import jobs, listed, types
 from mica.errors import MicaError
 from mica.schema.types import VARIANT, contains
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 #: Spark's plan for rows that the driver has.
 _ROWS = "LocalRelation"
+
+#: Spark's plans that have as many rows as what they are made of, or fewer.
+_NO_MORE = ("Project", "Filter", "SubqueryAlias")
 
 #: So many rows may have to be computed first.
 _FEW = 1000
@@ -52,8 +55,14 @@ def _are_few(query: Any) -> bool:
 
 
 def _are_held(query: Any, most: int) -> bool:
-    leaves = query.analyzed().collectLeaves()
-    if leaves.size() != 1 or leaves.head().nodeName() != _ROWS:
+    plan = query.analyzed()
+    leaves = plan.collectLeaves()
+    kind = leaves.head().nodeName() if leaves.size() == 1 else None
+    if kind == listed.RDD:
+        while plan.nodeName() in _NO_MORE:
+            plan = plan.child()
+        return plan.nodeName() == kind and listed.is_list(plan, most)
+    if kind != _ROWS:
         return False
     plan = query.optimizedPlan()
     count = plan.stats().rowCount()
