@@ -184,13 +184,7 @@ class _Merge:
         self.columns = StructType(fields)
         self.frame: Any = None
         if is_frame:
-            spark = cast("Spark", self.engine)
-            self.frame = spark.kept(data, self.columns.names)
-            try:
-                self.batch = merge_source.collected(spark, self.frame, self.columns)
-            except BaseException:
-                spark.forget(self.frame)
-                raise
+            self.frame, self.batch = merge_source.of_frame(cast("Spark", self.engine), data, self.columns)
         elif self.engine.shuffles and not cast("Spark", self.engine).few(given_rows):
             self.frame = cast("Spark", self.engine).spread(given_rows.select(self.columns.names), self.columns)
             self.batch = None

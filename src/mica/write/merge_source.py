@@ -37,10 +37,19 @@ def frame_schema(frame: Any) -> StructType:
     return found
 
 
-def collected(engine: Spark, frame: Any, schema: StructType) -> pa.RecordBatch | None:
-    """The rows of a DataFrame, or None if they are many."""
-    found = engine.collected(frame)
-    return None if found is None else batch_of(_typed(found, schema))
+def of_frame(engine: Spark, data: Any, schema: StructType) -> tuple[Any, pa.RecordBatch | None]:
+    """These columns of a DataFrame: a frame that is computed once, and the rows if they are few. The caller forgets the
+    frame; there is none of rows that are at hand."""
+    found = engine.at_hand(data, schema.names)
+    if found is not None:
+        return None, batch_of(_typed(found, schema))
+    frame = engine.kept(data, schema.names)
+    try:
+        found = engine.collected(frame)
+        return frame, None if found is None else batch_of(_typed(found, schema))
+    except BaseException:
+        engine.forget(frame)
+        raise
 
 
 def batch_of(rows: pa.Table) -> pa.RecordBatch:

@@ -138,6 +138,11 @@ class Spark(Engine):
 
     # --- a merge's own jobs ------------------------------------------------------------------------------------------
 
+    def at_hand(self, rows: DataFrame, columns: Sequence[str]) -> pa.Table | None:
+        """These columns, if the plan says that the rows are few, or if the driver has them."""
+        found = at_hand(rows.select(*map(quote_if_needed, columns)), FEW_ROWS)
+        return found if found is not None and self.few(found) else None
+
     def kept(self, rows: DataFrame, columns: Sequence[str]) -> DataFrame:
         """These columns of a DataFrame, computed once: a source that is computed twice may differ."""
         return rows.select(*map(quote_if_needed, columns)).localCheckpoint(eager=False)
