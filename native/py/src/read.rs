@@ -23,10 +23,10 @@ use mica_kernel::read::scan::{ScanOptions, ScanStep};
 use mica_kernel::read::texts::Texts;
 use mica_kernel::read::together::{Files, FilesScan};
 use mica_kernel::values::nested::unshredded_field;
-use mica_kernel::{Code, Error};
+use mica_kernel::{Code, Error, Result};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyBytes, PyDict, PyList};
 
 use crate::error::run;
 use crate::handed::Handed;
@@ -340,7 +340,8 @@ impl PyFileReader {
         let scan = run(py, || self.files.scan(&items, &filter, &options))?;
         let columns =
             |items: &[_]| Columns { masks: if masks { vec![] } else { masks_of(items) }, ..Default::default() };
-        Ok(PyScan { scan: Mutex::new(scan), rows: columns(&items), judged: columns(&filter) })
+        let steps = Mutex::new(Steps { scan, held: None });
+        Ok(PyScan { steps, rows: columns(&items), judged: columns(&filter) })
     }
 }
 
@@ -370,7 +371,7 @@ impl PyCheck {
 /// A running scan.
 #[pyclass(name = "Scan", module = "mica._native", frozen)]
 struct PyScan {
-    scan: Mutex<FilesScan>,
+    steps: Mutex<Steps>,
     /// Rows that passed, and rows to be judged: each kind has columns of its own.
     rows: Columns,
     judged: Columns,
@@ -384,6 +385,48 @@ struct Columns {
     masks: Vec<usize>,
 }
 
+/// The steps of a scan. Rows that passed are given several batches at once: the work of Python between two batches finds
+/// nothing of its own in the core's cache.
+struct Steps {
+    scan: FilesScan,
+    /// What came after the batches that were given last.
+    held: Option<Result<Option<ScanStep>>>,
+}
+
+/// At most so many bytes of several batches are given at once: what waits is small, and few calls are left.
+const GIVEN_BYTES: usize = 4 << 20;
+
+enum Given {
+    Judge(RecordBatch),
+    Rows(Vec<RecordBatch>),
+}
+
+impl Steps {
+    fn one(&mut self) -> Result<Option<ScanStep>> {
+        self.held.take().unwrap_or_else(|| self.scan.step())
+    }
+
+    fn several(&mut self) -> Result<Option<Given>> {
+        let (mut rows, mut bytes, mut last) = (Vec::new(), 0, 0);
+        while bytes + last <= GIVEN_BYTES {
+            match self.one() {
+                Ok(Some(ScanStep::Rows(batch))) => {
+                    last = batch.get_array_memory_size();
+                    bytes += last;
+                    rows.push(batch);
+                }
+                Ok(Some(ScanStep::Judge(batch))) if rows.is_empty() => return Ok(Some(Given::Judge(batch))),
+                other if rows.is_empty() => return other.map(|_| None),
+                other => {
+                    self.held = Some(other);
+                    break;
+                }
+            }
+        }
+        Ok(Some(Given::Rows(rows)))
+    }
+}
+
 #[pymethods]
 impl PyScan {
     fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -392,26 +435,38 @@ impl PyScan {
 
     /// The next batch of a scan without a filter.
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        match self.step(py)? {
-            Some((true, _)) => Err(PyValueError::new_err("a scan with a filter is run by step and keep")),
-            Some((false, batch)) => Ok(Some(batch)),
+        match run(py, || self.steps.lock().unwrap_or_else(PoisonError::into_inner).one())? {
+            Some(ScanStep::Rows(batch)) => {
+                let batch = run(py, || without_masks(batch, &self.rows.masks))?;
+                self.rows.handed.to_pyarrow(py, batch).map(Some)
+            }
+            Some(ScanStep::Judge(_)) => Err(PyValueError::new_err("a scan with a filter is run by step and keep")),
             None => Ok(None),
         }
     }
 
-    /// What comes next: (True, rows to be judged), after which `keep` is called, or (False, rows that passed); None at
-    /// the end.
+    /// What comes next: (True, rows to be judged), after which `keep` is called, or (False, batches of rows that
+    /// passed); None at the end.
     fn step<'py>(&self, py: Python<'py>) -> PyResult<Option<(bool, Bound<'py, PyAny>)>> {
         let next = || {
-            let (judged, batch, columns) = match self.scan.lock().unwrap_or_else(PoisonError::into_inner).step()? {
-                Some(ScanStep::Rows(batch)) => (false, batch, &self.rows),
-                Some(ScanStep::Judge(batch)) => (true, batch, &self.judged),
-                None => return Ok(None),
-            };
-            Ok(Some((judged, without_masks(batch, &columns.masks)?, columns)))
+            let given = self.steps.lock().unwrap_or_else(PoisonError::into_inner).several()?;
+            Ok(match given {
+                Some(Given::Judge(batch)) => Some(Given::Judge(without_masks(batch, &self.judged.masks)?)),
+                Some(Given::Rows(rows)) => {
+                    let made = rows.into_iter().map(|batch| without_masks(batch, &self.rows.masks));
+                    Some(Given::Rows(made.collect::<Result<_>>()?))
+                }
+                None => None,
+            })
         };
-        let Some((judged, batch, columns)) = run(py, next)? else { return Ok(None) };
-        Ok(Some((judged, columns.handed.to_pyarrow(py, batch)?)))
+        Ok(match run(py, next)? {
+            Some(Given::Judge(batch)) => Some((true, self.judged.handed.to_pyarrow(py, batch)?)),
+            Some(Given::Rows(rows)) => {
+                let made = rows.into_iter().map(|batch| self.rows.handed.to_pyarrow(py, batch));
+                Some((false, PyList::new(py, made.collect::<PyResult<Vec<_>>>()?)?.into_any()))
+            }
+            None => None,
+        })
     }
 
     /// Says which of the rows to be judged pass: a mask of as many rows.
@@ -420,7 +475,7 @@ impl PyScan {
             return Err(PyTypeError::new_err("a mask is a boolean array"));
         }
         let mask = BooleanArray::from(mask.0);
-        run(py, || self.scan.lock().unwrap_or_else(PoisonError::into_inner).keep(&mask))
+        run(py, || self.steps.lock().unwrap_or_else(PoisonError::into_inner).scan.keep(&mask))
     }
 }
 

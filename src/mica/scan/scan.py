@@ -410,7 +410,7 @@ class Scan:
     ) -> tuple[list[list[FilePart]], int]:
         """The kept files, or some of them, as tasks for threads, and how many threads, at most `most`."""
         threads = most or local.threads()
-        tasks = self.tasks(threads, kept)
+        tasks = self.tasks(threads, kept, shared=threads > 1)  # each part of a file opens it
         return tasks, workers(spec, [file for task in tasks for file in task], threads)
 
     # --- both --------------------------------------------------------------------------------------------------------
@@ -440,9 +440,9 @@ class Scan:
         """The kept files, one part each."""
         return parts_of(self.kept)
 
-    def tasks(self, parallelism: int, kept: pa.Table | None = None) -> list[list[FilePart]]:
-        """The kept files, or some of them, packed into tasks for `parallelism` cores; large files are split."""
-        return in_tasks(self.source.parts(self.kept if kept is None else kept), parallelism, shared=True)
+    def tasks(self, parallelism: int, kept: pa.Table | None = None, *, shared: bool = True) -> list[list[FilePart]]:
+        """The kept files, or some of them, packed into tasks for `parallelism` cores; `shared` large ones are split."""
+        return in_tasks(self.source.parts(self.kept if kept is None else kept), parallelism, shared=shared)
 
 
 def _compared_by(spark: SparkSession, scan: Scan, unsupported: Literal["error", "string"]) -> DataFrame:

@@ -309,6 +309,13 @@ def test_damaged_pages_name_row_group_and_column(path: Path, tmp_path: Path) -> 
     assert error.code == "CORRUPT_FILE"
     assert "row group 1" in str(error)
     assert error.path == "v.typed_value.at.typed_value"
+    # Batches are taken from the kernel several at once: those before the damage are given all the same.
+    reader = kernel.FileReader(name="bad", path=str(tmp_path / "bad.parquet"), variants=[["v"]])
+    batches, rows = reader.scan([Request(("v",))], max_rows=2_000), []
+    with pytest.raises(MicaError) as caught:
+        rows.extend(batch.num_rows for batch in batches)
+    assert (caught.value.code, sum(rows)) == ("CORRUPT_FILE", 5_000)
+    assert list(batches) == []
 
 
 @pytest.mark.parametrize("limit", [None, 1 << 20, 24], ids=["mica", "pyarrow", "pyarrow, a full dictionary"])

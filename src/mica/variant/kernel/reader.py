@@ -156,11 +156,10 @@ class FileReader:
             limit=limit, max_rows=max_rows, max_bytes=max_bytes, timezone=timezone, masks=masks,
         )  # fmt: skip
         while (step := self.call(scan.step)) is not None:
-            judged, batch = step
-            if judged and judge is not None:
-                self.call(scan.keep, judge(batch))
-            else:
-                yield batch
+            if step[0] is False:
+                yield from step[1]
+            elif judge is not None:
+                self.call(scan.keep, judge(step[1]))
 
     def check(self, *, limit: int) -> Check:
         """Checks the file's Variants and keeps `limit` violations of each kind."""
