@@ -340,7 +340,8 @@ impl PyFileReader {
         let scan = run(py, || self.files.scan(&items, &filter, &options))?;
         let columns =
             |items: &[_]| Columns { masks: if masks { vec![] } else { masks_of(items) }, ..Default::default() };
-        let steps = Mutex::new(Steps { scan, held: None });
+        let most = if self.file().plans() { 0 } else { GIVEN_BYTES };
+        let steps = Mutex::new(Steps { scan, held: None, most });
         Ok(PyScan { steps, rows: columns(&items), judged: columns(&filter) })
     }
 }
@@ -391,9 +392,12 @@ struct Steps {
     scan: FilesScan,
     /// What came after the batches that were given last.
     held: Option<Result<Option<ScanStep>>>,
+    /// At most so many bytes of several batches are given at once.
+    most: usize,
 }
 
-/// At most so many bytes of several batches are given at once: what waits is small, and few calls are left.
+/// What is given at once of a local file: what waits is small, and few calls are left. Of a file that is fetched each
+/// batch is given as soon as it is there.
 const GIVEN_BYTES: usize = 4 << 20;
 
 enum Given {
@@ -408,7 +412,7 @@ impl Steps {
 
     fn several(&mut self) -> Result<Option<Given>> {
         let (mut rows, mut bytes, mut last) = (Vec::new(), 0, 0);
-        while bytes + last <= GIVEN_BYTES {
+        while bytes + last <= self.most {
             match self.one() {
                 Ok(Some(ScanStep::Rows(batch))) => {
                     last = batch.get_array_memory_size();

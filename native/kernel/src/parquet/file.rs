@@ -102,7 +102,7 @@ impl FileReader {
     }
 
     /// Whether the source wants to know what will be fetched next.
-    pub(crate) fn plans(&self) -> bool {
+    pub fn plans(&self) -> bool {
         self.source.plans()
     }
 
