@@ -17,15 +17,20 @@ pub const MAX_LEVEL: i16 = 0xff;
 /// The page with one bit a level, of which the highest is `highest`.
 pub fn one_bit(page: Page, highest: i16) -> ParquetResult<Page> {
     page_of_bits(page, highest)
-        .ok_or_else(|| ParquetError::EOF("a page has fewer definition levels than it states".into()))
+        .ok_or_else(|| ParquetError::EOF("a page has fewer definition levels than it states, or other ones".into()))
 }
 
-/// The page with other levels; `None` where it lacks some.
+/// The page with other levels; `None` where it lacks some, or where they are encoded as no levels are.
 fn page_of_bits(mut page: Page, highest: i16) -> Option<Page> {
     match &mut page {
         Page::DictionaryPage { .. } => {}
         Page::DataPage { buf, num_values, def_level_encoding, .. } => {
-            let packed = *def_level_encoding != Encoding::RLE;
+            #[allow(deprecated)] // it is read where others wrote it
+            let packed = match *def_level_encoding {
+                Encoding::RLE => false,
+                Encoding::BIT_PACKED => true,
+                _ => return None,
+            };
             let (start, length) = if packed {
                 (0, (*num_values as usize * width(highest as usize)).div_ceil(8))
             } else {
@@ -258,6 +263,10 @@ mod tests {
                 assert_eq!(bits(&bytes[start..end as usize], 11), wanted);
                 assert_eq!(&bytes[end as usize..], b"values");
             }
+        }
+        // No levels are encoded so.
+        for encoding in [Encoding::PLAIN_DICTIONARY, Encoding::DELTA_BYTE_ARRAY] {
+            assert!(page_of_bits(first(encoding, &length, &rle), 3).is_none());
         }
     }
 
