@@ -290,12 +290,14 @@ def test_a_list_of_rows_is_written_without_workers_and_what_a_function_makes_of_
         spark.createDataFrame([Row(n=-1, s="Row")]),
         spark.createDataFrame([], schema),
         spark.createDataFrame(rows[:9], schema).alias("given").filter("n > 5").selectExpr("n", "upper(s) AS s"),
+        spark.createDataFrame(rows[:2], schema).selectExpr("n + length(repeat(s, 9)) AS n", "'text' AS s"),
     ]
     others = [
         parallel([0, 9]).flatMap(lambda n: [(n, str(i)) for i in range(5)]).toDF("n BIGINT, s STRING"),
         parallel(rows, 3).map(lambda row: row).toDF(schema),
         parallel(range(7)).map(lambda n: (n,)).toDF("n BIGINT"),
         spark.createDataFrame(rows[:9], schema).selectExpr("n", "explode(array(s, 'b')) AS s"),
+        spark.createDataFrame(rows[:9], schema).selectExpr("n", "repeat(s, 9) AS s").selectExpr("n", "s"),
         spark.createDataFrame([(n,) for n in range(100_001)], "n BIGINT"),
     ]
     jobs, driver = (mica.Table.create(tmp_path / name, schema) for name in ("jobs", "driver"))
@@ -310,7 +312,14 @@ def test_a_list_of_rows_is_written_without_workers_and_what_a_function_makes_of_
                 driver.append(frame)
     every = [sorted(table.scan().to_arrow().to_pylist(), key=str) for table in (jobs, driver)]
     assert every[0] == every[1]
-    assert len(every[0]) == 1504
+    assert len(every[0]) == 1506
+
+
+def test_rows_of_frames_without_columns_are_null_in_every_column(spark: SparkSession, tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "s STRING DEFAULT 'x', n INT")
+    for frame in (spark.createDataFrame([Row(), Row()], "struct<>"), spark.range(3).select()):
+        table.append(frame)
+    assert table.scan().to_arrow().to_pylist() == [{"s": "x", "n": None}] * 5
 
 
 def test_few_rows_that_the_driver_may_not_have_are_written_by_workers(tmp_path: Path) -> None:

@@ -1,13 +1,16 @@
 """The rows of a DataFrame that are few by its plan: of VALUES, of a pyarrow table, of a list, of a range, of a LIMIT.
 
-The rule: rows are at hand if the plan says that there are a few at most, or if the driver has them already; then they
-are collected, which takes no Python worker. A Connect client has no plans.
+The rule: rows are at hand if the plan says that there are a few at most, or if the driver has them already, or what
+they are made of and they are no larger; then they are collected, which takes no Python worker. A Connect client has no
+plans.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
+import orjson
 import pyarrow as pa
 
 from mica.engines.spark import jobs, listed, types
@@ -22,6 +25,18 @@ _ROWS = "LocalRelation"
 
 #: Spark's plans that have as many rows as what they are made of, or fewer.
 _NO_MORE = ("Project", "Filter", "SubqueryAlias")
+
+#: Spark's expressions whose values take about as much as what they are made of.
+_NO_LARGER = {
+    *("AttributeReference", "Alias", "Literal", "Cast", "GetStructField", "CreateNamedStruct"),
+    *("Upper", "Lower", "StringTrim", "ParseJson"),
+}
+
+#: Types whose values take a few bytes, whatever makes them.
+_SMALL = re.compile(r"(boolean|tinyint|smallint|int|bigint|float|double|date|timestamp|decimal|void|time|interval)\b.*")
+
+#: Larger expressions are not looked at; literals are part of them.
+_LONGEST = 16_384
 
 #: So many rows may have to be computed first.
 _FEW = 1000
@@ -60,6 +75,8 @@ def _are_held(query: Any, most: int) -> bool:
     kind = leaves.head().nodeName() if leaves.size() == 1 else None
     if kind == listed.RDD:
         while plan.nodeName() in _NO_MORE:
+            if plan.nodeName() == "Project" and not _is_no_larger(plan.projectList()):
+                return False  # the list is held, but not what is computed of it
             plan = plan.child()
         return plan.nodeName() == kind and listed.is_list(plan, most)
     if kind != _ROWS:
@@ -67,6 +84,20 @@ def _are_held(query: Any, most: int) -> bool:
     plan = query.optimizedPlan()
     count = plan.stats().rowCount()
     return bool(plan.nodeName() == _ROWS and count.isDefined() and count.get() <= most)
+
+
+def _is_no_larger(columns: Any) -> bool:
+    """Whether rows of these columns take about as much as the rows that they are computed of."""
+    found = (columns.apply(number) for number in range(columns.size()))
+    return all(
+        column.nodeName() == "AttributeReference" or _SMALL.match(column.dataType().simpleString()) or _is_moved(column)
+        for column in found
+    )
+
+
+def _is_moved(column: Any) -> bool:
+    text = column.toJSON()
+    return len(text) <= _LONGEST and {node["class"].rpartition(".")[2] for node in orjson.loads(text)} <= _NO_LARGER
 
 
 def _with_variants(frame: DataFrame, held: list[int]) -> pa.Table:
