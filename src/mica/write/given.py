@@ -135,6 +135,8 @@ def _objects(schema: StructType, name: str) -> bool:
 
 def _of_pandas(frame: Any, schema: StructType) -> pa.Table:
     """A pandas DataFrame without its index."""
+    if not frame.shape[1] and len(frame):
+        return _empty_rows(len(frame), schema)
     odd = [i for i, name in enumerate(frame.columns) if _objects(schema, str(name)) and _is_python(frame.iloc[:, i])]
     rest = frame.iloc[:, [i for i in range(frame.shape[1]) if i not in odd]]
     try:

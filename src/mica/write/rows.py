@@ -41,7 +41,11 @@ def write_rows(
     spec = replace(target.write_spec(shredding), tags=zone_tags(), rules=rules)
     for note in target.notes:
         warnings.warn(f"{target.storage}: {note}", stacklevel=8)
-    refuse_given(spec.schema, engine.schema(rows).names, str(target.storage))
+    given = engine.schema(rows).names
+    refuse_given(spec.schema, given, str(target.storage))
+    if not given:
+        plain = (f for f in spec.schema.fields if f.name not in rules.supplied)
+        rows = engine.with_column(rows, next(plain, spec.schema.fields[0]))
     found = source(engine, spec, rows, feeds=replaced is not None and replaced.feeds)
     commit, _ = flow.commit(engine, target, spec, found if replaced is None else replaced.source(found))
     return commit

@@ -290,9 +290,13 @@ def test_arrow_columns_become_variants_with_their_types() -> None:
     assert mica.variant.to_json(make(lists)).to_pylist() == ['[{"a":1},null]', None, "[]"]
 
 
-@pytest.mark.parametrize("given", [[], [{}, {}], iter([])], ids=["nothing", "empty dicts", "an empty iterator"])
+@pytest.mark.parametrize(
+    "given",
+    [[], [{}, {}], iter([]), pd.DataFrame(index=range(3)), pa.table({"n": [1, 2]}).select([])],
+    ids=["nothing", "empty dicts", "an empty iterator", "a pandas DataFrame", "an Arrow table"],
+)
 def test_rows_that_name_no_column_are_counted_by_the_table(tmp_path: Path, given: Any) -> None:
-    rows = len(given) if isinstance(given, list) else 0
+    rows = 0 if isinstance(given, Iterator) else len(given)
     table = mica.Table.create(tmp_path, "id BIGINT GENERATED ALWAYS AS IDENTITY, s STRING")
     table.append(given)
     assert table.to_arrow().to_pylist() == [{"id": i + 1, "s": None} for i in range(rows)]
