@@ -13,6 +13,7 @@ mod encode;
 mod hostile;
 mod hostile_columns;
 mod infer;
+mod integers;
 mod json_reader;
 mod rows;
 mod shapes;

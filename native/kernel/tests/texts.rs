@@ -22,15 +22,16 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::{Compression, Encoding, PageType, ZstdLevel};
 use parquet::file::metadata::{PageEncodingStats, ParquetMetaDataReader, ParquetMetaDataWriter};
 use parquet::file::properties::{WriterProperties, WriterVersion};
+use parquet::schema::types::ColumnPath;
 
 /// From 1 to one of these numbers.
-fn some_of(random: &mut Random, most: &[usize]) -> usize {
+pub fn some_of(random: &mut Random, most: &[usize]) -> usize {
     let most = most[random.next(most.len())];
     1 + random.next(most)
 }
 
 /// Texts of a few values: short, of up to 32 bytes, longer, empty, not ASCII.
-fn texts(random: &mut Random, rows: usize, nulls: bool) -> StringArray {
+fn texts(random: &mut Random, rows: usize, nulls: bool) -> ArrayRef {
     let values = some_of(random, &[1, 3, 20, 400]);
     let longest = [3, 16, 17, 32, 33, 90][random.next(6)];
     let one = |random: &mut Random| -> String {
@@ -54,17 +55,17 @@ fn texts(random: &mut Random, rows: usize, nulls: bool) -> StringArray {
         }
         there.then(|| values[last].as_str())
     };
-    (0..rows).map(|_| row(random)).collect()
+    Arc::new((0..rows).map(|_| row(random)).collect::<StringArray>())
 }
 
-/// A required column, an optional one, and the path `v:o.t` of a shredded Variant.
-fn batch(random: &mut Random, rows: usize) -> RecordBatch {
+/// A required column, an optional one, and the path `v:o.t` of a shredded Variant; `column` makes values, or also nulls.
+pub fn batch(random: &mut Random, rows: usize, column: impl Fn(&mut Random, usize, bool) -> ArrayRef) -> RecordBatch {
     let object = |name: &str, typed: ArrayRef| -> StructArray {
         let field = Field::new(name, typed.data_type().clone(), true);
         StructArray::new(Fields::from(vec![field]), vec![typed], None)
     };
     let some = |random: &mut Random| NullBuffer::from((0..rows).map(|_| random.next(9) > 0).collect::<Vec<_>>());
-    let leaf = object("typed_value", Arc::new(texts(random, rows, true)));
+    let leaf = object("typed_value", column(random, rows, true));
     let inner = StructArray::new(
         Fields::from(vec![Field::new("t", leaf.data_type().clone(), false)]),
         vec![Arc::new(leaf)],
@@ -82,17 +83,17 @@ fn batch(random: &mut Random, rows: usize) -> RecordBatch {
         vec![Arc::new(metadata), Arc::new(outer)],
         None,
     );
+    let plain = [column(random, rows, false), column(random, rows, true)];
     let schema = Schema::new(vec![
-        Field::new("required", DataType::Utf8, false),
-        Field::new("optional", DataType::Utf8, true),
+        Field::new("required", plain[0].data_type().clone(), false),
+        Field::new("optional", plain[1].data_type().clone(), true),
         mark(Field::new("v", v.data_type().clone(), true)),
     ]);
-    let columns: Vec<ArrayRef> =
-        vec![Arc::new(texts(random, rows, false)), Arc::new(texts(random, rows, true)), Arc::new(v)];
+    let columns = plain.into_iter().chain([Arc::new(v) as ArrayRef]).collect();
     RecordBatch::try_new(Arc::new(schema), columns).unwrap()
 }
 
-fn file(random: &mut Random, batch: &RecordBatch) -> Vec<u8> {
+pub fn file(random: &mut Random, batch: &RecordBatch, encoding: Option<Encoding>) -> Vec<u8> {
     let version = [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0][random.next(2)];
     let codecs = [
         Compression::UNCOMPRESSED,
@@ -101,7 +102,15 @@ fn file(random: &mut Random, batch: &RecordBatch) -> Vec<u8> {
         Compression::LZ4_RAW,
         Compression::LZ4,
     ];
-    let properties = WriterProperties::builder()
+    let mut properties = WriterProperties::builder();
+    for column in ["required", "optional", "v.typed_value.o.typed_value.t.typed_value"] {
+        let column = ColumnPath::new(column.split('.').map(str::to_owned).collect());
+        if let Some(encoding) = encoding {
+            properties = properties.set_column_dictionary_enabled(column.clone(), false);
+            properties = properties.set_column_encoding(column, encoding);
+        }
+    }
+    let properties = properties
         .set_writer_version(version)
         .set_compression(codecs[random.next(codecs.len())])
         .set_data_page_row_count_limit(some_of(random, &[30, 5000]))
@@ -114,12 +123,12 @@ fn file(random: &mut Random, batch: &RecordBatch) -> Vec<u8> {
 }
 
 /// One column of all rows, in batches of at most so many.
-fn read(bytes: &Bytes, column: &str, max_rows: usize) -> Result<Vec<ArrayRef>> {
+pub fn read(bytes: &Bytes, column: &str, data_type: DataType, max_rows: usize) -> Result<Vec<ArrayRef>> {
     let file = Arc::new(FileReader::open(Box::new(Memory(bytes.clone())), &[], &Early::Deny)?);
     let kind = match column {
         "v" => ItemKind::Path {
             steps: vec![Step::Key("o".into()), Step::Key("t".into())],
-            target: Target::Type(DataType::Utf8),
+            target: Target::Type(data_type),
         },
         _ => ItemKind::Whole,
     };
@@ -133,12 +142,12 @@ fn read(bytes: &Bytes, column: &str, max_rows: usize) -> Result<Vec<ArrayRef>> {
     Ok(found)
 }
 
-fn joined(arrays: &[ArrayRef]) -> Option<ArrayRef> {
+pub fn joined(arrays: &[ArrayRef]) -> Option<ArrayRef> {
     (!arrays.is_empty()).then(|| concat(&arrays.iter().map(AsRef::as_ref).collect::<Vec<_>>()).unwrap())
 }
 
 /// `v:o.t` of the batch.
-fn path(batch: &RecordBatch) -> ArrayRef {
+pub fn path(batch: &RecordBatch) -> ArrayRef {
     let child = |array: &ArrayRef, name: &str| -> ArrayRef {
         let found = array.as_any().downcast_ref::<StructArray>().unwrap();
         let values = found.column_by_name(name).unwrap();
@@ -155,13 +164,14 @@ fn texts_come_back_whatever_their_pages() {
     for seed in 0..300 {
         let random = &mut Random::new(seed);
         let rows = some_of(random, &[40, 900, 6000]);
-        let batch = batch(random, rows);
-        let bytes = Bytes::from(file(random, &batch));
+        let batch = batch(random, rows, texts);
+        let bytes = Bytes::from(file(random, &batch, None));
         let max_rows = some_of(random, &[7, 700, 9000]);
         for (column, wanted) in
             [("required", batch.column(0).clone()), ("optional", batch.column(1).clone()), ("v", path(&batch))]
         {
-            let found = read(&bytes, column, max_rows).unwrap_or_else(|e| panic!("seed {seed}, {column}: {e:?}"));
+            let found = read(&bytes, column, DataType::Utf8, max_rows)
+                .unwrap_or_else(|e| panic!("seed {seed}, {column}: {e:?}"));
             assert!(found.iter().all(|array| array.len() <= max_rows), "seed {seed}, {column}");
             assert_eq!(joined(&found).as_ref(), Some(&wanted), "seed {seed}, {column}");
         }
@@ -197,31 +207,29 @@ fn plain_pages_are_read_whatever_the_footer_says() {
         let metadata = metadata.into_builder().set_row_groups(vec![group]).build();
         bytes.truncate(footer(&bytes));
         ParquetMetaDataWriter::new(&mut bytes, &metadata).finish().unwrap();
-        let found = read(&bytes.into(), "t", 1 + random.next(999)).unwrap();
+        let found = read(&bytes.into(), "t", DataType::Utf8, 1 + random.next(999)).unwrap();
         assert_eq!(joined(&found).as_ref(), Some(batch.column(0)));
     }
 }
 
 /// Where the footer begins.
-fn footer(bytes: &[u8]) -> usize {
+pub fn footer(bytes: &[u8]) -> usize {
     bytes.len() - 8 - u32::from_le_bytes(bytes[bytes.len() - 8..][..4].try_into().unwrap()) as usize
 }
 
-#[test]
-fn texts_of_damaged_pages_are_refused_or_those_that_the_library_reads() {
+/// Flips bits of `file` and counts the answers that both give, that are refused, and that only the library gives.
+pub fn damaged(data_type: &DataType, file: impl Fn(&mut Random) -> (usize, Vec<u8>)) -> (usize, usize, usize) {
     let (mut refused, mut read_by_both, mut refused_here) = (0, 0, 0);
     for seed in 0..4000 {
         let random = &mut Random::new(seed);
-        let rows = 1 + random.next(300);
-        let batch = batch(random, rows);
-        let mut bytes = file(random, &batch);
+        let (rows, mut bytes) = file(random);
         let end = footer(&bytes);
         for _ in 0..1 + random.next(3) {
             bytes[4 + random.next(end - 4)] ^= 1 << random.next(8);
         }
         let bytes = Bytes::from(bytes);
         for (at, column) in ["required", "optional"].iter().enumerate() {
-            let ours = read(&bytes, column, 100);
+            let ours = read(&bytes, column, data_type.clone(), 100);
             let library = std::panic::catch_unwind(|| {
                 let reader = ParquetRecordBatchReaderBuilder::try_new(bytes.clone()).ok()?;
                 let mask = parquet::arrow::ProjectionMask::roots(reader.parquet_schema(), [at]);
@@ -238,6 +246,16 @@ fn texts_of_damaged_pages_are_refused_or_those_that_the_library_reads() {
             }
         }
     }
+    (read_by_both, refused, refused_here)
+}
+
+#[test]
+fn texts_of_damaged_pages_are_refused_or_those_that_the_library_reads() {
+    let (read_by_both, refused, refused_here) = damaged(&DataType::Utf8, |random| {
+        let rows = 1 + random.next(300);
+        let batch = batch(random, rows, texts);
+        (rows, file(random, &batch, None))
+    });
     assert!(read_by_both > 1000 && refused > 1000, "{read_by_both} {refused}");
     // Levels that are no levels.
     assert!(refused_here * 20 < read_by_both, "{refused_here} were read by the library alone, {read_by_both} by both");

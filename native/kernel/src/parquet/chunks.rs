@@ -17,6 +17,8 @@ use crate::error::Result;
 use crate::parquet::changed::Changed;
 use crate::parquet::file::FileReader;
 use crate::parquet::file_schema::FileSchema;
+use crate::parquet::integers::IntegerColumn;
+use crate::parquet::leaf_pages::LeafColumn;
 use crate::parquet::one_bit::one_bit;
 use crate::parquet::parts::Parts;
 use crate::parquet::rows::{self, Rows};
@@ -59,10 +61,15 @@ impl FileReader {
             return Ok(Batches::Nested(reader));
         }
         let fields = alone::fields(parquet, columns, &fields, leaves);
-        let (mut texts, mut others, mut other_fields) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut own, mut others, mut other_fields) = (Vec::new(), Vec::new(), Vec::new());
         for (at, (&leaf, field)) in leaves.iter().zip(&fields).enumerate() {
-            match meta.columns().get(leaf).filter(|column| TextColumn::reads(column, field.data_type())) {
-                Some(column) if selection.is_none() => texts.push((at, TextColumn::new(group.pages(leaf)?, column))),
+            match meta.columns().get(leaf).filter(|_| selection.is_none()) {
+                Some(column) if TextColumn::reads(column, field.data_type()) => {
+                    own.push((at, Box::new(TextColumn::new(group.pages(leaf)?, column)) as Box<dyn LeafColumn>));
+                }
+                Some(column) if IntegerColumn::reads(column, field.data_type()) => {
+                    own.push((at, Box::new(IntegerColumn::new(group.pages(leaf)?, column))));
+                }
                 _ => {
                     others.push(leaf);
                     other_fields.push(field.clone());
@@ -82,7 +89,7 @@ impl FileReader {
             leaves: leaves.to_vec(),
             schema: Arc::new(Schema::new(fields)),
             reader,
-            texts,
+            own,
             left: meta.num_rows().max(0) as usize,
             batch_size,
         }))
@@ -134,14 +141,14 @@ pub enum Batches {
     Alone(Alone),
 }
 
-/// Leaves that are decoded as if they were columns: `texts` here, which stand at these places among all, the others by the
-/// library.
+/// Leaves that are decoded as if they were columns: some by decoders of ours, which stand at these places among all, the others
+/// by the library.
 pub struct Alone {
     file: Arc<FileSchema>,
     leaves: Vec<usize>,
     schema: SchemaRef,
     reader: Option<ParquetRecordBatchReader>,
-    texts: Vec<(usize, TextColumn)>,
+    own: Vec<(usize, Box<dyn LeafColumn>)>,
     /// Rows to come.
     left: usize,
     batch_size: usize,
@@ -170,14 +177,14 @@ impl Alone {
         };
         self.left = self.left.saturating_sub(rows);
         if rows == 0 {
-            for (_, column) in &mut self.texts {
+            for (_, column) in &mut self.own {
                 if column.has_rows()? {
                     return Err(ParquetError::General("a column has more rows than its row group".into()).into());
                 }
             }
             return Ok(None);
         }
-        for (at, column) in &mut self.texts {
+        for (at, column) in &mut self.own {
             columns.insert(*at, column.next(rows)?);
         }
         let batch = RecordBatch::try_new(self.schema.clone(), columns)?;

@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
 
-use crate::parquet::bits::{unpack, unsigned};
+use crate::parquet::bits::unsigned;
+use crate::parquet::unpack::unpack;
 
 /// Numbers that are unpacked together, at most.
 const SOME: usize = 32;
@@ -99,7 +100,8 @@ impl Codes {
                 Run::Packed { left, end } => {
                     let (there, end) = ((*left).min(SOME as u64), *end);
                     *left -= there;
-                    let some = unpack(bytes.get(self.runs.at..end)?, width);
+                    // What is behind the run is no code of it, and not taken.
+                    let some = unpack(bytes.get(self.runs.at..)?, width);
                     self.runs.at = (self.runs.at + 4 * width).min(end);
                     let now = wanted.min(there as usize);
                     out.extend_from_slice(&some[..now]);

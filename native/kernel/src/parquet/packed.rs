@@ -1,47 +1,77 @@
 //! Numbers that are packed by their differences (Parquet, Encodings.md, "DELTA_BINARY_PACKED").
 
-use crate::parquet::bits::{signed, unpack, unsigned};
+use crate::parquet::bits::{signed, unsigned};
+use crate::parquet::unpack::{Sum, unpack, unpack_sums};
 
 /// Numbers that are handed on together, at most.
-const SOME: u64 = 32;
+const SOME: usize = 32;
 
-/// Hands on the numbers that these bytes begin with, the first alone; `None` where they are damaged.
-pub fn numbers(bytes: &[u8], mut take: impl FnMut(&[i32])) -> Option<()> {
+/// What numbers are kept in: differences beyond its width wrap.
+pub trait Integer: Copy + Default + TryFrom<i64> {
+    const BITS: usize;
+
+    /// Unpacks differences of this width, at most its own, zeros where bytes are missing, and adds them up: each is this
+    /// much more, and the first follows `last`.
+    fn unpack(bytes: &[u8], width: usize, least: Self, last: Self, out: &mut [Self; SOME]);
+}
+
+impl Integer for i32 {
+    const BITS: usize = 32;
+
+    fn unpack(bytes: &[u8], width: usize, least: Self, mut last: Self, out: &mut [Self; SOME]) {
+        for (number, difference) in out.iter_mut().zip(unpack(bytes, width)) {
+            last = last.wrapping_add(least.wrapping_add(difference as i32));
+            *number = last;
+        }
+    }
+}
+
+impl Integer for i64 {
+    const BITS: usize = 64;
+
+    fn unpack(bytes: &[u8], width: usize, least: Self, last: Self, out: &mut [Self; SOME]) {
+        unpack_sums(bytes, width, out, Sum { least, last });
+    }
+}
+
+/// Hands on the numbers that these bytes begin with, at most so many, the first alone; `None` where they are damaged.
+pub fn numbers<N: Integer>(bytes: &[u8], most: usize, mut take: impl FnMut(&[N])) -> Option<()> {
     let (bytes, block) = unsigned(bytes)?;
     let (bytes, parts) = unsigned(bytes)?;
-    let (bytes, mut left) = unsigned(bytes)?;
+    let (bytes, stated) = unsigned(bytes)?;
     let (mut bytes, first) = signed(bytes)?;
     let per_part = block.checked_div(parts)?;
-    if per_part == 0 || block % 128 != 0 || block % parts != 0 || per_part % SOME != 0 {
+    if per_part == 0 || block % 128 != 0 || block % parts != 0 || per_part % SOME as u64 != 0 {
         return None;
     }
+    let mut left = usize::try_from(stated).unwrap_or(usize::MAX).min(most);
     if left == 0 {
         return Some(());
     }
-    let mut last = i32::try_from(first).ok()?;
+    let mut last = N::try_from(first).ok()?;
     take(&[last]);
     left -= 1;
+    let mut some = [N::default(); SOME];
     while left > 0 {
         let (rest, least) = signed(bytes)?;
-        let (least, (widths, rest)) = (i32::try_from(least).ok()?, rest.split_at_checked(parts.try_into().ok()?)?);
+        let (least, (widths, rest)) = (N::try_from(least).ok()?, rest.split_at_checked(parts.try_into().ok()?)?);
         bytes = rest;
-        for width in
-            widths.iter().flat_map(|&width| std::iter::repeat_n(usize::from(width), (per_part / SOME) as usize))
+        for width in widths.iter().flat_map(|&width| std::iter::repeat_n(usize::from(width), per_part as usize / SOME))
         {
-            let count = left.min(SOME) as usize;
+            let count = left.min(SOME);
             // What is behind the last number may be missing.
-            if width > 32 || bytes.len() * 8 < count * width {
+            if width > N::BITS || bytes.len() * 8 < count * width {
                 return None;
             }
-            let (some, rest) = bytes.split_at_checked(4 * width).unwrap_or((bytes, &[]));
-            let mut numbers = unpack(some, width).map(|difference| difference as i32);
-            for number in &mut numbers {
-                last = last.wrapping_add(least).wrapping_add(*number);
-                *number = last;
+            N::unpack(bytes, width, least, last, &mut some);
+            last = some[SOME - 1];
+            if count == SOME {
+                take(&some); // of a length that is known when it is compiled
+            } else {
+                take(some.get(..count)?);
             }
-            take(numbers.get(..count)?);
-            bytes = rest;
-            left -= count as u64;
+            bytes = bytes.get(4 * width..).unwrap_or(&[]);
+            left -= count;
             if left == 0 {
                 return Some(());
             }
@@ -58,7 +88,7 @@ mod tests {
 
     fn read(bytes: &[u8]) -> Option<Vec<i32>> {
         let mut found = Vec::new();
-        numbers(bytes, |some| found.extend_from_slice(some)).map(|()| found)
+        numbers(bytes, 1000, |some| found.extend_from_slice(some)).map(|()| found)
     }
 
     /// The example of the specification: 7, 5, 3, 1, 2, 3, 4, 5, differences of -2 and 1, in a block of 128 in four parts.
@@ -89,9 +119,10 @@ mod tests {
     proptest! {
         #[test]
         fn no_bytes_stop_it(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
-            let mut count = 0;
-            let _ = numbers(&[&[0x80, 0x01, 4, 40][..], &bytes].concat(), |some| count += some.len());
-            prop_assert!(count <= 40);
+            let (mut count, mut wide) = (0, 0);
+            let _ = numbers(&[&[0x80, 0x01, 4, 40][..], &bytes].concat(), 1000, |some: &[i32]| count += some.len());
+            let _ = numbers(&[&[0x80, 0x01, 4, 200, 1][..], &bytes].concat(), 70, |some: &[i64]| wide += some.len());
+            prop_assert!(count <= 40 && wide <= 70);
         }
     }
 }

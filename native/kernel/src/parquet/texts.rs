@@ -10,13 +10,13 @@ use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, Buffer, NullBuffer, Offs
 use arrow_schema::DataType;
 use bytes::Bytes;
 use parquet::basic::Encoding;
-use parquet::column::page::{Page, PageReader};
-use parquet::errors::{ParquetError, Result as ParquetResult};
+use parquet::column::page::PageReader;
+use parquet::errors::Result as ParquetResult;
 use parquet::file::metadata::ColumnChunkMetaData;
 
 use crate::parquet::coded::is_coded;
-use crate::parquet::hybrid::{Bits, Codes};
-use crate::parquet::one_bit::one_bit;
+use crate::parquet::hybrid::Codes;
+use crate::parquet::leaf_pages::{LeafColumn, LeafPages, Opened, damaged, no_values, unstated};
 
 /// Bytes of a text on average: longer ones wait for memory, whoever copies them.
 const LONG: i64 = 24;
@@ -29,17 +29,11 @@ const ROOM: usize = 16 << 20;
 
 /// A column of a row group.
 pub struct TextColumn {
-    pages: Box<dyn PageReader>,
-    /// The definition level of texts.
-    highest: i16,
+    pages: LeafPages,
     /// Bytes a row, by the footer.
     bytes_a_row: f64,
     dictionary: Dictionary,
-    /// The page that is read, and how many of its rows are left.
-    page: Bytes,
-    levels: Bits,
     stored: Stored,
-    left: usize,
 }
 
 /// How the texts of a page are stored; a page of nulls may have none.
@@ -62,36 +56,56 @@ impl TextColumn {
     pub fn new(pages: Box<dyn PageReader>, column: &ColumnChunkMetaData) -> Self {
         let bytes = column.unencoded_byte_array_data_bytes().unwrap_or(0).max(0);
         TextColumn {
-            pages,
-            highest: column.column_descr().max_def_level(),
+            pages: LeafPages::new(pages, column.column_descr().max_def_level()),
             bytes_a_row: bytes as f64 / column.num_values().max(1) as f64,
             dictionary: Dictionary::Short(Vec::new()),
-            page: Bytes::new(),
-            levels: Bits::new(0..0),
             stored: Stored::None,
-            left: 0,
         }
     }
 
-    /// The next rows: fewer than these only where the column ends.
-    pub fn next(&mut self, rows: usize) -> ParquetResult<ArrayRef> {
+    fn open(&mut self, page: Opened) -> ParquetResult<()> {
+        self.stored = match page {
+            Opened::Dictionary(page, count) => {
+                let dictionary = Dictionary::of(page, count);
+                self.dictionary = dictionary.ok_or_else(|| damaged("a dictionary has fewer values than it states"))?;
+                return Ok(());
+            }
+            Opened::Values(Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY, at) => {
+                Codes::open(&self.pages.page, at).map_or(Stored::None, Stored::Codes)
+            }
+            Opened::Values(Encoding::PLAIN, at) => Stored::Plain(at),
+            Opened::Values(encoding, _) => return Err(unstated(encoding)),
+        };
+        Ok(())
+    }
+}
+
+impl LeafColumn for TextColumn {
+    fn has_rows(&mut self) -> ParquetResult<bool> {
+        while self.pages.left() == 0 {
+            let Some(page) = self.pages.open()? else { return Ok(false) };
+            self.open(page)?;
+        }
+        Ok(true)
+    }
+
+    fn next(&mut self, rows: usize) -> ParquetResult<ArrayRef> {
         let mut out = Written::new(rows, ((rows as f64 * self.bytes_a_row) as usize).min(ROOM));
-        let mut nulls = BooleanBufferBuilder::new(if self.highest > 0 { rows } else { 0 });
+        let has_levels = self.pages.has_levels();
+        let mut nulls = BooleanBufferBuilder::new(if has_levels { rows } else { 0 });
         let (mut done, mut codes) = (0, Vec::with_capacity(SOME_ROWS));
         while done < rows && self.has_rows()? {
-            let some = self.left.min(rows - done).min(SOME_ROWS);
-            let mut there = None;
-            if self.highest > 0 {
-                let bits = self.levels.take(&self.page, some).ok_or_else(no_levels)?;
-                nulls.append_buffer(&bits);
-                there = Some(bits);
+            let some = self.pages.left().min(rows - done).min(SOME_ROWS);
+            let there = self.pages.take(some)?;
+            if let Some(bits) = &there {
+                nulls.append_buffer(bits);
             }
             let texts = there.as_ref().map_or(some, BooleanBuffer::count_set_bits);
-            let lacking = || damaged("a page has fewer values than it states, or codes that its dictionary lacks");
+            let page = &self.pages.page;
             match &mut self.stored {
                 Stored::Codes(read) => {
                     codes.clear();
-                    let read = read.take(&self.page, texts, &mut codes);
+                    let read = read.take(page, texts, &mut codes);
                     let mut rest = codes.as_slice();
                     read.and_then(|()| {
                         out.append(some, there.as_ref(), |out, count| {
@@ -101,61 +115,14 @@ impl TextColumn {
                         })
                     })
                 }
-                Stored::Plain(at) => out.append(some, there.as_ref(), |out, count| out.plain(&self.page, at, count)),
+                Stored::Plain(at) => out.append(some, there.as_ref(), |out, count| out.plain(page, at, count)),
                 Stored::None => out.append(some, there.as_ref(), |_, count| (count == 0).then_some(())),
             }
-            .ok_or_else(lacking)?;
-            self.left -= some;
+            .ok_or_else(no_values)?;
             done += some;
         }
-        let nulls = Some(nulls.build()).filter(|_| self.highest > 0);
-        out.finish(nulls.map(NullBuffer::new).filter(|nulls| nulls.null_count() > 0))
-    }
-
-    /// Whether there are more rows; the next page is opened if this one has none.
-    pub fn has_rows(&mut self) -> ParquetResult<bool> {
-        while self.left == 0 {
-            let Some(page) = self.pages.get_next_page()? else { return Ok(false) };
-            self.open(page)?;
-        }
-        Ok(true)
-    }
-
-    fn open(&mut self, page: Page) -> ParquetResult<()> {
-        let packed = matches!(&page, Page::DataPage { def_level_encoding, .. } if *def_level_encoding != Encoding::RLE);
-        let page = if self.highest > 1 || self.highest > 0 && packed { one_bit(page, self.highest)? } else { page };
-        let (page, rows, encoding, levels) = match page {
-            Page::DictionaryPage { buf, num_values, .. } => {
-                let dictionary = Dictionary::of(buf, num_values as usize);
-                self.dictionary = dictionary.ok_or_else(|| damaged("a dictionary has fewer values than it states"))?;
-                return Ok(());
-            }
-            // Levels of version 1 stand behind their length.
-            Page::DataPage { buf, num_values, encoding, .. } if self.highest > 0 => {
-                let length = buf.first_chunk().map(|length| u32::from_le_bytes(*length)).ok_or_else(no_levels)?;
-                (buf, num_values, encoding, 4..4 + length as usize)
-            }
-            Page::DataPage { buf, num_values, encoding, .. } => (buf, num_values, encoding, 0..0),
-            Page::DataPageV2 { buf, num_values, encoding, rep_levels_byte_len, def_levels_byte_len, .. } => {
-                let start = rep_levels_byte_len as usize;
-                (buf, num_values, encoding, start..start + def_levels_byte_len as usize)
-            }
-        };
-        self.stored = match encoding {
-            Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY => {
-                Codes::open(&page, levels.end).map_or(Stored::None, Stored::Codes)
-            }
-            Encoding::PLAIN => Stored::Plain(levels.end),
-            _ => {
-                return Err(damaged(&format!(
-                    "a page is encoded as {encoding}, which its column chunk does not state"
-                )));
-            }
-        };
-        self.levels = Bits::new(levels);
-        self.page = page;
-        self.left = rows as usize;
-        Ok(())
+        let nulls = has_levels.then(|| NullBuffer::new(nulls.build()));
+        out.finish(nulls.filter(|nulls| nulls.null_count() > 0))
     }
 }
 
@@ -289,12 +256,4 @@ impl Written {
         let offsets = OffsetBuffer::new(ScalarBuffer::from(self.offsets));
         Ok(Arc::new(StringArray::try_new(offsets, Buffer::from_vec(self.bytes), nulls)?))
     }
-}
-
-fn no_levels() -> ParquetError {
-    damaged("the definition levels of a page are damaged, or fewer than it states")
-}
-
-fn damaged(what: &str) -> ParquetError {
-    ParquetError::General(what.into())
 }
