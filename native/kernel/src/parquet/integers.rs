@@ -2,6 +2,7 @@
 //! repeat. The library clears a batch's room, unpacks into it and adds up in a second walk; here each 32 are added up where
 //! they were unpacked.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array};
@@ -13,16 +14,17 @@ use parquet::errors::Result as ParquetResult;
 use parquet::file::metadata::ColumnChunkMetaData;
 
 use crate::parquet::leaf_pages::{LeafColumn, LeafPages, Opened, no_values, unstated};
-use crate::parquet::packed::numbers;
+use crate::parquet::packed::{Packed, SOME};
 
 /// A column of a row group.
 pub struct IntegerColumn {
     pages: LeafPages,
-    /// Of the page that is read: where its values begin and how many rows it has, until they are decoded.
-    packed: Option<(usize, usize)>,
-    /// The values of a page that is read in parts, and how many of them were taken.
-    values: Vec<i64>,
-    taken: usize,
+    /// Where the values of the page begin, until the first is read: a page of nulls may have no bytes of them.
+    begin: usize,
+    packed: Option<Packed<i64>>,
+    /// Values that nobody took yet.
+    some: [i64; SOME],
+    waiting: Range<usize>,
 }
 
 impl IntegerColumn {
@@ -38,41 +40,45 @@ impl IntegerColumn {
     /// A column that `reads` accepts.
     pub fn new(pages: Box<dyn PageReader>, column: &ColumnChunkMetaData) -> Self {
         let pages = LeafPages::new(pages, column.column_descr().max_def_level());
-        IntegerColumn { pages, packed: None, values: Vec::new(), taken: 0 }
+        IntegerColumn { pages, begin: 0, packed: None, some: [0; SOME], waiting: 0..0 }
     }
 
-    /// Appends so many rows of the page, the last that were taken of it; `None` where it has fewer values.
+    /// Appends the page's next rows; `None` where it has fewer values.
     fn append(&mut self, rows: usize, there: Option<&BooleanBuffer>, out: &mut Vec<i64>) -> Option<()> {
+        let Some(there) = there.filter(|there| there.has_false()) else { return self.take(rows, out) };
         let begin = out.len();
-        match (there.filter(|there| there.has_false()), self.packed) {
-            // All that is left, and no nulls between: decoded to where it belongs.
-            (None, Some((at, _))) if self.pages.left() == 0 => {
-                self.packed = None;
-                numbers(self.pages.page.get(at..)?, rows, |some| out.extend_from_slice(some))?;
-                return (out.len() == begin + rows).then_some(());
-            }
-            (None, _) => self.put(rows, out)?,
-            (Some(there), _) => {
-                for (start, end) in there.set_slices() {
-                    out.resize(begin + start, 0);
-                    self.put(end - start, out)?;
-                }
-                out.resize(begin + rows, 0);
-            }
+        for (start, end) in there.set_slices() {
+            out.resize(begin + start, 0);
+            self.take(end - start, out)?;
         }
+        out.resize(begin + rows, 0);
         Some(())
     }
 
-    /// Appends the next values of the page. One without values may have no bytes of them either.
-    fn put(&mut self, count: usize, out: &mut Vec<i64>) -> Option<()> {
-        if let Some((at, rows)) = self.packed.take() {
-            self.values.clear();
-            self.taken = 0;
-            numbers(self.pages.page.get(at..)?, rows, |some| self.values.extend_from_slice(some))?;
+    /// Appends the page's next values.
+    fn take(&mut self, count: usize, out: &mut Vec<i64>) -> Option<()> {
+        let page = &self.pages.page;
+        let packed = match &mut self.packed {
+            Some(packed) => packed,
+            none => none.insert(Packed::open(page, self.begin)?),
+        };
+        let end = out.len() + count;
+        while out.len() < end {
+            if self.waiting.is_empty() {
+                self.waiting = 0..packed.some(page, &mut self.some)?;
+                if self.waiting.is_empty() {
+                    return None;
+                }
+            }
+            if self.waiting == (0..SOME) && end - out.len() >= SOME {
+                out.extend_from_slice(&self.some); // of a length that is known when it is compiled
+                self.waiting = 0..0;
+                continue;
+            }
+            let start = self.waiting.start;
+            self.waiting.start = self.waiting.end.min(start + (end - out.len()));
+            out.extend_from_slice(self.some.get(start..self.waiting.start)?);
         }
-        let next = self.values.get(self.taken..)?.get(..count)?;
-        out.extend_from_slice(next);
-        self.taken += count;
         Some(())
     }
 }
@@ -85,9 +91,7 @@ impl LeafColumn for IntegerColumn {
                 // Of a dictionary that no page uses.
                 Some(Opened::Dictionary(..)) => {}
                 Some(Opened::Values(Encoding::DELTA_BINARY_PACKED, at)) => {
-                    self.packed = Some((at, self.pages.left()));
-                    self.values.clear();
-                    self.taken = 0;
+                    (self.begin, self.packed, self.waiting) = (at, None, 0..0);
                 }
                 Some(Opened::Values(encoding, _)) => return Err(unstated(encoding)),
             }

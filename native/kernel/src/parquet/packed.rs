@@ -1,10 +1,12 @@
 //! Numbers that are packed by their differences (Parquet, Encodings.md, "DELTA_BINARY_PACKED").
 
+use std::ops::Range;
+
 use crate::parquet::bits::{signed, unsigned};
 use crate::parquet::unpack::{Sum, unpack, unpack_sums};
 
 /// Numbers that are handed on together, at most.
-const SOME: usize = 32;
+pub const SOME: usize = 32;
 
 /// What numbers are kept in: differences beyond its width wrap.
 pub trait Integer: Copy + Default + TryFrom<i64> {
@@ -34,50 +36,103 @@ impl Integer for i64 {
     }
 }
 
-/// Hands on the numbers that these bytes begin with, at most so many, the first alone; `None` where they are damaged.
-pub fn numbers<N: Integer>(bytes: &[u8], most: usize, mut take: impl FnMut(&[N])) -> Option<()> {
-    let (bytes, block) = unsigned(bytes)?;
-    let (bytes, parts) = unsigned(bytes)?;
-    let (bytes, stated) = unsigned(bytes)?;
-    let (mut bytes, first) = signed(bytes)?;
-    let per_part = block.checked_div(parts)?;
-    if per_part == 0 || block % 128 != 0 || block % parts != 0 || per_part % SOME as u64 != 0 {
-        return None;
+/// Packed numbers, and how far they are read; each call gets the same bytes.
+pub struct Packed<N> {
+    /// The next byte.
+    at: usize,
+    /// The parts of a block, and the numbers of a part.
+    parts: usize,
+    per_part: u64,
+    /// Numbers that were not read.
+    left: u64,
+    last: N,
+    is_first: bool,
+    least: N,
+    /// Where the widths of the block's next parts are, and what is left of the part that is read.
+    widths: Range<usize>,
+    width: usize,
+    of_part: u64,
+}
+
+impl<N: Integer> Packed<N> {
+    /// The numbers from this byte on; `None` where they are damaged.
+    pub fn open(bytes: &[u8], at: usize) -> Option<Self> {
+        let (rest, block) = unsigned(bytes.get(at..)?)?;
+        let (rest, parts) = unsigned(rest)?;
+        let (rest, left) = unsigned(rest)?;
+        let (rest, first) = signed(rest)?;
+        let per_part = block.checked_div(parts)?;
+        if per_part == 0 || block % 128 != 0 || block % parts != 0 || per_part % SOME as u64 != 0 {
+            return None;
+        }
+        let last = if left > 0 { N::try_from(first).ok()? } else { N::default() };
+        Some(Packed {
+            at: bytes.len() - rest.len(),
+            parts: parts.try_into().ok()?,
+            per_part,
+            left,
+            last,
+            is_first: true,
+            least: N::default(),
+            widths: 0..0,
+            width: 0,
+            of_part: 0,
+        })
     }
-    let mut left = usize::try_from(stated).unwrap_or(usize::MAX).min(most);
-    if left == 0 {
-        return Some(());
+
+    /// The next numbers, the first of all alone, and how many they are: 0 after the last; `None` where they are damaged.
+    #[inline]
+    pub fn some(&mut self, bytes: &[u8], out: &mut [N; SOME]) -> Option<usize> {
+        if self.left == 0 {
+            return Some(0);
+        }
+        if self.is_first {
+            self.is_first = false;
+            self.left -= 1;
+            out[0] = self.last;
+            return Some(1);
+        }
+        if self.of_part == 0 {
+            self.next_part(bytes)?;
+        }
+        let count = self.left.min(SOME as u64) as usize;
+        let rest = bytes.get(self.at..).unwrap_or(&[]);
+        // What is behind the last number may be missing.
+        if rest.len() * 8 < count * self.width {
+            return None;
+        }
+        N::unpack(rest, self.width, self.least, self.last, out);
+        self.last = out[SOME - 1];
+        self.at += 4 * self.width;
+        self.of_part -= SOME as u64;
+        self.left -= count as u64;
+        Some(count)
     }
-    let mut last = N::try_from(first).ok()?;
-    take(&[last]);
-    left -= 1;
-    let mut some = [N::default(); SOME];
-    while left > 0 {
-        let (rest, least) = signed(bytes)?;
-        let (least, (widths, rest)) = (N::try_from(least).ok()?, rest.split_at_checked(parts.try_into().ok()?)?);
-        bytes = rest;
-        for width in widths.iter().flat_map(|&width| std::iter::repeat_n(usize::from(width), per_part as usize / SOME))
-        {
-            let count = left.min(SOME);
-            // What is behind the last number may be missing.
-            if width > N::BITS || bytes.len() * 8 < count * width {
-                return None;
-            }
-            N::unpack(bytes, width, least, last, &mut some);
-            last = some[SOME - 1];
-            if count == SOME {
-                take(&some); // of a length that is known when it is compiled
-            } else {
-                take(some.get(..count)?);
-            }
-            bytes = bytes.get(4 * width..).unwrap_or(&[]);
-            left -= count;
-            if left == 0 {
-                return Some(());
-            }
+
+    fn next_part(&mut self, bytes: &[u8]) -> Option<()> {
+        if self.widths.is_empty() {
+            let (rest, least) = signed(bytes.get(self.at..)?)?;
+            self.least = N::try_from(least).ok()?;
+            let start = bytes.len() - rest.len();
+            self.widths = start..start.checked_add(self.parts)?;
+            bytes.get(self.widths.clone())?;
+            self.at = self.widths.end;
+        }
+        self.width = usize::from(*bytes.get(self.widths.next()?)?);
+        self.of_part = self.per_part;
+        (self.width <= N::BITS).then_some(())
+    }
+}
+
+/// Hands on the numbers that these bytes begin with, the first alone; `None` where they are damaged.
+pub fn numbers<N: Integer>(bytes: &[u8], mut take: impl FnMut(&[N])) -> Option<()> {
+    let (mut packed, mut some) = (Packed::open(bytes, 0)?, [N::default(); SOME]);
+    loop {
+        match packed.some(bytes, &mut some)? {
+            0 => return Some(()),
+            count => take(some.get(..count)?),
         }
     }
-    Some(())
 }
 
 #[cfg(test)]
@@ -88,7 +143,7 @@ mod tests {
 
     fn read(bytes: &[u8]) -> Option<Vec<i32>> {
         let mut found = Vec::new();
-        numbers(bytes, 1000, |some| found.extend_from_slice(some)).map(|()| found)
+        numbers(bytes, |some| found.extend_from_slice(some)).map(|()| found)
     }
 
     /// The example of the specification: 7, 5, 3, 1, 2, 3, 4, 5, differences of -2 and 1, in a block of 128 in four parts.
@@ -120,9 +175,9 @@ mod tests {
         #[test]
         fn no_bytes_stop_it(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
             let (mut count, mut wide) = (0, 0);
-            let _ = numbers(&[&[0x80, 0x01, 4, 40][..], &bytes].concat(), 1000, |some: &[i32]| count += some.len());
-            let _ = numbers(&[&[0x80, 0x01, 4, 200, 1][..], &bytes].concat(), 70, |some: &[i64]| wide += some.len());
-            prop_assert!(count <= 40 && wide <= 70);
+            let _ = numbers(&[&[0x80, 0x01, 4, 40][..], &bytes].concat(), |some: &[i32]| count += some.len());
+            let _ = numbers(&[&[0x80, 0x01, 4, 200, 1][..], &bytes].concat(), |some: &[i64]| wide += some.len());
+            prop_assert!(count <= 40 && wide <= 200);
         }
     }
 }

@@ -315,7 +315,7 @@ fn prefixes(values: &Bytes, most: u64, texts: &[Text]) -> Option<Vec<usize>> {
         return None;
     }
     let (mut found, mut fits, mut begun) = (vec![0; texts.len()], true, false);
-    numbers(values, usize::MAX, |lengths: &[i32]| {
+    numbers(values, |lengths: &[i32]| {
         // The first value has none before it.
         fits &= lengths.iter().all(|&length| length >= 0) && (begun || lengths == [0]);
         begun = true;

@@ -110,7 +110,7 @@ mod tests {
             }
             let (mut bytes, mut read) = (Vec::new(), Vec::new());
             ours.take(&mut bytes);
-            numbers(&bytes, usize::MAX, |some: &[i32]| read.extend_from_slice(some)).unwrap();
+            numbers(&bytes, |some: &[i32]| read.extend_from_slice(some)).unwrap();
             assert_eq!(read, lengths, "case {case}");
             if !lengths.is_empty() {
                 assert_eq!(bytes, page(&lengths, Encoding::DELTA_BINARY_PACKED), "case {case}");
