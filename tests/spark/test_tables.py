@@ -320,6 +320,11 @@ def test_rows_of_frames_without_columns_are_null_in_every_column(spark: SparkSes
     for frame in (spark.createDataFrame([Row(), Row()], "struct<>"), spark.range(3).select()):
         table.append(frame)
     assert table.scan().to_arrow().to_pylist() == [{"s": "x", "n": None}] * 5
+    table.overwrite(spark.range(2).select())
+    assert table.scan().count() == 2
+    numbered = mica.Table.create(tmp_path / "numbered", "id BIGINT GENERATED ALWAYS AS IDENTITY")
+    numbered.append(spark.range(2).select())
+    assert numbered.to_arrow().column("id").to_pylist() == [1, 2]
 
 
 def test_few_rows_that_the_driver_may_not_have_are_written_by_workers(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from mica.arrays import NDArray
 from mica.collation.ordering import Ordering
 from mica.expressions.bind import BoundExpr
 from mica.records import dataclass
-from mica.schema.types import StructField, StructType
+from mica.schema.types import StructType
 from mica.tasks.packed import PACKED, collected
 
 Batches = Iterable[pa.RecordBatch]
@@ -125,10 +125,6 @@ class Engine(ABC):
     @abstractmethod
     def owns(self, data: Any) -> bool:
         """Whether the given data is the engine's own kind of rows and needs no conversion."""
-
-    def with_column(self, rows: Rows, _field: StructField) -> Rows:
-        """Rows of the engine's own kind that have no column, with a null one where the engine could not count them."""
-        return rows
 
     @abstractmethod
     def schema(self, rows: Rows) -> pa.Schema:

@@ -10,8 +10,11 @@ import warnings
 from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
+
 from mica import engines
 from mica.engines.base import Engine, Order, Rows
+from mica.engines.spark import types
 from mica.schema.evolution import plan_write
 from mica.tasks.unshred import unshredded_schema
 from mica.tasks.write import WriteSpec
@@ -32,20 +35,21 @@ def write_rows(
     `where` is true. With `schema_evolution` the table gets the columns and fields that it lacks.
     """
     engine = engines.of(data)
+    settings = engine.settings(True, "UTC")
+    if types.is_frame(data) and not data.columns:
+        # In Arrow's batches Spark does not say how many rows without a column there are.
+        data = pa.table({"": pa.nulls(data.count())}).select([])
+        engine = engines.of(data)
     rows = data if engine.owns(data) else arrow(data, target.schema)
     if schema_evolution:
         target = target.evolved(unshredded_schema(engine.schema(rows), target.schema))
-    rules = target.rules(*engine.settings(True, "UTC"))
+    rules = target.rules(*settings)
     replaced = None if where is None else Replacement(target, engine, where)
     rules = rules if replaced is None else replaced.rules(rules)
     spec = replace(target.write_spec(shredding), tags=zone_tags(), rules=rules)
     for note in target.notes:
         warnings.warn(f"{target.storage}: {note}", stacklevel=8)
-    given = engine.schema(rows).names
-    refuse_given(spec.schema, given, str(target.storage))
-    if not given:
-        plain = (f for f in spec.schema.fields if f.name not in rules.supplied)
-        rows = engine.with_column(rows, next(plain, spec.schema.fields[0]))
+    refuse_given(spec.schema, engine.schema(rows).names, str(target.storage))
     found = source(engine, spec, rows, feeds=replaced is not None and replaced.feeds)
     commit, _ = flow.commit(engine, target, spec, found if replaced is None else replaced.source(found))
     return commit

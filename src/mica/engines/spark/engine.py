@@ -86,13 +86,6 @@ class Spark(Engine):
         """A DataFrame."""
         return types.is_frame(data)
 
-    def with_column(self, rows: Rows, field: StructField) -> Rows:
-        """A DataFrame with a null column: in Arrow's batches Spark does not say how many rows without one there are."""
-        from pyspark.sql import functions as sql
-
-        type_ = types.to_spark(StructType((field,))).fields[0].dataType
-        return rows.select(sql.lit(None).cast(type_).alias(field.name))
-
     def schema(self, rows: Rows) -> pa.Schema:
         """The columns of a DataFrame."""
         return to_arrow(types.from_spark(rows.schema))
