@@ -24,8 +24,11 @@ use parquet::file::metadata::{PageEncodingStats, ParquetMetaDataReader, ParquetM
 use parquet::file::properties::{WriterProperties, WriterVersion};
 use parquet::schema::types::ColumnPath;
 
+/// Makes the values of so many rows, or also nulls.
+type Column = fn(&mut Random, usize, bool) -> ArrayRef;
+
 /// From 1 to one of these numbers.
-pub fn some_of(random: &mut Random, most: &[usize]) -> usize {
+fn some_of(random: &mut Random, most: &[usize]) -> usize {
     let most = most[random.next(most.len())];
     1 + random.next(most)
 }
@@ -58,8 +61,8 @@ fn texts(random: &mut Random, rows: usize, nulls: bool) -> ArrayRef {
     Arc::new((0..rows).map(|_| row(random)).collect::<StringArray>())
 }
 
-/// A required column, an optional one, and the path `v:o.t` of a shredded Variant; `column` makes values, or also nulls.
-pub fn batch(random: &mut Random, rows: usize, column: impl Fn(&mut Random, usize, bool) -> ArrayRef) -> RecordBatch {
+/// A required column, an optional one, and the path `v:o.t` of a shredded Variant.
+fn batch(random: &mut Random, rows: usize, column: Column) -> RecordBatch {
     let object = |name: &str, typed: ArrayRef| -> StructArray {
         let field = Field::new(name, typed.data_type().clone(), true);
         StructArray::new(Fields::from(vec![field]), vec![typed], None)
@@ -93,7 +96,7 @@ pub fn batch(random: &mut Random, rows: usize, column: impl Fn(&mut Random, usiz
     RecordBatch::try_new(Arc::new(schema), columns).unwrap()
 }
 
-pub fn file(random: &mut Random, batch: &RecordBatch, encoding: Option<Encoding>) -> Vec<u8> {
+fn file(random: &mut Random, batch: &RecordBatch, encoding: Option<Encoding>) -> Vec<u8> {
     let version = [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0][random.next(2)];
     let codecs = [
         Compression::UNCOMPRESSED,
@@ -123,7 +126,7 @@ pub fn file(random: &mut Random, batch: &RecordBatch, encoding: Option<Encoding>
 }
 
 /// One column of all rows, in batches of at most so many.
-pub fn read(bytes: &Bytes, column: &str, data_type: DataType, max_rows: usize) -> Result<Vec<ArrayRef>> {
+fn read(bytes: &Bytes, column: &str, data_type: DataType, max_rows: usize) -> Result<Vec<ArrayRef>> {
     let file = Arc::new(FileReader::open(Box::new(Memory(bytes.clone())), &[], &Early::Deny)?);
     let kind = match column {
         "v" => ItemKind::Path {
@@ -142,12 +145,12 @@ pub fn read(bytes: &Bytes, column: &str, data_type: DataType, max_rows: usize) -
     Ok(found)
 }
 
-pub fn joined(arrays: &[ArrayRef]) -> Option<ArrayRef> {
+fn joined(arrays: &[ArrayRef]) -> Option<ArrayRef> {
     (!arrays.is_empty()).then(|| concat(&arrays.iter().map(AsRef::as_ref).collect::<Vec<_>>()).unwrap())
 }
 
 /// `v:o.t` of the batch.
-pub fn path(batch: &RecordBatch) -> ArrayRef {
+fn path(batch: &RecordBatch) -> ArrayRef {
     let child = |array: &ArrayRef, name: &str| -> ArrayRef {
         let found = array.as_any().downcast_ref::<StructArray>().unwrap();
         let values = found.column_by_name(name).unwrap();
@@ -159,23 +162,28 @@ pub fn path(batch: &RecordBatch) -> ArrayRef {
         .fold(batch.column(2).clone(), |at, name| child(&at, name))
 }
 
-#[test]
-fn texts_come_back_whatever_their_pages() {
+/// Values of `column` come back from files of all kinds.
+pub fn come_back(data_type: &DataType, encoding: Option<Encoding>, column: Column) {
     for seed in 0..300 {
         let random = &mut Random::new(seed);
         let rows = some_of(random, &[40, 900, 6000]);
-        let batch = batch(random, rows, texts);
-        let bytes = Bytes::from(file(random, &batch, None));
+        let batch = batch(random, rows, column);
+        let bytes = Bytes::from(file(random, &batch, encoding));
         let max_rows = some_of(random, &[7, 700, 9000]);
-        for (column, wanted) in
+        for (name, wanted) in
             [("required", batch.column(0).clone()), ("optional", batch.column(1).clone()), ("v", path(&batch))]
         {
-            let found = read(&bytes, column, DataType::Utf8, max_rows)
-                .unwrap_or_else(|e| panic!("seed {seed}, {column}: {e:?}"));
-            assert!(found.iter().all(|array| array.len() <= max_rows), "seed {seed}, {column}");
-            assert_eq!(joined(&found).as_ref(), Some(&wanted), "seed {seed}, {column}");
+            let found = read(&bytes, name, data_type.clone(), max_rows)
+                .unwrap_or_else(|e| panic!("seed {seed}, {name}: {e:?}"));
+            assert!(found.iter().all(|array| array.len() <= max_rows), "seed {seed}, {name}");
+            assert_eq!(joined(&found).as_ref(), Some(&wanted), "seed {seed}, {name}");
         }
     }
+}
+
+#[test]
+fn texts_come_back_whatever_their_pages() {
+    come_back(&DataType::Utf8, None, texts);
 }
 
 /// Pages that are plain because a dictionary would be too large, and a footer that says that all are encoded by it.
@@ -213,16 +221,18 @@ fn plain_pages_are_read_whatever_the_footer_says() {
 }
 
 /// Where the footer begins.
-pub fn footer(bytes: &[u8]) -> usize {
+fn footer(bytes: &[u8]) -> usize {
     bytes.len() - 8 - u32::from_le_bytes(bytes[bytes.len() - 8..][..4].try_into().unwrap()) as usize
 }
 
-/// Flips bits of `file` and counts the answers that both give, that are refused, and that only the library gives.
-pub fn damaged(data_type: &DataType, file: impl Fn(&mut Random) -> (usize, Vec<u8>)) -> (usize, usize, usize) {
+/// Flips bits of files with values of `column`, and counts the answers that both give, that are refused, and that only the library gives.
+pub fn damaged(data_type: &DataType, encoding: Option<Encoding>, column: Column) -> (usize, usize, usize) {
     let (mut refused, mut read_by_both, mut refused_here) = (0, 0, 0);
     for seed in 0..4000 {
         let random = &mut Random::new(seed);
-        let (rows, mut bytes) = file(random);
+        let rows = 1 + random.next(300);
+        let batch = batch(random, rows, column);
+        let mut bytes = file(random, &batch, encoding);
         let end = footer(&bytes);
         for _ in 0..1 + random.next(3) {
             bytes[4 + random.next(end - 4)] ^= 1 << random.next(8);
@@ -251,11 +261,7 @@ pub fn damaged(data_type: &DataType, file: impl Fn(&mut Random) -> (usize, Vec<u
 
 #[test]
 fn texts_of_damaged_pages_are_refused_or_those_that_the_library_reads() {
-    let (read_by_both, refused, refused_here) = damaged(&DataType::Utf8, |random| {
-        let rows = 1 + random.next(300);
-        let batch = batch(random, rows, texts);
-        (rows, file(random, &batch, None))
-    });
+    let (read_by_both, refused, refused_here) = damaged(&DataType::Utf8, None, texts);
     assert!(read_by_both > 1000 && refused > 1000, "{read_by_both} {refused}");
     // Levels that are no levels.
     assert!(refused_here * 20 < read_by_both, "{refused_here} were read by the library alone, {read_by_both} by both");

@@ -113,6 +113,11 @@ def _empty_rows(count: int, schema: StructType) -> pa.Table:
     return pa.table({name: pa.nulls(count) for name in _given(schema).names})
 
 
+def without_columns(count: int) -> pa.Table:
+    """So many rows that have no column."""
+    return pa.table({"": pa.nulls(count)}).select([])
+
+
 def _given(schema: StructType) -> StructType:
     """The columns of rows that name none: all but identity columns, whose values the table makes."""
     return StructType(tuple(f for f in schema.fields if not is_identity(f)))
@@ -136,7 +141,7 @@ def _objects(schema: StructType, name: str) -> bool:
 def _of_pandas(frame: Any, schema: StructType) -> pa.Table:
     """A pandas DataFrame without its index."""
     if not frame.shape[1] and len(frame):
-        return _empty_rows(len(frame), schema)
+        return without_columns(len(frame))
     odd = [i for i, name in enumerate(frame.columns) if _objects(schema, str(name)) and _is_python(frame.iloc[:, i])]
     rest = frame.iloc[:, [i for i in range(frame.shape[1]) if i not in odd]]
     try:

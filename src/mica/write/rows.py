@@ -10,8 +10,6 @@ import warnings
 from dataclasses import replace
 from typing import Any
 
-import pyarrow as pa
-
 from mica import engines
 from mica.engines.base import Engine, Order, Rows
 from mica.engines.spark import types
@@ -22,7 +20,7 @@ from mica.tasks.zones import zone_tags
 from mica.variant.plain import to_variants
 from mica.write import flow
 from mica.write.commit import Commit
-from mica.write.given import arrow
+from mica.write.given import arrow, without_columns
 from mica.write.replacement import Replacement
 from mica.write.rules import refuse_given
 from mica.write.target import Target
@@ -38,7 +36,7 @@ def write_rows(
     settings = engine.settings(True, "UTC")
     if types.is_frame(data) and not data.columns:
         # In Arrow's batches Spark does not say how many rows without a column there are.
-        data = pa.table({"": pa.nulls(data.count())}).select([])
+        data = without_columns(data.count())
         engine = engines.of(data)
     rows = data if engine.owns(data) else arrow(data, target.schema)
     if schema_evolution:

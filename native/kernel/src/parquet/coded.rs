@@ -52,10 +52,14 @@ pub fn is_coded(chunk: &ColumnChunkMetaData) -> bool {
 
 /// Whether every page is encoded by the dictionary.
 pub fn all_coded(chunk: &ColumnChunkMetaData) -> bool {
-    let by_dictionary = |encoding| matches!(encoding, Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY);
+    all_pages(chunk, |encoding| matches!(encoding, Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY))
+}
+
+/// Whether the footer says of every page how it is encoded, and each is so.
+pub fn all_pages(chunk: &ColumnChunkMetaData, encoded: impl Fn(Encoding) -> bool) -> bool {
     chunk.page_encoding_stats_mask().is_some_and(|pages| {
         let mut encodings = pages.encodings().peekable();
-        encodings.peek().is_some() && encodings.all(by_dictionary)
+        encodings.peek().is_some() && encodings.all(encoded)
     })
 }
 

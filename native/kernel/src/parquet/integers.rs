@@ -13,6 +13,7 @@ use parquet::column::page::PageReader;
 use parquet::errors::Result as ParquetResult;
 use parquet::file::metadata::ColumnChunkMetaData;
 
+use crate::parquet::coded::all_pages;
 use crate::parquet::leaf_pages::{LeafColumn, LeafPages, Opened, no_values, unstated};
 use crate::parquet::packed::{Packed, SOME};
 
@@ -30,11 +31,9 @@ pub struct IntegerColumn {
 impl IntegerColumn {
     /// Whether the column is read here as an array of this type.
     pub fn reads(column: &ColumnChunkMetaData, data_type: &DataType) -> bool {
-        let all_packed = column.page_encoding_stats_mask().is_some_and(|pages| {
-            let mut encodings = pages.encodings().peekable();
-            encodings.peek().is_some() && encodings.all(|encoding| encoding == Encoding::DELTA_BINARY_PACKED)
-        });
-        data_type == &DataType::Int64 && column.column_type() == PhysicalType::INT64 && all_packed
+        data_type == &DataType::Int64
+            && column.column_type() == PhysicalType::INT64
+            && all_pages(column, |encoding| encoding == Encoding::DELTA_BINARY_PACKED)
     }
 
     /// A column that `reads` accepts.

@@ -89,7 +89,7 @@ impl LeafPages {
     }
 }
 
-pub fn no_levels() -> ParquetError {
+fn no_levels() -> ParquetError {
     damaged("the definition levels of a page are damaged, or fewer than it states")
 }
 
