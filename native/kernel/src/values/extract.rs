@@ -10,7 +10,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int8Type, Int16Type, Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, BooleanArray, PrimitiveArray, make_array, new_null_array};
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, NullBuffer};
-use arrow_data::transform::MutableArrayData;
+use arrow_data::transform::{Capacities, MutableArrayData};
 use arrow_schema::{DataType, Field};
 use arrow_select::nullif::nullif;
 
@@ -139,7 +139,13 @@ fn extract_typed(
     let Extracted { values, failed, .. } = Extracted { values, failed, variant: false }.written()?;
     let found = extract_cast(column, finder, wanted, typed.untyped.iter().copied(), timezone)?;
     let (whole, few) = (values.to_data(), found.values.to_data());
-    let mut merged = MutableArrayData::new(vec![&whole, &few], true, column.len);
+    let capacities = match wanted {
+        DataType::Utf8 | DataType::Binary => {
+            Capacities::Binary(column.len, Some([&whole, &few].iter().map(|data| data.buffers()[1].len()).sum()))
+        }
+        _ => Capacities::Array(column.len),
+    };
+    let mut merged = MutableArrayData::with_capacities(vec![&whole, &few], true, capacities);
     let (bits, _) = failed.into_parts();
     let mut failed = BooleanBufferBuilder::new(column.len);
     failed.append_buffer(&bits);
