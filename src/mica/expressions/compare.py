@@ -10,6 +10,7 @@ Source: Spark SQL reference, "NaN Semantics" and "Null Semantics"; PhysicalArray
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -120,6 +121,12 @@ def _compare_reals(op: Op, left: Datum, right: Datum) -> Datum:
     return pc.or_(pc.less_equal(left, right), right_nan)
 
 
+def hashable(reals: Datum) -> Datum:
+    """Floats or doubles of which those that are equal have equal bytes: one zero, and one NaN of the many."""
+    reals = pc.add(reals, 0.0)  # -0.0 becomes 0.0
+    return pc.if_else(pc.is_nan(reals), pa.scalar(math.nan, reals.type), reals)
+
+
 def exact_pair(left: Datum, right: Datum, left_type: DataType, right_type: DataType) -> tuple[Datum, Datum]:
     """Casts integers and decimals to one Arrow type that holds both sides without loss."""
     if not pa.types.is_decimal(left.type) and not pa.types.is_decimal(right.type):
@@ -141,8 +148,7 @@ def is_in(values: Datum, type_: DataType, wanted: list[Any], wanted_types: list[
     else:
         value_set = from_values([v for v in wanted if v is not None], type_)
         if is_real(type_):
-            # Hashing distinguishes -0.0 from 0.0; adding zero makes both 0.0.
-            values, value_set = pc.add(values, 0.0), pc.add(value_set, 0.0)
+            values, value_set = hashable(values), hashable(value_set)
         found = pc.is_in(values, value_set=value_set)
     if any(v is None for v in wanted):
         found = pc.if_else(found, True, pa.scalar(None, pa.bool_()))

@@ -27,7 +27,7 @@ from mica.errors import UserError
 from mica.expressions.bind import Leaf
 from mica.expressions.coerce import is_exact, is_real
 from mica.expressions.collations import in_process
-from mica.expressions.compare import exact_pair
+from mica.expressions.compare import exact_pair, hashable
 from mica.expressions.evaluate import RowError, evaluate, filter_rows
 from mica.expressions.joined import Condition, JoinedExpr, Key, Side
 from mica.expressions.plain_values import to_values
@@ -318,7 +318,7 @@ def _canonical(key: Key, values: pa.Array, side: Side) -> pa.Array:
     if is_exact(own):
         return _exact(values, own, other)
     if is_real(own):
-        return pc.add(values, 0.0)  # -0.0 equals 0.0
+        return hashable(values)
     return in_process(values, key.collation)
 
 

@@ -1,5 +1,6 @@
 """Predicates over rows: names, coercions, three-valued logic, and which rows a failed cast is an error for."""
 
+import math
 import pickle
 from decimal import Decimal
 from typing import Any
@@ -16,7 +17,7 @@ from mica.expressions.plain_values import from_values
 from mica.expressions.tree import Op
 from mica.schema.arrow import to_arrow_type
 from mica.schema.ddl import parse_ddl, parse_type
-from mica.schema.types import INTEGER, LONG, VOID, Primitive
+from mica.schema.types import DOUBLE, FLOAT, INTEGER, LONG, VOID, Primitive
 
 SCHEMA = parse_ddl(
     "id bigint, s string, d date, ts timestamp, f float, x double, n decimal(10,2), b boolean, bin binary, v variant, "
@@ -188,3 +189,15 @@ def test_a_long_list_of_constants_is_converted_at_once(
     found = compare.is_in(values, type_, [*constants, None], [*types, VOID])
     assert found.to_pylist() == [True] * len(hits) + [None, None]
     assert len(casts) < 50
+
+
+@pytest.mark.parametrize("type_", [FLOAT, DOUBLE])
+def test_any_nan_is_in_a_list_that_has_one(type_: Primitive) -> None:
+    """`inf - inf` and `-nan` have the sign bit, which the NaN of a literal lacks."""
+    infinity = pa.array([math.inf], to_arrow_type(type_))
+    values = pa.chunked_array(
+        [pc.subtract(infinity, infinity), pa.array([-math.nan, math.nan, 1.0, -0.0, None], infinity.type)]
+    )
+    found = compare.is_in(values, type_, [math.nan, 0.0], [type_, type_])
+    assert found.to_pylist() == [True, True, True, False, True, None]
+    assert compare.is_in(values, type_, [2.0], [type_]).to_pylist() == [False] * 5 + [None]

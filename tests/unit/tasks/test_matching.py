@@ -39,7 +39,7 @@ def pairs(on: str, target: pa.RecordBatch, source: pa.RecordBatch, *clauses: Cla
     [
         ("t.id = s.id", {"id": [1, 2, None, 2]}, {"id": [2, None, 3]}, [(1, 0), (3, 0)]),
         ("t.id <=> s.id", {"id": [1, None]}, {"id": [None, 1, None]}, [(0, 1), (1, 0), (1, 2)]),
-        ("t.d = s.d", {"d": [math.nan, -0.0, 1.5]}, {"d": [0.0, math.nan]}, [(0, 1), (1, 0)]),
+        ("t.d = s.d", {"d": [-math.nan, -0.0, 1.5]}, {"d": [0.0, math.nan]}, [(0, 1), (1, 0)]),
         ("t.id = s.m", {"id": [1, 2]}, {"m": [Decimal(2), Decimal("1.5")]}, [(1, 0)]),
         ("t.k = s.k COLLATE UTF8_LCASE", {"k": ["Ab", "c"]}, {"k": ["aB", "ab"]}, [(0, 0), (0, 1)]),
         ("t.b = s.b AND t.k = s.k AND t.id = s.id", {"b": [True, True], "k": ["x", "y"], "id": [1, 1]},
