@@ -25,7 +25,7 @@ from benchmarks.run import Run
 
 FOLDER = environments.BENCH / "turns"
 
-#: Each prints the milliseconds of its works, and a number that tells whether the answers are the same.
+#: Each program begins so, and prints the milliseconds of its works and what tells whether the answers are the same.
 _MEASURED = """
 import hashlib, json, os, shutil, sys, time
 import mica

@@ -122,7 +122,7 @@ def _compare_reals(op: Op, left: Datum, right: Datum) -> Datum:
 
 
 def hashable(reals: Datum) -> Datum:
-    """Floats or doubles of which those that are equal have equal bytes: one zero, and one NaN of the many."""
+    """Reals as doubles, of which those that are equal have equal bytes: one zero, and one NaN of the many."""
     reals = pc.add(reals, 0.0)  # -0.0 becomes 0.0
     return pc.if_else(pc.is_nan(reals), pa.scalar(math.nan, reals.type), reals)
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from mica import compute as pc
 from mica.expressions.coerce import digits, is_exact
-from mica.expressions.compare import Datum
+from mica.expressions.compare import Datum, hashable
 from mica.expressions.pairs import as_array
 from mica.expressions.signatures import Asked, Signature
 from mica.schema.types import (
@@ -77,9 +77,10 @@ def _hashed(column: pa.Array, type_: DataType, seed: Any) -> Any:
     if type_ in (LONG, TIMESTAMP, TIMESTAMP_NTZ):
         return _of_long(np.asarray(pc.fill_null(column.cast(pa.int64()), 0)), seed)
     if type_ in (FLOAT, DOUBLE):
-        reals = np.asarray(pc.fill_null(column, 0.0)) + 0.0  # -0.0 is 0.0
-        reals = np.where(np.isnan(reals), reals.dtype.type(np.nan), reals)  # one NaN
-        return _of_int(reals.view(np.int32), seed) if type_ == FLOAT else _of_long(reals.view(np.int64), seed)
+        reals = np.asarray(pc.fill_null(hashable(column), 0.0))
+        if type_ == FLOAT:
+            return _of_int(reals.astype(np.float32).view(np.int32), seed)
+        return _of_long(reals.view(np.int64), seed)
     if is_exact(type_):
         precision, scale = digits(type_)
         if precision <= _LONG_DIGITS:
