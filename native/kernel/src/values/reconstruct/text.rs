@@ -118,7 +118,7 @@ impl Writer for JsonText {
         Ok(())
     }
 
-    fn close(&mut self, open: Open) {
+    fn close(&mut self, open: &mut Open) {
         self.bytes.push(open.end);
     }
 }

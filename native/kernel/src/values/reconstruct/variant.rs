@@ -4,7 +4,6 @@
 
 use crate::codec::known::RowNames;
 use crate::codec::primitive::{Header, MAX_SHORT_STRING, decimal_width, id, uint_width};
-use crate::copy::push_part;
 use crate::error::{Code, Error, Result};
 use crate::values::leaf::{Leaf, LeafValues};
 use crate::values::level::Level;
@@ -22,11 +21,15 @@ const KINDS: usize = 16;
 /// Bytes that are made ready at once.
 const STEP: usize = 16 << 10;
 
+/// Texts up to this many bytes are copied in one piece, those up to as many more in two.
+const PIECE: usize = 32;
+
 #[derive(Default)]
 pub struct VariantBytes {
+    /// What is written, and behind it bytes that are ready to be written over: bringing memory into the cache in steps
+    /// is faster than line by line.
     bytes: Vec<u8>,
-    /// How far memory was made ready.
-    ready: usize,
+    len: usize,
     /// By level and number of children: the width of the offsets in the last container of that kind.
     widths: Vec<[u8; KINDS]>,
 }
@@ -44,25 +47,68 @@ pub struct Open {
 }
 
 impl VariantBytes {
-    pub fn finish(self) -> Vec<u8> {
+    pub fn finish(mut self) -> Vec<u8> {
+        self.bytes.truncate(self.len);
         self.bytes
+    }
+
+    /// The next N bytes, whatever is in them, if so many are ready.
+    #[inline(always)]
+    fn room<const N: usize>(&mut self) -> Option<&mut [u8; N]> {
+        self.bytes.get_mut(self.len..).and_then(|rest| rest.first_chunk_mut())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn more(&mut self, bytes: usize) {
+        self.bytes.resize(self.len + bytes + STEP, 0);
+    }
+
+    #[inline(always)]
+    fn put(&mut self, bytes: &[u8]) {
+        let end = self.len + bytes.len();
+        if self.bytes.len() < end {
+            self.more(bytes.len());
+        }
+        self.bytes[self.len..end].copy_from_slice(bytes);
+        self.len = end;
     }
 
     #[inline(always)]
     fn fixed<const N: usize>(&mut self, id: u8, bytes: [u8; N]) {
-        self.bytes.push(id << 2);
-        self.bytes.extend_from_slice(&bytes);
+        self.put(&[id << 2]);
+        self.put(&bytes);
     }
 
     #[inline(always)]
     fn text(&mut self, all: &[u8], start: usize, end: usize) {
         let len = end - start;
-        if len <= MAX_SHORT_STRING {
-            self.bytes.push((len as u8) << 2 | 1);
-        } else {
-            self.fixed(id::STRING, (len as u32).to_le_bytes());
+        if !(len <= PIECE && self.piece::<PIECE, { PIECE + 1 }>(all, start, len)
+            || len <= MAX_SHORT_STRING && self.piece::<{ 2 * PIECE }, { 2 * PIECE + 1 }>(all, start, len))
+        {
+            self.other_text(&all[start..end]);
         }
-        push_part(&mut self.bytes, all, start, len);
+    }
+
+    /// A short string, copied with what is behind it; whether there is enough behind it and room for that.
+    #[inline(always)]
+    fn piece<const N: usize, const ROOM: usize>(&mut self, all: &[u8], start: usize, len: usize) -> bool {
+        let piece = all.get(start..).and_then(|rest| rest.first_chunk::<N>());
+        let room = self.room::<ROOM>();
+        let (Some(piece), Some(room)) = (piece, room) else { return false };
+        room[0] = (len as u8) << 2 | 1;
+        room[1..].copy_from_slice(piece);
+        self.len += 1 + len;
+        true
+    }
+
+    fn other_text(&mut self, text: &[u8]) {
+        if text.len() <= MAX_SHORT_STRING {
+            self.put(&[(text.len() as u8) << 2 | 1]);
+        } else {
+            self.fixed(id::STRING, (text.len() as u32).to_le_bytes());
+        }
+        self.put(text);
     }
 
     #[inline]
@@ -72,16 +118,21 @@ impl VariantBytes {
         }
         let mut header = Header::new(count, largest, 0);
         header.offset_width = self.widths[level.number][count % KINDS].into();
-        let start = self.bytes.len();
+        let start = self.len;
         let id = start + if header.large { 5 } else { 2 };
         let offsets = id + count * header.id_width.unwrap_or(0);
         let body = offsets + (count + 1) * header.offset_width;
-        if body - start <= BLOCK {
-            self.bytes.extend_from_slice(&[0; BLOCK]);
-            self.bytes.truncate(body);
+        if body - start <= BLOCK
+            && let Some(room) = self.room()
+        {
+            *room = [0; BLOCK];
         } else {
-            self.bytes.resize(body, 0);
+            if self.bytes.len() < body {
+                self.more(body - start);
+            }
+            self.bytes[start..body].fill(0);
         }
+        self.len = body;
         // The first offset is 0, as the bytes are.
         Open { header, level: level.number, start, id, offsets, offset: offsets + header.offset_width, body }
     }
@@ -114,10 +165,12 @@ impl VariantBytes {
     }
 
     fn move_body(&mut self, from: usize, to: usize) {
-        let len = self.bytes.len();
-        self.bytes.resize(len.max(len + to - from), 0);
-        self.bytes.copy_within(from..len, to);
-        self.bytes.truncate(len + to - from);
+        let len = self.len + to - from;
+        if self.bytes.len() < len {
+            self.more(len - self.len);
+        }
+        self.bytes.copy_within(from..self.len, to);
+        self.len = len;
     }
 }
 
@@ -125,38 +178,34 @@ impl Writer for VariantBytes {
     type Open = Open;
 
     fn written(&self) -> usize {
-        self.bytes.len()
+        self.len
     }
 
     fn truncate(&mut self, len: usize) {
-        self.bytes.truncate(len);
-        self.ready = 0;
+        self.len = self.len.min(len);
     }
 
     fn get(&self, start: usize, end: usize) -> &[u8] {
         self.bytes.get(start..end).unwrap_or(&[])
     }
 
-    /// Makes memory ready for the next rows, in steps: bringing it into the cache all at once is faster than line by
-    /// line. The rows to come are like those before if memory lacks.
+    /// Makes memory ready for the next rows. The rows to come are like those before if memory lacks.
     #[inline]
     fn ready(&mut self, start: usize, done: usize, left: usize) {
-        let len = self.bytes.len();
-        if len + STEP / 2 > self.ready {
-            if len + STEP > self.bytes.capacity() {
-                let more = (len - start) / done.max(1) * left;
-                let more = more + more / 8;
-                self.bytes.reserve_exact(STEP + more.max(len / 4).min(MAX_BYTES));
+        if self.len + STEP / 2 > self.bytes.len() {
+            let needed = self.len + STEP;
+            if needed > self.bytes.capacity() {
+                let more = (self.len - start) / done.max(1) * left;
+                let more = (more + more / 8).max(self.len / 4).min(MAX_BYTES);
+                self.bytes.reserve_exact(needed + more - self.bytes.len());
             }
-            self.bytes.resize(len + STEP, 0);
-            self.bytes.truncate(len);
-            self.ready = len + STEP;
+            self.bytes.resize(needed, 0);
         }
     }
 
     #[inline]
     fn null(&mut self) {
-        self.bytes.push(id::NULL << 2);
+        self.put(&[id::NULL << 2]);
     }
 
     #[inline(always)]
@@ -175,7 +224,7 @@ impl Writer for VariantBytes {
     }
 
     fn value(&mut self, _: RowNames<'_>, value: &[u8]) -> Result<()> {
-        self.bytes.extend_from_slice(value);
+        self.put(value);
         Ok(())
     }
 
@@ -208,7 +257,7 @@ impl Writer for VariantBytes {
 
     #[inline(always)]
     fn end(&mut self, open: &mut Open) -> Result<()> {
-        let end = self.bytes.len() - open.body;
+        let end = self.len - open.body;
         match open.header.offset_width {
             1 if end <= 0xff => self.bytes[open.offset] = end as u8,
             2 if end <= 0xffff => {
@@ -220,12 +269,13 @@ impl Writer for VariantBytes {
         Ok(())
     }
 
-    fn close(&mut self, mut open: Open) {
-        let width = uint_width(self.bytes.len() - open.body);
+    #[inline(always)]
+    fn close(&mut self, open: &mut Open) {
+        let width = uint_width(self.len - open.body);
         if width != open.header.offset_width {
-            self.widen(&mut open, width);
+            self.widen(open, width);
         }
-        let Open { header, start, .. } = open;
+        let Open { header, start, .. } = *open;
         self.bytes[start] = header.first();
         self.bytes[start + 1] = header.count as u8;
         if header.large {
@@ -237,7 +287,7 @@ impl Writer for VariantBytes {
 impl VariantBytes {
     #[cold]
     fn end_far(&mut self, open: &mut Open, end: usize) -> Result<()> {
-        if self.bytes.len() > MAX_BYTES {
+        if self.len > MAX_BYTES {
             return Err(too_large());
         }
         let needed = uint_width(end);
@@ -274,15 +324,15 @@ impl VariantBytes {
                     _ => id::DECIMAL16,
                 };
                 self.fixed(id, [*scale]);
-                self.bytes.extend_from_slice(&a.value(slot).to_le_bytes()[..width]);
+                self.put(&a.value(slot).to_le_bytes()[..width]);
             }
             LeafValues::Binary(a) => {
                 self.fixed(id::BINARY, (a.value(slot).len() as u32).to_le_bytes());
-                self.bytes.extend_from_slice(a.value(slot));
+                self.put(a.value(slot));
             }
             LeafValues::Uuid(a) => {
-                self.bytes.push(id::UUID << 2);
-                self.bytes.extend_from_slice(a.value(slot));
+                self.fixed(id::UUID, []);
+                self.put(a.value(slot));
             }
         }
     }

@@ -42,7 +42,7 @@ pub trait Writer {
     fn element(&mut self, open: &mut Self::Open);
     /// The field or element is written.
     fn end(&mut self, open: &mut Self::Open) -> Result<()>;
-    fn close(&mut self, open: Self::Open);
+    fn close(&mut self, open: &mut Self::Open);
 }
 
 /// What is kept from row to row.
@@ -183,7 +183,7 @@ impl<W: Writer> Walk<'_, W> {
             self.entries(level, &mut open, &mut next, usize::MAX, value)?;
         }
         self.tools.entries.truncate(first);
-        self.to.close(open);
+        self.to.close(&mut open);
         Ok(())
     }
 
@@ -252,7 +252,7 @@ impl<W: Writer> Walk<'_, W> {
             self.value(&array.element, at)?;
             self.to.end(&mut open)?;
         }
-        self.to.close(open);
+        self.to.close(&mut open);
         Ok(())
     }
 }
