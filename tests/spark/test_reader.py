@@ -151,3 +151,18 @@ def test_rows_with_nan_are_found_by_sparks_own_reader(spark: SparkSession, tmp_p
             ]
             assert counts[0] == counts[1] == counts[2], where
     rows.unpersist()
+
+
+def test_rows_with_minus_zero_are_found_by_sparks_own_reader(spark: SparkSession, tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "x DOUBLE, s STRUCT<f: FLOAT>")
+    for values in ([-0.0] * 3, [-0.0, 1.0, 1.0], [0.0, -0.0], [0.0], [1.0, None]):
+        floats = pa.array([{"f": value} for value in values], pa.struct([("f", pa.float32())]))
+        table.append(pa.table({"x": pa.array(values, pa.float64()), "s": floats}))
+    mica.register("with_zero", tmp_path)
+    for column in ("x", "s.f"):
+        for test, count in {"= 0": 7, "= -0.0F": 7, "IN (0, 7)": 7, "IN (1, -0.0D)": 10, "<> 0": 3, "<= 0": 7}.items():
+            whole = table.to_df(spark)
+            assert is_native(whole)
+            assert whole.where(f"{column} {test}").count() == count, test
+            assert mica.sql(f"SELECT x FROM with_zero WHERE {column} {test}", spark).count() == count, test
+            assert table.scan(where=f"{column} {test}").count() == count, test

@@ -17,7 +17,7 @@ from mica.engines.spark.types import to_spark
 from mica.records import dataclass
 from mica.schema.char import declared, is_padded
 from mica.schema.ddl import quote_if_needed
-from mica.schema.types import StructType
+from mica.schema.types import DOUBLE, FLOAT, StructType, contains
 from mica.stats.partition import format_values, parse_values
 from mica.storage import Storage
 
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 #: Beyond it, defining the DataFrame costs more than it saves (docs/decisions.md, "Spark").
 MAX_FILES = 2_000
+
+#: Where parquet-java looks for 0.0, -0.0 is another value: it drops row groups whose dictionaries and bloom filters
+#: have only that one.
+WITH_ZEROS = {"parquet.filter.dictionary.enabled": "false", "parquet.filter.bloom.enabled": "false"}
 
 #: Each combination of partition values becomes literals in one branch of a union.
 MAX_PARTITIONS = 16
@@ -88,11 +92,13 @@ def native(spark: SparkSession, reading: Reading) -> DataFrame:
     from pyspark.sql import functions as sql
 
     stored = to_spark(StructType(tuple(f for f in reading.schema.fields if f.name not in reading.partition_by)))
+    options = WITH_ZEROS if any(contains(reading.schema, kind) for kind in (FLOAT, DOUBLE)) else {}
     branches = []
     zone = str(spark.conf.get("spark.sql.session.timeZone"))
     for values, paths in reading.files.items():
         found = [storage.path(rel) for storage, rel in map(reading.storage.locate, paths)]
-        frame = spark.read.schema(stored).parquet(*[f"file:{unglobbed(path)}" for path in found])
+        reader = spark.read.schema(stored).options(**options)
+        frame = reader.parquet(*[f"file:{unglobbed(path)}" for path in found])
         for name, text in zip(reading.partition_by, values, strict=True):
             if name in reading.schema.names:
                 field = reading.columns.field(name)
