@@ -8,7 +8,6 @@ The commit is built below `.bench/turns`. Each turn of a build is a process of i
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 import subprocess
@@ -19,49 +18,19 @@ from statistics import median
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import environments
+from benchmarks import environments, programs
 from benchmarks.process import ROOT
 from benchmarks.run import Run
 
 FOLDER = environments.BENCH / "turns"
 
-#: Each program begins so, and prints the milliseconds of its works and what tells whether the answers are the same.
-_MEASURED = """
-import hashlib, json, os, shutil, sys, time
-import mica
-assert mica.__file__.startswith(sys.argv[1]), mica.__file__
-given, target = sys.argv[2:]
-found, answers = {}, []
-
-def measured(name, work, times, cold=1):
-    for number in range(cold + times):
-        began = time.perf_counter()
-        work()
-        if number >= cold:
-            found.setdefault(name, []).append((time.perf_counter() - began) * 1000)
+_APPENDS = """
+import pyarrow as pa
 
 def create(schema):
     shutil.rmtree(target, ignore_errors=True)
     return mica.Table.create(target, schema)
-"""
 
-_ONE_CORE = """
-os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-for codec in ("zstd", "snappy"):
-    def ingest():
-        shutil.rmtree(target, ignore_errors=True)
-        mica.ingest_json(given + "/events.ndjson", target, properties={"delta.parquet.compression.codec": codec})
-    measured(f"ingest in {codec}", ingest, 2)
-table = mica.Table.open(given + "/table")
-for path in ("time_us::bigint", "kind::string", "commit.collection::string", "did::string", "commit.cid::string"):
-    read = lambda: table.scan(columns={"x": f"v:{path}"}).to_arrow()
-    measured(f"v:{path} of all rows", read, 30, 10)
-    answers.append(hashlib.sha256("".join(map(str, read()["x"].to_pylist())).encode()).hexdigest())
-measured("whole rows of all", lambda: sum(batch.num_rows for batch in table.scan(columns=["v"]).batches()), 2)
-"""
-
-_APPENDS = """
-import pyarrow as pa
 arrow = pa.table({"id": pa.array(range(100), pa.int64()), "s": [f"x{n}" for n in range(100)]})
 table = create("id BIGINT, s STRING")
 measured("append of 100 rows, in process", lambda: table.append(arrow), 30, 10)
@@ -79,8 +48,6 @@ for name, frame in {
 answers.append(table.scan().count())
 spark.stop()
 """
-
-_TOLD = "\nprint(json.dumps([found, answers]))"
 
 
 def built(commit: str) -> Path:
@@ -111,14 +78,6 @@ def _put(package: Path, kernel: Path, folder: Path) -> None:
     made.rename(folder)
 
 
-def _run(folder: Path, program: str, *arguments: object) -> str:
-    """What a program says that has this package, and whose workers have it."""
-    command = [sys.executable, "-c", _MEASURED + program + _TOLD, folder, *arguments]
-    environment = {**os.environ, "PYTHONPATH": str(folder)}
-    done = subprocess.run([*map(str, command)], env=environment, cwd="/", stdout=subprocess.PIPE, text=True, check=True)
-    return done.stdout.splitlines()[-1]
-
-
 def main() -> None:
     """Prints the medians (and the least) of both."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.turns", description=__doc__)
@@ -128,20 +87,15 @@ def main() -> None:
     arguments = parser.parse_args()
     before, after = built(arguments.commit), FOLDER / "now"
     _put(ROOT / "src/mica", next((ROOT / "src/mica").glob("_native*.so")), after)
-    given = FOLDER / "given"
-    shutil.rmtree(given, ignore_errors=True)
-    given.mkdir()
-    events = Run(1, arguments.events, 2, frozenset()).events()
-    (given / "events.ndjson").symlink_to(events)
-    _run(before, 'mica.ingest_json(given + "/events.ndjson", given + "/table")', given, "")
+    given = programs.given(before, Run(1, arguments.events, 2, frozenset()).events(), FOLDER / "given")
     found: dict[str, dict[Path, list[float]]] = {}
     for turn in range(arguments.rounds):
-        for program in (_ONE_CORE, _APPENDS):
+        for program in (programs.ONE_CORE, _APPENDS):
             answers = []
             for build in (before, after) if turn % 2 == 0 else (after, before):
-                times, answer = json.loads(_run(build, program, given, FOLDER / "written"))
+                told, answer = programs.run(build, program, given, FOLDER / "written", 2)
                 answers.append(answer)
-                for work, every in times.items():
+                for work, every in told.items():
                     found.setdefault(work, {}).setdefault(build, []).extend(every)
             if answers[0] != answers[1]:
                 sys.exit("both builds gave other answers")
@@ -150,8 +104,8 @@ def main() -> None:
         shown.add_column(column, justify="left" if column == "work" else "right")
     for work, times in found.items():
         old, new = times[before], times[after]
-        told = [f"{median(every):.4g} ({min(every):.4g})" for every in (old, new)]
-        shown.add_row(work, *told, f"{median(old) / median(new):.2f} ({min(old) / min(new):.2f})")
+        both = [f"{median(every):.4g} ({min(every):.4g})" for every in (old, new)]
+        shown.add_row(work, *both, f"{median(old) / median(new):.2f} ({min(old) / min(new):.2f})")
     Console(highlight=False, width=150).print(shown)
 
 
