@@ -101,16 +101,11 @@ def _listed(data: list[Any] | tuple[Any, ...], schema: StructType) -> pa.Table:
         raise UserError.bad_value("the data", f"a list with a {type(wrong).__name__}", EXPECTED)
     names = list(dict.fromkeys(key for row in data for key in row))
     if not names:
-        return pa.Table.from_batches([], to_arrow(_given(schema))) if not data else _empty_rows(len(data), schema)
+        return pa.Table.from_batches([], to_arrow(_given(schema))) if not data else without_columns(len(data))
     for name in names:
         if not isinstance(name, str):
             raise UserError.bad_value("the data", f"dicts with the key {name!r}", "dicts with column names as keys")
     return _table({name: _column([row.get(name) for row in data], _type(schema, name), name) for name in names})
-
-
-def _empty_rows(count: int, schema: StructType) -> pa.Table:
-    """Rows of empty dicts: null in every column."""
-    return pa.table({name: pa.nulls(count) for name in _given(schema).names})
 
 
 def without_columns(count: int) -> pa.Table:

@@ -297,9 +297,11 @@ def test_arrow_columns_become_variants_with_their_types() -> None:
 )
 def test_rows_that_name_no_column_are_counted_by_the_table(tmp_path: Path, given: Any) -> None:
     rows = 0 if isinstance(given, Iterator) else len(given)
-    table = mica.Table.create(tmp_path, "id BIGINT GENERATED ALWAYS AS IDENTITY, s STRING")
+    defaults = {"delta.feature.allowColumnDefaults": "supported"}
+    columns = "id BIGINT GENERATED ALWAYS AS IDENTITY, s STRING, n INT DEFAULT 7"
+    table = mica.Table.create(tmp_path, columns, properties=defaults)
     table.append(given)
-    assert table.to_arrow().to_pylist() == [{"id": i + 1, "s": None} for i in range(rows)]
+    assert table.to_arrow().to_pylist() == [{"id": i + 1, "s": None, "n": 7} for i in range(rows)]
 
 
 @pytest.mark.parametrize(
