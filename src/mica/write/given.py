@@ -7,9 +7,11 @@ types, in the same way for all of them.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
+from numbers import Integral
 from typing import Any
 
 import pyarrow as pa
@@ -202,8 +204,8 @@ def _column(values: list[Any], type_: DataType | None, at: str) -> pa.Array:
     if isinstance(type_, Primitive) and type_.decimal is not None:
         # Arrow would infer the scale from the first value; with a given type it refuses values that it would round.
         wanted = to_arrow_type(type_) if all(isinstance(v, int | Decimal) or is_null(v) for v in values) else None
-    elif type_ in (DOUBLE, FLOAT) and all(type(v) is int or v is None for v in values):
-        wanted = pa.float64()  # Arrow refuses integers that are not exact as a double
+    elif type_ in (DOUBLE, FLOAT) and all(v is None or _is_integer(v) for v in values):
+        wanted, values = pa.float64(), [None if v is None else _exactly(v, at) for v in values]
     try:
         made = pa.array(values, wanted, from_pandas=False)
     except (pa.ArrowException, ValueError, OverflowError, TypeError) as e:
@@ -213,6 +215,18 @@ def _column(values: list[Any], type_: DataType | None, at: str) -> pa.Array:
     if type_ != FLOAT or not pa.types.is_float64(made.type):
         return made
     return _narrow(made, at, exactly=wanted is not None)
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _exactly(integer: Any, at: str) -> float:
+    """An integer of Python or numpy as a double, which Arrow gives of some only that are exact."""
+    with contextlib.suppress(OverflowError):
+        if (double := float(integer)) == int(integer):
+            return double
+    raise UserError("INVALID_VALUE", f"an integer of the column {at!r} is not exact as a DOUBLE: {integer}", column=at)
 
 
 def _narrow(doubles: pa.Array, at: str, *, exactly: bool) -> pa.Array:

@@ -9,6 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -182,6 +183,8 @@ def test_python_values_take_the_columns_types(tmp_path: Path) -> None:
     assert last["s"] == {"v": None, "n": 4}
     table.overwrite([{"f": 2}, {"f": None}])
     assert table.to_arrow()["f"].to_pylist() == [2.0, None]
+    table.overwrite([{"f": np.int64(2)}, {"f": 2**62}, {"f": np.uint8(3)}, {"f": None}])
+    assert table.to_arrow()["f"].to_pylist() == [2.0, 2.0**62, 3.0, None]
     table.overwrite([{"f": 0.1}, {"f": math.inf}, {"f": 2}, {"f": None}])
     # The nearest 32-bit float, as PySpark writes it.
     assert table.to_arrow()["f"].to_pylist() == [0.10000000149011612, math.inf, 2.0, None]
@@ -213,6 +216,8 @@ def test_no_rows_are_no_rows(tmp_path: Path) -> None:
         ([{"d": Decimal("1.234")}], "INVALID_VALUE"),
         ([{"d": 1.5}], "INCOMPATIBLE_TYPE"),
         ([{"f": 2**53 + 1}], "INVALID_VALUE"),
+        ([{"f": np.int64(2**53 + 1)}], "INVALID_VALUE"),
+        ([{"f": 10**400}], "INVALID_VALUE"),
         ([{"f": 2**24 + 1}], "INCOMPATIBLE_TYPE"),
         ([1], "INVALID_ARGUMENT"),
         ([{1: 2}], "INVALID_ARGUMENT"),
