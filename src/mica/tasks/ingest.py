@@ -7,6 +7,7 @@ of the table, is an error or is quarantined; it is never dropped.
 from __future__ import annotations
 
 import contextlib
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
@@ -47,7 +48,8 @@ FETCH_BYTES = 8 << 20
 #: The first bytes of a file, which say how it is compressed and mostly whether it is NDJSON.
 HEAD_BYTES = 64 << 10
 
-_MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+#: A zstd file may begin with a frame to skip, as those of pzstd do (RFC 8878, 3.1.2).
+_MAGIC = {"gzip": re.compile(rb"\x1f\x8b"), "zstd": re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")}
 
 
 @dataclass(frozen=True)
@@ -366,7 +368,7 @@ def look(split: Split) -> tuple[str | None, str]:
     if split.start or split.end is not None:
         return None, "ndjson"  # only plain NDJSON is split
     head = split.storage.read_ranges(split.path, [(0, min(HEAD_BYTES, split.size))])[0] if split.size else b""
-    compression = next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None)
+    compression = next((name for name, magic in _MAGIC.items() if magic.match(head)), None)
     text = head
     if compression is not None:
         text = b""

@@ -19,9 +19,7 @@ from mica import variant
 from mica.engines import local
 from mica.log.transaction import Transaction
 from mica.tasks import ingest
-from mica.tasks.ingest import IngestSpec, open_reader
 from mica.variant import kernel
-from mica.write import inputs
 from mica.write.target import Target
 
 
@@ -40,65 +38,6 @@ def test_names_match_without_regard_to_case(tmp_path: Path) -> None:
     _ingest(tmp_path, '{"a":"y"}', columns={"day": "V:a::string"})
     _ingest(tmp_path, '{"a":"z"}', column="V", columns={"DAY": "v:a::string"}, sort_by=["DaY"])
     assert mica.Table.open(tmp_path / "table").scan(columns=["Day"]).to_arrow()["Day"].to_pylist() == ["x", "y", "z"]
-
-
-@pytest.mark.parametrize(
-    ("text", "documents"),
-    [
-        ("[1,2]\n[3]\n", [[1, 2], [3]]),
-        ('[1,2]\n{"a":1}', [[1, 2], {"a": 1}]),
-        ("[1,2]\n\n", [1, 2]),
-        ("[1,\n2]\n", [1, 2]),
-        ('{\n "a": 1\n}\n{"a":2}', [{"a": 1}, {"a": 2}]),
-        ('{"a":[{"x":1},\n{"x":2}]}\n', [{"a": [{"x": 1}, {"x": 2}]}]),
-    ],
-)
-def test_an_array_or_lines_of_documents(tmp_path: Path, text: str, documents: list[Any]) -> None:
-    _ingest(tmp_path, text)
-    assert _documents(tmp_path) == documents
-
-
-@pytest.mark.parametrize("zeros", [1, 512, 100_000])
-@pytest.mark.parametrize("text", ['{\n "a": 1\n}\n{"a":2}', '{"a": 1}\n{"a":2}\n', '[{"a": 1},\n{"a":2}]'])
-def test_zeros_behind_gzip_are_read_past(tmp_path: Path, text: str, zeros: int) -> None:
-    (tmp_path / "in.json.gz").write_bytes(gzip.compress(text.encode()) + bytes(zeros))
-    mica.ingest_json(tmp_path / "in.json.gz", tmp_path / "table")
-    assert _documents(tmp_path) == [{"a": 1}, {"a": 2}]
-
-
-@pytest.mark.parametrize(
-    ("name", "format_", "documents"),
-    [
-        ("a.json", "auto", [1, 2]),
-        ("a.ndjson", "auto", [[1, 2]]),
-        ("a.jsonl", "auto", [[1, 2]]),
-        ("a.json", "ndjson", [[1, 2]]),
-        ("a.ndjson", "json", [1, 2]),
-    ],
-)
-def test_an_array_alone_on_its_line_is_what_the_caller_or_the_name_says(
-    tmp_path: Path, name: str, format_: str, documents: list[Any]
-) -> None:
-    (tmp_path / name).write_text("[1,2]\n")
-    (split,) = inputs.find(tmp_path / name, format=format_)
-    spec = IngestSpec(write=None, column="v")  # type: ignore[arg-type] - nothing is written
-    reader = open_reader(spec, split)
-    batch = reader.next_batch(pa.null(), 100, 1 << 20).to_arrow()
-    assert variant.to_python(kernel.unshred(batch).column(0)) == documents
-
-
-def test_two_arrays_on_a_line_are_no_rows(tmp_path: Path) -> None:
-    with pytest.raises(mica.CorruptDataError, match="line 1, column 6") as caught:
-        _ingest(tmp_path, "[1,2][3,4]")
-    assert caught.value.code == "INVALID_JSON"
-    with pytest.raises(mica.CorruptDataError, match=r"line 3, column 1.*after the array"):
-        _ingest(tmp_path, "[1,\n2]\n[3]")
-
-
-@pytest.mark.parametrize("first", ['{"a":1,', "{", '{"a":['])
-def test_a_first_line_that_was_cut_short_spoils_itself_alone(tmp_path: Path, first: str) -> None:
-    report = _ingest(tmp_path, f'{first}\n{{"a":2}}\n{{"a":3}}\n', on_error="quarantine")
-    assert (report.rows, report.bad_lines, _documents(tmp_path)) == (2, 1, [{"a": 2}, {"a": 3}])
 
 
 @pytest.mark.parametrize("small", ["1\n", '{"header": 1}\n', "\n", '{"a": "no number"}\n' * 3])

@@ -5,11 +5,12 @@
 //! |---|---|
 //! | an array that ends on its first line, and more behind it | NDJSON: the array is a document |
 //! | an array that ends on its first line, and nothing behind it | one array, or NDJSON where its name says so |
-//! | an array that does not end on its first line | one array |
-//! | a first line that ends with `{`, `[` or `,`, and a second that is no document by itself | documents over several lines |
+//! | an array that does not end on its first line | one array, or NDJSON where its name says so and it breaks there |
+//! | a first line that ends with `{`, `[`, `,` or `:`, and a second that is no document | documents over several lines |
 //! | anything else | NDJSON |
 //!
-//! No NDJSON line ends with `{`, `[` or `,`, but a line that was cut short may: the second line tells.
+//! No NDJSON line ends with `{`, `[`, `,` or `:`, but a line that was cut short may: the second line tells. An array breaks
+//! after a first line that ends with none of them, where the second is a document by itself.
 
 use crate::json::parse::{JsonParser, ParseOptions};
 use crate::json::split::Inside;
@@ -59,7 +60,7 @@ impl Detector {
         }
         match bytes.get(begin) {
             Some(b'[') => self.array(bytes, last, named_ndjson),
-            Some(b'{') => self.object(bytes, begin, last),
+            Some(b'{') => self.object(bytes, last),
             _ => Some(Format::Ndjson),
         }
     }
@@ -70,7 +71,14 @@ impl Detector {
             self.array_end = self.inside.end(line);
         }
         let Some(end) = self.array_end else {
-            return (self.line_end.is_some() || last).then_some(Format::Json);
+            return match self.line_end {
+                Some(end) if named_ndjson && !is_open(bytes, end) => match second_line(bytes, end, last) {
+                    Some(line) => Some(if is_document(line) { Format::Ndjson } else { Format::Json }),
+                    None => last.then_some(Format::Json),
+                },
+                Some(_) => Some(Format::Json),
+                None => last.then_some(Format::Json),
+            };
         };
         if bytes.get(end..).unwrap_or(&[]).iter().any(|b| !b.is_ascii_whitespace()) {
             return Some(Format::Ndjson);
@@ -78,23 +86,15 @@ impl Detector {
         last.then_some(if named_ndjson { Format::Ndjson } else { Format::Json })
     }
 
-    fn object(&self, bytes: &[u8], begin: usize, last: bool) -> Option<Format> {
+    fn object(&self, bytes: &[u8], last: bool) -> Option<Format> {
         let Some(end) = self.line_end else { return last.then_some(Format::Ndjson) };
-        let first = bytes.get(begin..end).unwrap_or(&[]).trim_ascii_end();
-        if !first.ends_with(b"{") && !first.ends_with(b"[") && !first.ends_with(b",") {
+        if !is_open(bytes, end) {
             return Some(Format::Ndjson);
         }
-        let rest = bytes.get(end..).unwrap_or(&[]);
-        let Some(second) = rest.iter().position(|b| !b.is_ascii_whitespace()) else {
-            return last.then_some(Format::Ndjson);
-        };
-        let rest = rest.get(second..).unwrap_or(&[]);
-        let line = match memchr::memchr(b'\n', rest) {
-            Some(end) => rest.get(..end).unwrap_or(rest),
-            None if last => rest,
-            None => return None,
-        };
-        Some(if is_document(line) { Format::Ndjson } else { Format::Json })
+        match second_line(bytes, end, last) {
+            Some(line) => Some(if is_document(line) { Format::Ndjson } else { Format::Json }),
+            None => last.then_some(Format::Ndjson),
+        }
     }
 
     /// Where so much of the text has been seen that its first line is too long for a row.
@@ -103,6 +103,20 @@ impl Detector {
             Some(b'[') if self.array_end.is_none() => Format::Json,
             _ => Format::Ndjson,
         }
+    }
+}
+
+/// Whether the line that ends here says that more is to come.
+fn is_open(bytes: &[u8], end: usize) -> bool {
+    matches!(bytes.get(..end).unwrap_or(&[]).trim_ascii_end().last(), Some(b'{' | b'[' | b',' | b':'))
+}
+
+/// The first line behind this place that is not blank, once it is whole; `None` if there is none yet.
+fn second_line(bytes: &[u8], end: usize, last: bool) -> Option<&[u8]> {
+    let rest = bytes.get(end..).unwrap_or(&[]).trim_ascii_start();
+    match memchr::memchr(b'\n', rest) {
+        Some(end) => rest.get(..end),
+        None => (last && !rest.is_empty()).then_some(rest),
     }
 }
 
@@ -138,6 +152,7 @@ mod tests {
             ("{\"a\":[\n1]}\n", Format::Json),
             ("{\"a\":[\n{\"a\":1}\n", Format::Ndjson),
             ("{\"a\":1,", Format::Ndjson),
+            ("{\"a\":\n1}", Format::Json),
             ("17\n[1]", Format::Ndjson),
         ] {
             let whole = Detector::default().look(text.as_bytes(), true, false);
@@ -152,7 +167,21 @@ mod tests {
     #[test]
     fn the_name_decides_where_the_text_is_both() {
         assert_eq!(Detector::default().look(b"[1,2]\n", true, true), Some(Format::Ndjson));
-        assert_eq!(Detector::default().look(b"[1,\n2]\n", true, true), Some(Format::Json));
+        for (text, format) in [
+            ("[1,\n2]\n", Format::Json),
+            ("[1\n,2]\n", Format::Json),
+            ("[{\"a\":\n5}]\n", Format::Json),
+            ("[1,2\n{\"a\":1}\n", Format::Ndjson),
+            ("[{\"a\":1\n\n{\"a\":1}", Format::Ndjson),
+            ("[1,2\n", Format::Json),
+        ] {
+            assert_eq!(Detector::default().look(text.as_bytes(), true, true), Some(format), "{text:?}");
+            let mut detector = Detector::default();
+            let early = (0..=text.len()).find_map(|end| detector.look(&text.as_bytes()[..end], false, true));
+            assert!(early.is_none_or(|early| early == format), "{text:?}: {early:?}");
+            let unnamed = if format == Format::Ndjson { Format::Json } else { format };
+            assert_eq!(Detector::default().look(text.as_bytes(), true, false), Some(unnamed), "{text:?}");
+        }
         for (name, ndjson) in [("a.NDJSON", true), ("b/x.jsonl.gz", true), ("a.json", false), ("a.json.zst", false)] {
             assert_eq!(is_ndjson_name(name), ndjson, "{name}");
         }

@@ -388,7 +388,8 @@ impl RowReader {
                 self.pass(end);
             }
             Cut::More(to) => self.pass(to),
-            Cut::End => {}
+            // The bracket that closed the array is passed too: it is no text after the array when asked again.
+            Cut::End => self.pass(self.buffer.len()),
         }
         Ok(found)
     }
