@@ -123,3 +123,12 @@ def test_a_source_may_have_null_variants(spark: SparkSession, tmp_path: Path) ->
         assert table.scan().to_arrow().num_rows == found
     texts = table.to_df(spark).selectExpr("k", "to_json(v)", "to_json(s)").orderBy("k").collect()
     assert [tuple(row) for row in texts] == [(1, None, "{}"), (2, "[3]", '{"v":[3]}'), (3, None, "{}")]
+
+
+def test_arrays_without_a_type_are_empty_ones_of_the_column(spark: SparkSession, tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "id INT, a ARRAY<INT>, s STRUCT<x: ARRAY<INT>>, v ARRAY<VARIANT>")
+    source = spark.sql("SELECT 1 AS id, array() AS a, named_struct('x', array()) AS s, array() AS v")
+    table.append(source)
+    table.merge(source.withColumn("id", source.id + 1), "target.id = source.id").when_not_matched_insert_all().execute()
+    wanted = {"a": [], "s": {"x": []}, "v": []}
+    assert table.scan().to_arrow().sort_by("id").to_pylist() == [{"id": 1, **wanted}, {"id": 2, **wanted}]

@@ -134,7 +134,7 @@ CODES: Mapping[str, Code] = {
         Code("UNSUPPORTED_TYPE", _USER, "A type has no counterpart in the target of a write, cast or read.",
              "Cast the column first."),
         # Engines.
-        Code("NEEDS_SPARK", _USER, "Only Spark compares strings of an ICU collation, and there is no session.",
+        Code("NEEDS_SPARK", _USER, "Only Spark compares by a collation of ICU: there is no session, or tasks compare.",
              "Pass spark=mica.session(), or compare with COLLATE UTF8_BINARY."),
         Code("NOT_INSTALLED", _USER, "A call needs an optional library.", "Install it with pip."),
         Code("NO_JAVA", _USER, "A Spark session needs Java, which is missing or too old.",

@@ -64,7 +64,8 @@ def to_arrow(schema: StructType, *, marked: bool = False) -> pa.Schema:
 def to_arrow_field(f: StructField, *, marked: bool = False) -> pa.Field:
     """Returns the Arrow field; a VARIANT field carries the extension's name."""
     metadata = {EXTENSION_KEY: VARIANT_EXTENSION} if f.type == VARIANT else None
-    return pa.field(f.name, to_arrow_type(f.type, marked=marked), f.nullable, metadata)
+    # The elements of `array()` have no type and cannot be null, for there are none; Arrow has no such field.
+    return pa.field(f.name, to_arrow_type(f.type, marked=marked), f.nullable or f.type == VOID, metadata)
 
 
 def to_arrow_type(type_: DataType, *, marked: bool = False) -> pa.DataType:

@@ -44,6 +44,7 @@ from mica.tasks.write import WriteSpec
 from mica.tasks.zones import zone_tags
 from mica.write import flow
 from mica.write.assignment import Place, as_bytes, in_field, meant, place_of, shown, stored, together, unquoted
+from mica.write.bytewise import Bytewise, needs_comparator
 from mica.write.commit import Commit
 from mica.write.facts import Facts
 from mica.write.ingested import forgotten
@@ -85,6 +86,9 @@ def _change(
 class Change:
     """One delete (`values` is None) or update."""
 
+    #: Whether collations that tasks do not have may be asked of the engine's comparator (`write.bytewise`).
+    asks = True
+
     def __init__(
         self, target: Target, engine: Engine, where: str | None, values: Mapping[str, Any] | None = None,
         timezone: str = "UTC",
@@ -97,12 +101,27 @@ class Change:
         self.snapshot = snapshot = replace(target.snapshot, protocol=target.protocol, metadata=target.metadata)
         self.table = TableSource(snapshot)
         self.scan = Scan(self.table, where, None, None, ansi, timezone)
-        if self.scan.predicate is not None:
-            refuse_in_process(self.scan.predicate.expr)
+        self.predicate = self.scan.predicate
         self.outputs = self.own = self.scan.rewriting().outputs
         if values is not None:
             refuse_given(snapshot.schema, map(unquoted, values), str(snapshot.storage))
             self.outputs = _assigned(self.table, values, where, self.scan)
+        if self.asks:
+            self._ask()
+        if self.predicate is not None:
+            refuse_in_process(self.predicate.expr)
+
+    def _ask(self) -> None:
+        """Asks the engine's comparator for what tasks cannot compare."""
+        bound = [*self.outputs.values(), *([] if self.predicate is None else [self.predicate])]
+        if not any(needs_comparator(self.engine, value.expr) for value in bound):
+            return
+        known = None if self.predicate is None else self.engine.read_alike(self.predicate)
+        plan = self.table.plan(known, self.engine.comparator)
+        self.scan = replace(self.scan, planned=plan)
+        bytewise = Bytewise(self.engine, self.scan.spec(), self.table.rewritten(plan.kept))
+        self.outputs = {name: bytewise(value) for name, value in self.outputs.items()}
+        self.predicate = None if self.predicate is None else bytewise(self.predicate)
 
     def commit(self) -> Commit:
         """Writes the changed files and commits; commits nothing if no row matches, but for the version of a `txn`."""
@@ -124,7 +143,7 @@ class Change:
 
     def _task(self, parts: Sequence[FilePart]) -> Callable[[WriteSpec], Task]:
         """What changes these files."""
-        read = replace(self.scan.spec(), outputs=self.outputs)
+        read = replace(self.scan.spec(), outputs=self.outputs, predicate=self.predicate)
         vectors = self._vectors(parts)
         before = self.scan.outputs if self._writes_changes(parts) else None
 
@@ -154,13 +173,13 @@ class Change:
 
     def _gone(self, kept: NDArray[np.int64]) -> NDArray[np.bool_] | None:
         """The files of which every row is deleted, if partition values alone decide; None if rows must be read."""
-        if not self.deletes or not is_decided(self.scan.predicate):
+        if not self.deletes or not is_decided(self.predicate):
             return None
-        if self.scan.predicate is None:
+        if self.predicate is None:
             return np.ones(len(kept), np.bool_)
         values = self.snapshot.files.column("partition_values").take(pa.array(kept))
         try:
-            found = holds_for(self.scan.predicate, self.snapshot.schema, values)
+            found = holds_for(self.predicate, self.snapshot.schema, values)
         except UserError:  # a task fails on the same value, and names its file
             return None
         return np.asarray(found.to_numpy(zero_copy_only=False), np.bool_)

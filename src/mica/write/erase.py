@@ -64,6 +64,8 @@ def erase(
 
 
 class _Erase(Change):
+    asks = False
+
     def __init__(
         self,
         snapshot: Snapshot,

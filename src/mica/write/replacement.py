@@ -34,6 +34,8 @@ class Replacement(Change):
     """The delete of the rows that new ones replace; see `Change` for how they are found. It makes `target` the target
     of the whole overwrite."""
 
+    asks = False
+
     def __init__(self, target: Target, engine: Engine, where: str, timezone: str = "UTC") -> None:
         super().__init__(target, engine, where, timezone=timezone)
         self._parts = self._split()

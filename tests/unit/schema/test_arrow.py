@@ -6,7 +6,7 @@ import pytest
 from mica.errors import UserError
 from mica.schema import arrow
 from mica.schema.ddl import parse_ddl, to_ddl
-from mica.schema.types import TYPES
+from mica.schema.types import TYPES, VOID, ArrayType
 
 
 def test_every_type_there_and_back() -> None:
@@ -46,3 +46,9 @@ def test_what_no_delta_type_holds(type_: pa.DataType) -> None:
         arrow.from_arrow(pa.schema([("c", type_)]))
     assert raised.value.code == "UNSUPPORTED_TYPE"
     assert "'c" in str(raised.value)
+
+
+def test_elements_without_a_type_may_be_null_for_arrow() -> None:
+    """Spark says of `array()` that it holds no null, for it holds nothing."""
+    found = arrow.to_arrow_type(ArrayType(VOID, contains_null=False))
+    assert found == pa.list_(pa.field("element", pa.null()))

@@ -91,9 +91,21 @@ def test_a_zstd_file_may_begin_with_a_frame_to_skip(tmp_path: Path) -> None:
     assert _documents(tmp_path) == [{"a": 1}, {"a": 2}] * 2
 
 
-def test_an_array_that_was_cut_short_is_one_bad_line_of_a_file_that_is_named_ndjson(tmp_path: Path) -> None:
-    report = _ingest(tmp_path, '[1,2\n{"a":2}\n', "in.ndjson", on_error="quarantine")
-    assert (report.bad_lines, _documents(tmp_path)) == (1, [{"a": 2}])
+@pytest.mark.parametrize(
+    ("text", "documents"),
+    [
+        ('[1,2\n{"a":2}\n', [{"a": 2}]),
+        ('[1,\n{"a":1}\n{"a":2}\n', [{"a": 1}, {"a": 2}]),
+        ('[\n{"a":1}\n', [{"a": 1}]),
+        ("[1,2\n", []),
+        ("[1,2", []),
+    ],
+)
+def test_an_array_that_was_cut_short_is_one_bad_line_of_a_file_that_is_named_ndjson(
+    tmp_path: Path, text: str, documents: list[Any]
+) -> None:
+    report = _ingest(tmp_path, text, "in.ndjson", on_error="quarantine")
+    assert (report.bad_lines, _documents(tmp_path)) == (1, documents)
 
 
 @pytest.mark.parametrize("first", ['{"a":1,', "{", '{"a":['])

@@ -5,12 +5,12 @@
 //! |---|---|
 //! | an array that ends on its first line, and more behind it | NDJSON: the array is a document |
 //! | an array that ends on its first line, and nothing behind it | one array, or NDJSON where its name says so |
-//! | an array that does not end on its first line | one array, or NDJSON where its name says so and it breaks there |
+//! | an array that does not end on its first line | one array |
+//! | the same, where its name says NDJSON, and a second line that is a document, or none | NDJSON: the line was cut short |
 //! | a first line that ends with `{`, `[`, `,` or `:`, and a second that is no document | documents over several lines |
 //! | anything else | NDJSON |
 //!
-//! No NDJSON line ends with `{`, `[`, `,` or `:`, but a line that was cut short may: the second line tells. An array breaks
-//! after a first line that ends with none of them, where the second is a document by itself.
+//! No NDJSON line ends with `{`, `[`, `,` or `:`, but a line that was cut short may: the second line tells.
 
 use crate::json::parse::{JsonParser, ParseOptions};
 use crate::json::split::Inside;
@@ -71,13 +71,12 @@ impl Detector {
             self.array_end = self.inside.end(line);
         }
         let Some(end) = self.array_end else {
-            return match self.line_end {
-                Some(end) if named_ndjson && !is_open(bytes, end) => match second_line(bytes, end, last) {
-                    Some(line) => Some(if is_document(line) { Format::Ndjson } else { Format::Json }),
-                    None => last.then_some(Format::Json),
-                },
+            let second = self.line_end.and_then(|end| second_line(bytes, end, last));
+            return match second {
+                Some(line) if named_ndjson && is_document(line) => Some(Format::Ndjson),
                 Some(_) => Some(Format::Json),
-                None => last.then_some(Format::Json),
+                None if named_ndjson => last.then_some(Format::Ndjson),
+                None => (self.line_end.is_some() || last).then_some(Format::Json),
             };
         };
         if bytes.get(end..).unwrap_or(&[]).iter().any(|b| !b.is_ascii_whitespace()) {
@@ -88,7 +87,8 @@ impl Detector {
 
     fn object(&self, bytes: &[u8], last: bool) -> Option<Format> {
         let Some(end) = self.line_end else { return last.then_some(Format::Ndjson) };
-        if !is_open(bytes, end) {
+        let open = bytes.get(..end).unwrap_or(&[]).trim_ascii_end().last();
+        if !matches!(open, Some(b'{' | b'[' | b',' | b':')) {
             return Some(Format::Ndjson);
         }
         match second_line(bytes, end, last) {
@@ -104,11 +104,6 @@ impl Detector {
             _ => Format::Ndjson,
         }
     }
-}
-
-/// Whether the line that ends here says that more is to come.
-fn is_open(bytes: &[u8], end: usize) -> bool {
-    matches!(bytes.get(..end).unwrap_or(&[]).trim_ascii_end().last(), Some(b'{' | b'[' | b',' | b':'))
 }
 
 /// The first line behind this place that is not blank, once it is whole; `None` if there is none yet.
@@ -173,7 +168,10 @@ mod tests {
             ("[{\"a\":\n5}]\n", Format::Json),
             ("[1,2\n{\"a\":1}\n", Format::Ndjson),
             ("[{\"a\":1\n\n{\"a\":1}", Format::Ndjson),
-            ("[1,2\n", Format::Json),
+            ("[1,\n{\"a\":1}\n{\"a\":2}\n", Format::Ndjson),
+            ("[1,\n{\"a\":1},\n{\"a\":2}]\n", Format::Json),
+            ("[1,2\n", Format::Ndjson),
+            ("[1,2", Format::Ndjson),
         ] {
             assert_eq!(Detector::default().look(text.as_bytes(), true, true), Some(format), "{text:?}");
             let mut detector = Detector::default();

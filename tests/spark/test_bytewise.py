@@ -1,0 +1,86 @@
+"""DELETE and UPDATE by ICU's collations change the rows that Spark's own comparator finds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import mica
+from mica.errors import UserError
+from mica.write import bytewise
+from tests.spark.test_collations import WORDS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CONDITIONS = [
+    "ci = 'A'", "ci <> 'A'", "'a' < ci", "ci <= 'C'", "ci IN ('STRASSE', 'nope')", "ci NOT IN ('A', 'ä')",
+    "ci = 'nope'",
+    "NOT (ci = 'A' OR de > 'b')", "de = 'a' AND id < 9", "ci >= 'B' OR de IS NULL", "ci BETWEEN 'a' AND 'c'",
+    "(v:w::string) COLLATE de_CI_AI = 'Strasse'", "p COLLATE UNICODE_CI_AI = 'a'", "upper(p) COLLATE de_CI = 'ä'",
+    "ci = 'A' AND low = 'a'", "coalesce(ci = 'A', true)", "s.x = 'A'",
+]  # fmt: skip
+
+
+def _table(spark: SparkSession, path: Path, partition_by: list[str]) -> mica.Table:
+    ddl = (
+        "id INT, ci STRING COLLATE UNICODE_CI, de STRING COLLATE de_CI_AI, low STRING COLLATE UTF8_LCASE, p STRING, "
+        "s STRUCT<x: STRING COLLATE UNICODE_CI>, v VARIANT"
+    )
+    table = mica.Table.create(path, ddl, partition_by)
+    rows = [(i, w, w, w, w, (w,)) for i, w in enumerate(WORDS)]
+    frame = spark.createDataFrame(rows, "id int, ci string, de string, low string, p string, s struct<x: string>")
+    for half in ("id % 2 = 0", "id % 2 = 1"):
+        table.append(frame.where(half).selectExpr("*", "to_variant_object(named_struct('w', p)) AS v").coalesce(1))
+    return table
+
+
+@pytest.mark.parametrize("partition_by", [[], ["p"]], ids=["no partitions", "by a plain column"])
+def test_changes_by_a_collation_are_those_of_spark(
+    spark: SparkSession, tmp_path: Path, partition_by: list[str]
+) -> None:
+    table = _table(spark, tmp_path, partition_by)
+    began = table.version
+    rows = table.to_df(spark).cache()
+    everyone = set(range(len(WORDS)))
+    for condition in CONDITIONS:
+        meant = condition.replace("v:w::string", "variant_get(v, '$.w', 'string')")
+        found = {row.id for row in rows.where(meant).select("id").collect()}
+        table.delete(condition, spark=spark)
+        assert {row["id"] for row in table.scan(columns=["id"]).to_arrow().to_pylist()} == everyone - found, condition
+        table.restore(began)
+        table.update({"id": "id + 100"}, condition, spark=spark)
+        changed = {i for i in table.scan(columns=["id"]).to_arrow()["id"].to_pylist() if i >= 100}
+        assert changed == {i + 100 for i in found}, condition
+        table.restore(began)
+    rows.unpersist()
+
+
+def test_new_values_are_compared_too(spark: SparkSession, tmp_path: Path) -> None:
+    table = _table(spark, tmp_path, [])
+    table.update({"p": "CASE WHEN ci = 'A' THEN 'one' WHEN de < 'a' THEN 'less' END"}, spark=spark)
+    wanted = {"a": "one", "A": "one", "": "less"}
+    found = table.scan(columns={"w": "low", "p": "p"}).to_arrow().to_pylist()
+    assert {row["w"]: row["p"] for row in found} == {word: wanted.get(word or " ") for word in WORDS} | {"": "less"}
+
+
+def test_what_is_not_asked_is_refused(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = _table(spark, tmp_path, [])
+    for condition in (
+        "ci = p COLLATE UNICODE_CI",
+        "CAST(id AS STRING) COLLATE UNICODE_CI = '1'",
+        "startswith(ci, 'A')",
+    ):
+        with pytest.raises(UserError) as caught:
+            table.delete(condition, spark=spark)
+        assert caught.value.code == "NEEDS_SPARK", condition
+    with pytest.raises(UserError) as caught:
+        table.delete("ci = 'A'")
+    assert caught.value.code == "NEEDS_SPARK"
+    monkeypatch.setattr(bytewise, "MOST", 2)
+    with pytest.raises(UserError) as caught:
+        table.delete("ci < 'b'", spark=spark)
+    assert caught.value.code == "NEEDS_SPARK"
+    assert table.scan().count() == len(WORDS)
