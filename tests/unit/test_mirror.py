@@ -102,6 +102,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "stats/variant.py": "tests/unit/stats/test_render.py",
         "maintain/alter.py": "tests/unit/table/test_rows.py",
         "tasks/change.py": "tests/unit/write/test_change.py",
+        "write/bytewise.py": "tests/spark/test_bytewise.py",
         "tasks/changed_rows.py": "tests/unit/write/test_change.py",
         "tasks/candidates.py": "tests/unit/maintain/test_restats.py",
         "tasks/erase.py": "tests/unit/write/test_erase.py",

@@ -7,7 +7,7 @@ evaluate yet is rejected by name.
     or := and {OR and}        and := not {AND not}        not := [NOT | !] not | test
     test := comparison [[NOT] BETWEEN … | [NOT] IN (…) | [NOT] LIKE comparison [ESCAPE 'c']
                         | [NOT] {RLIKE | REGEXP} comparison | IS [NOT] NULL | TRUE | FALSE | UNKNOWN | DISTINCT FROM …]
-    comparison := sum {= | == | <> | != | < | <= | > | >= | <=> sum}
+    comparison := sum {= | == | <> | != | < | <= | !> | > | >= | !< | <=> sum}
     sum := product {+ | - | `||` product}        product := unary {* | / | % | DIV unary}
     unary := {+ | -} postfix
     postfix := primary {:path | .field | [or] | ::type | COLLATE name}
@@ -61,7 +61,7 @@ from mica.schema.types import (
 from mica.variant.path import Step, VariantPath
 
 _COMPARISONS = {"=": Op.EQ, "==": Op.EQ, "<>": Op.NE, "!=": Op.NE, "<=>": Op.SAFE_EQ}
-_COMPARISONS |= {op.value: op for op in (Op.LT, Op.LE, Op.GT, Op.GE)}
+_COMPARISONS |= {"!>": Op.LE, "!<": Op.GE} | {op.value: op for op in (Op.LT, Op.LE, Op.GT, Op.GE)}
 
 _TYPED_TEXT = {"DATE": DATE, "TIMESTAMP": TIMESTAMP, "TIMESTAMP_LTZ": TIMESTAMP, "TIMESTAMP_NTZ": TIMESTAMP_NTZ}
 _PATTERNS = ("LIKE", "ILIKE", "RLIKE", "REGEXP")

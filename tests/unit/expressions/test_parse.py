@@ -22,6 +22,7 @@ from mica.schema import ddl
         ("a = 'it''s' 'x' or !b", "a = 'it\\'sx' OR NOT b"),
         ("not not a = b = true", "NOT NOT (a = b) = TRUE"),
         ("x'1F' = X'1' and r'a\\n' = 'b'", "X'1F' = X'01' AND 'a\\\\n' = 'b'"),
+        ("a !> 1 and b!<2 and not a<3", "a <= 1 AND b >= 2 AND NOT a < 3"),
         ("a is not distinct from null and b is not true", "a <=> NULL AND b IS DISTINCT FROM TRUE"),
         ("v:`a b`.c::int > 1e3", "v:['a b'].c::INT > 1000.0"),
         ("1e3BD = 1.50 and .5 = 5. and 1.5f=2d", "1000 = 1.50 AND 0.5 = 5 AND 1.5 = 2.0"),
