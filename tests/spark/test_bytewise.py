@@ -1,4 +1,4 @@
-"""DELETE and UPDATE by ICU's collations change the rows that Spark's own comparator finds."""
+"""DELETE, UPDATE and MERGE by ICU's collations change the rows that Spark's own comparator finds."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import mica
+from mica.engines.spark import engine
 from mica.errors import UserError
 from mica.write import bytewise
 from tests.spark.test_collations import WORDS
@@ -84,3 +85,40 @@ def test_what_is_not_asked_is_refused(spark: SparkSession, tmp_path: Path, monke
         table.delete("ci < 'b'", spark=spark)
     assert caught.value.code == "NEEDS_SPARK"
     assert table.scan().count() == len(WORDS)
+
+
+@pytest.mark.parametrize("mode", ["whole", "shuffled"])
+def test_rows_meet_by_a_collation_as_in_spark(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    if mode == "shuffled":
+        monkeypatch.setattr(engine, "FEW_ROWS", -1)
+    table = _table(spark, tmp_path, ["p"])
+    began = table.version
+    rows = table.to_df(spark).cache()
+    given = ["A", "ÄH", "strasse", "nope", None, "C", "ı"]
+    words = spark.createDataFrame([(word, n) for n, word in enumerate(given)], "k string, n int")
+    rows.createOrReplaceTempView("their_rows")
+    words.createOrReplaceTempView("their_words")
+    for on in (
+        "target.ci = source.k COLLATE UNICODE_CI", "target.de = source.k COLLATE de_CI_AI AND target.id < 12",
+        "target.ci <=> source.k COLLATE UNICODE_CI", "(target.v:w::string) COLLATE tr_CI = source.k",
+        "target.p COLLATE UNICODE_CI_AI = source.k AND source.n < 6", "target.low = source.k COLLATE UTF8_LCASE",
+        "target.s.x = source.k COLLATE UNICODE_CI AND target.id % 3 = source.n % 3",
+    ):  # fmt: skip
+        meant = on.replace("target.v:w::string", "variant_get(target.v, '$.w', 'string')")
+        pairs = spark.sql(f"SELECT target.id, n FROM their_rows target JOIN their_words source ON {meant}").collect()
+        found, met = {row.id for row in pairs}, {row.n for row in pairs}
+        for source in (words, words.toArrow()):
+            merging = table.merge(source, on, spark=spark).when_matched_update({"id": "target.id + 100"})
+            merging.when_not_matched_insert({"id": "1000 + source.n"}).execute()
+            ids = set(table.scan(columns=["id"]).to_arrow()["id"].to_pylist())
+            assert {i - 100 for i in ids if 100 <= i < 1000} == found, on
+            assert {i - 1000 for i in ids if i >= 1000} == set(range(len(given))) - met, on
+            table.restore(began)
+    rows.unpersist()
+    with pytest.raises(UserError) as caught:
+        table.merge(
+            words, "target.id = source.n AND target.ci < source.k COLLATE UNICODE_CI"
+        ).when_matched_delete().execute()
+    assert caught.value.code == "NEEDS_SPARK"

@@ -103,6 +103,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "maintain/alter.py": "tests/unit/table/test_rows.py",
         "tasks/change.py": "tests/unit/write/test_change.py",
         "write/bytewise.py": "tests/spark/test_bytewise.py",
+        "collation/alike.py": "tests/spark/test_bytewise.py",
         "tasks/changed_rows.py": "tests/unit/write/test_change.py",
         "tasks/candidates.py": "tests/unit/maintain/test_restats.py",
         "tasks/erase.py": "tests/unit/write/test_erase.py",

@@ -119,6 +119,10 @@ class InProcess:
         a, b = folded(left), folded(right)
         return np.asarray(pc.subtract(pc.greater(a, b).cast(pa.int8()), pc.less(a, b).cast(pa.int8())))
 
+    def classes(self, strings: pa.Array, collation: str) -> pa.Array:  # noqa: ARG002 - it is this one
+        """As `Comparator.classes`, for UTF8_LCASE."""
+        return folded(strings)
+
 
 def _utf8_bytes(points: NDArray[np.uint32]) -> NDArray[np.int64]:
     sizes = 1 + (points >= 0x80).astype(np.int64) + (points >= 0x800) + (points >= 0x10000)

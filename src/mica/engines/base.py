@@ -37,6 +37,10 @@ class Comparator(Ordering, Protocol):
     def compared(self, left: pa.Array, right: pa.Array, collations: Sequence[str]) -> NDArray[np.int8]:
         """Returns -1, 0 or 1 for each pair of strings (none is null), by the collation (SQL name) at the same index."""
 
+    def classes(self, strings: pa.Array, collation: str) -> pa.Array:
+        """Returns a string for each of these (none is null, each is there once): the same one for those that are equal
+        by the collation (SQL name)."""
+
 
 @dataclass(frozen=True)
 class Ends:

@@ -13,11 +13,12 @@ Source: Spark SQL reference, "MERGE INTO"; "Name Resolution" for columns and ali
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Literal
 
 import pyarrow as pa
 
+from mica.collation.alike import Alike
 from mica.errors import UserError
 from mica.expressions.bind import BoundExpr, Leaf, bind_value, type_of
 from mica.expressions.parse import parse
@@ -69,6 +70,8 @@ class Key:
     #: Whether null equals null (`<=>`).
     null_safe: bool = False
     collation: str | None = None
+    #: Instead of a collation that tasks do not have: which strings of both sides are equal by it.
+    alike: Alike | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

@@ -100,6 +100,9 @@ def _possible(key: Key, known: KeyValues, most: int) -> Expr | None:
     found: Expr | None
     if known.values == ():
         found = Literal(False, BOOLEAN)
+    elif key.alike is not None:
+        strings = [] if known.values is None else key.alike.all_of(pa.array(known.values, pa.string())).to_pylist()
+        found = In(child, tuple(Literal(v, type_) for v in strings)) if 0 < len(strings) <= most else None
     elif known.values is not None and len(known.values) <= most:
         found = In(child, tuple(Literal(v, type_) for v in known.values), collation=key.collation)
     else:

@@ -319,7 +319,7 @@ def _canonical(key: Key, values: pa.Array, side: Side) -> pa.Array:
         return _exact(values, own, other)
     if is_real(own):
         return hashable(values)
-    return in_process(values, key.collation)
+    return in_process(values, key.collation) if key.alike is None else key.alike.of(values)
 
 
 def _exact(values: pa.Array, own: DataType, other: DataType) -> pa.Array:

@@ -64,6 +64,9 @@ SUMMARY = pa.schema(
     ]
 )
 
+#: What `source_strings` yields.
+STRINGS = pa.schema([pa.field("key", pa.int32(), nullable=False), pa.field("string", pa.string())])
+
 #: The file number of rows to insert.
 _INSERTED = -1
 
@@ -153,6 +156,15 @@ def summarize(spec: MatchSpec, source: StructType, batches: Batches) -> Iterator
             found[:] = [KeyValues.joined(key, [*found, KeyValues.of(key, mine.filter(pa.array(usable)))])]
     packed = pickle.dumps([found[0] if found else None for found in known])
     yield pa.RecordBatch.from_pylist([{"rows": rows, "bytes": size, "keys": packed}], schema=SUMMARY)
+
+
+def source_strings(spec: MatchSpec, source: StructType, batches: Batches) -> Iterator[pa.RecordBatch]:
+    """The strings that are keys by a collation in a part of the source, with the numbers of their keys."""
+    for batch in in_schema(batches, source):
+        for number, (key, values) in enumerate(zip(spec.on.keys, _source_keys(spec, batch)[1], strict=True)):
+            if key.collation is not None:
+                strings = pc.unique(values)
+                yield pa.RecordBatch.from_arrays([all_of(number, len(strings)), strings], schema=STRINGS)
 
 
 def source_rows(spec: ShuffleSpec, batches: Batches) -> Iterator[pa.RecordBatch]:

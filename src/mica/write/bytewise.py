@@ -87,7 +87,7 @@ class Bytewise:
         return In(child, tuple(Literal(text, STRING) for text in listed.to_pylist()), negated, at=expr.at)
 
     def _strings(self, bound: BoundExpr, expr: Expr) -> pa.Array:
-        """The values of an expression in the rows of the files, each once; null is none."""
+        """The values of a part of an expression."""
         used = sorted(leaves_of(expr))
         moved: Callable[[Expr], Expr | None] = lambda e: (  # noqa: E731
             replace(e, index=used.index(e.index)) if isinstance(e, LeafRef) else None
@@ -95,11 +95,15 @@ class Bytewise:
         leaves = tuple(bound.leaves[i] for i in used)
         own = BoundExpr(rebuilt(expr, moved), STRING, leaves, bound.ansi, bound.timezone)
         if own not in self._known:
-            task = partial(_distinct, replace(self._read, outputs={"string": own}, predicate=None, limit=None))
-            tasks = in_tasks(self._parts, self._engine.parallelism)
-            batches = [batch.column(0) for batch in self._engine.run(task, tasks, _STRINGS)]
-            self._known[own] = pc.drop_null(pc.unique(pa.chunked_array(batches, pa.string())))
+            self._known[own] = distinct_strings(self._engine, self._read, self._parts, own)
         return self._known[own]
+
+
+def distinct_strings(engine: Engine, read: ReadSpec, parts: Sequence[FilePart], bound: BoundExpr) -> pa.Array:
+    """The values of an expression in the rows of these files, each once; null is none."""
+    task = partial(_distinct, replace(read, outputs={"string": bound}, predicate=None, limit=None))
+    batches = [batch.column(0) for batch in engine.run(task, in_tasks(parts, engine.parallelism), _STRINGS)]
+    return pc.drop_null(pc.unique(pa.chunked_array(batches, pa.string())))
 
 
 def _distinct(read: ReadSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:

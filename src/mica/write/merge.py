@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -20,9 +21,12 @@ import pyarrow as pa
 from mica import compute as pc
 from mica import engines
 from mica.arguments import TEXT, TEXTS, TXN, takes
+from mica.collation.alike import Alike
+from mica.collation.identifier import parse
+from mica.collation.names import to_sql
 from mica.engines.spark import types
 from mica.errors import UserError
-from mica.expressions.collations import collations_of, refuse_in_process
+from mica.expressions.collations import collations_of, in_process, judged_in_process, refuse_in_process
 from mica.expressions.joined import Sides
 from mica.log.conflicts import every_file
 from mica.log.feed import refuse_reserved
@@ -35,8 +39,10 @@ from mica.schema.types import StructType
 from mica.skipping.keys import MOST_IN_FILES, KeyValues, possible
 from mica.tasks.matching import NOT_BY_SOURCE, MatchSpec
 from mica.tasks.merge import MergeSpec, SharedSource
+from mica.tasks.shuffled_merge import STRINGS, source_strings
 from mica.tasks.zones import zone_tags
 from mica.write import flow, merge_source
+from mica.write.bytewise import distinct_strings
 from mica.write.change import may_keep_rows, read_files
 from mica.write.commit import Commit
 from mica.write.facts import Facts, no_facts
@@ -193,10 +199,35 @@ class _Merge:
 
     def _check(self) -> None:
         """Refuses comparisons by collation that need Spark, and ids of rows that are not tracked."""
-        on = self.sides.predicate(self.given.on)
-        for one in [on, *(one for clause in self.match.clauses for one in clause.expressions())]:
-            refuse_in_process(one.bound.expr)
+        self.scan.refuse_hidden(self.sides.predicate(self.given.on).leaves("target"))
+        on, said = self.match.on, [one for clause in self.match.clauses for one in clause.expressions()]
+        for one in said:
             self.scan.refuse_hidden(one.leaves("target"))
+        alone = [one for one in (on.target, on.source) if one is not None]
+        joined = [one.bound for one in (*said, on.rest) if one is not None]
+        for whole in [*alone, *joined, *(side for key in on.keys for side in (key.target, key.source))]:
+            refuse_in_process(whole.expr)
+        for key in on.keys:
+            if key.collation is not None and not self.engine.comparator.judges(key.collation):
+                in_process("", key.collation)
+
+    def _alike(self) -> None:
+        """Asks the engine's comparator which strings of both sides are equal, by the collations of keys that tasks do
+        not have."""
+        keys = list(self.match.on.keys)
+        asked = [i for i, key in enumerate(keys) if key.collation and not judged_in_process(key.collation)]
+        if not asked:
+            return
+        task = partial(source_strings, self.match, self.columns)
+        given = task([self.batch]) if self.batch is not None else self.engine.write(self.frame, task, STRINGS)
+        source = pa.Table.from_batches(given, STRINGS)
+        for number in asked:
+            key, own = keys[number], source.filter(pc.equal(source.column("key"), number)).column("string")
+            target = distinct_strings(self.engine, self.scan.spec(), self.table.rewritten(), key.target)
+            strings = pc.drop_null(pc.unique(pa.chunked_array([*own.chunks, target], pa.string())))
+            classes = self.engine.comparator.classes(strings, str(to_sql(parse(str(key.collation)))))
+            keys[number] = replace(key, collation=None, alike=Alike(strings, classes))
+        self.match = replace(self.match, on=replace(self.match.on, keys=tuple(keys)))
 
     def commit(self) -> Commit:
         """Reads, writes and commits; commits nothing if nothing changes."""
@@ -207,6 +238,7 @@ class _Merge:
                 cast("Spark", self.engine).forget(self.frame)
 
     def _commit(self) -> Commit:
+        self._alike()
         keys, source = self.match.on.keys, None
         if self.batch is not None:
             source = SharedSource(self.match, self.batch)

@@ -98,6 +98,18 @@ class SparkComparator:
         judged = self.spark.createDataFrame(table).select("row", sign.cast("tinyint").alias("sign")).toArrow()
         return np.asarray(judged.column("sign").take(pc.sort_indices(judged.column("row"))))
 
+    def classes(self, strings: pa.Array, collation: str) -> pa.Array:
+        """The least string of those that are equal to each of these, in one job."""
+        from pyspark.sql import functions as sql
+
+        if not len(strings):
+            return strings
+        table = pa.table({"row": pa.array(np.arange(len(strings))), "s": strings})
+        grouped = self.spark.createDataFrame(table).groupBy(sql.collate("s", collation).alias("by"))
+        found = grouped.agg(sql.min("s").alias("least"), sql.collect_list("row").alias("rows"))
+        judged = found.select(sql.explode("rows").alias("row"), "least").toArrow()
+        return judged.column("least").combine_chunks().take(pc.sort_indices(judged.column("row")))
+
     def _asked(
         self,
         columns: Sequence[pa.Array],
