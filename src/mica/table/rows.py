@@ -186,9 +186,9 @@ class Table(ShapedTable):
         `delta.enableChangeDataFeed` the changed rows are written to change files too, where the log alone does not tell
         them.
 
-        Runs on `spark`, or on threads of this process. `Commit.metrics` has the metrics of delta-spark's history. If no
-        row of this version matches, nothing is committed, but for the version of a `txn`; `refresh` first where others
-        write.
+        Runs on `spark`, or on threads of this process; comparisons by ICU's collations take a session
+        (docs/guides/collations.md). `Commit.metrics` has the metrics of delta-spark's history. If no row of this
+        version matches, nothing is committed, but for the version of a `txn`; `refresh` first where others write.
 
         Errors: those of a scan's `where`; APPEND_ONLY; ConflictError if another writer changed the files, or added rows
         that might match. The table is then unchanged.
