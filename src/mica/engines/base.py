@@ -39,7 +39,7 @@ class Comparator(Ordering, Protocol):
 
     def classes(self, strings: pa.Array, collation: str) -> pa.Array:
         """Returns a string for each of these (none is null, each is there once): the same one for those that are equal
-        by the collation (SQL name)."""
+        by the collation (an identifier in Spark's spelling)."""
 
 
 @dataclass(frozen=True)

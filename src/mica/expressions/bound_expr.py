@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import field, replace
 
 from mica.cached import cached_property
-from mica.expressions.rewrite import conjuncts
+from mica.expressions.rewrite import conjuncts, leaves_of, rebuilt
 from mica.expressions.tree import Call, Cast, Collate, Expr, IsNull, LeafRef, Literal
 from mica.records import dataclass
 from mica.schema.arrow import to_arrow_type
@@ -69,6 +69,17 @@ class BoundExpr:
     def parts(self) -> tuple[Expr, ...]:
         """The parts of a predicate that must all be true, without NOT; see `rewrite`."""
         return conjuncts(self.expr)
+
+    def part(self, expr: Expr) -> BoundExpr:
+        """A part of the expression, with the leaves that it needs, in their order."""
+        kept = sorted(leaves_of(expr))
+        numbers = {old: new for new, old in enumerate(kept)}
+
+        def change(node: Expr) -> Expr | None:
+            return replace(node, index=numbers[node.index]) if isinstance(node, LeafRef) else None
+
+        leaves = tuple(self.leaves[i] for i in kept)
+        return replace(self, expr=rebuilt(expr, change), type=type_of(expr), leaves=leaves, collations=())
 
     @cached_property
     def only_nulls(self) -> frozenset[Leaf]:

@@ -50,15 +50,7 @@ class JoinedExpr:
 
     def part(self, expr: Expr) -> JoinedExpr:
         """A part of the expression, with the leaves that it needs."""
-        kept = sorted(leaves_of(expr))
-        numbers = {old: new for new, old in enumerate(kept)}
-
-        def change(node: Expr) -> Expr | None:
-            return replace(node, index=numbers[node.index]) if isinstance(node, LeafRef) else None
-
-        leaves = tuple(self.bound.leaves[i] for i in kept)
-        bound = replace(self.bound, expr=rebuilt(expr, change), type=type_of(expr), leaves=leaves, collations=())
-        return JoinedExpr(bound, tuple(self.sides[i] for i in kept))
+        return JoinedExpr(self.bound.part(expr), tuple(self.sides[i] for i in sorted(leaves_of(expr))))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ that another writer adds meanwhile is a conflict, as it is for every change.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -21,8 +21,8 @@ from mica.collation.names import to_sql
 from mica.engines.base import Engine
 from mica.expressions.bind import BoundExpr
 from mica.expressions.collations import collations_of, judged_in_process, stripped
-from mica.expressions.rewrite import leaves_of, rebuilt
-from mica.expressions.tree import Cast, Compare, Expr, In, LeafRef, Literal, Op, walk
+from mica.expressions.rewrite import rebuilt
+from mica.expressions.tree import Cast, Compare, Expr, In, Literal, Op, walk
 from mica.schema.types import STRING
 from mica.tasks.file import ReadSpec
 from mica.tasks.parts import FilePart, in_tasks
@@ -88,12 +88,7 @@ class Bytewise:
 
     def _strings(self, bound: BoundExpr, expr: Expr) -> pa.Array:
         """The values of a part of an expression."""
-        used = sorted(leaves_of(expr))
-        moved: Callable[[Expr], Expr | None] = lambda e: (  # noqa: E731
-            replace(e, index=used.index(e.index)) if isinstance(e, LeafRef) else None
-        )
-        leaves = tuple(bound.leaves[i] for i in used)
-        own = BoundExpr(rebuilt(expr, moved), STRING, leaves, bound.ansi, bound.timezone)
+        own = bound.part(expr)
         if own not in self._known:
             self._known[own] = distinct_strings(self._engine, self._read, self._parts, own)
         return self._known[own]

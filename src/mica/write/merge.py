@@ -22,8 +22,6 @@ from mica import compute as pc
 from mica import engines
 from mica.arguments import TEXT, TEXTS, TXN, takes
 from mica.collation.alike import Alike
-from mica.collation.identifier import parse
-from mica.collation.names import to_sql
 from mica.engines.spark import types
 from mica.errors import UserError
 from mica.expressions.collations import collations_of, in_process, judged_in_process, refuse_in_process
@@ -199,10 +197,8 @@ class _Merge:
 
     def _check(self) -> None:
         """Refuses comparisons by collation that need Spark, and ids of rows that are not tracked."""
-        self.scan.refuse_hidden(self.sides.predicate(self.given.on).leaves("target"))
+        self.scan.refuse_hidden([*self.match.key_leaves, *self.match.leaves("target")])
         on, said = self.match.on, [one for clause in self.match.clauses for one in clause.expressions()]
-        for one in said:
-            self.scan.refuse_hidden(one.leaves("target"))
         alone = [one for one in (on.target, on.source) if one is not None]
         joined = [one.bound for one in (*said, on.rest) if one is not None]
         for whole in [*alone, *joined, *(side for key in on.keys for side in (key.target, key.source))]:
@@ -225,7 +221,7 @@ class _Merge:
             key, own = keys[number], source.filter(pc.equal(source.column("key"), number)).column("string")
             target = distinct_strings(self.engine, self.scan.spec(), self.table.rewritten(), key.target)
             strings = pc.drop_null(pc.unique(pa.chunked_array([*own.chunks, target], pa.string())))
-            classes = self.engine.comparator.classes(strings, str(to_sql(parse(str(key.collation)))))
+            classes = self.engine.comparator.classes(strings, str(key.collation))
             keys[number] = replace(key, collation=None, alike=Alike(strings, classes))
         self.match = replace(self.match, on=replace(self.match.on, keys=tuple(keys)))
 

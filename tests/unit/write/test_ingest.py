@@ -23,20 +23,20 @@ from mica.variant import kernel
 from mica.write.target import Target
 
 
-def _ingest(tmp_path: Path, text: str, **options: Any) -> mica.IngestReport:
-    (tmp_path / "in.json").write_text(text)
-    return mica.ingest_json(tmp_path / "in.json", tmp_path / "table", **options)
+def ingested(tmp_path: Path, text: str | bytes, name: str = "in.json", **options: Any) -> mica.IngestReport:
+    (tmp_path / name).write_bytes(text.encode() if isinstance(text, str) else text)
+    return mica.ingest_json(tmp_path / name, tmp_path / "table", **options)
 
 
-def _documents(tmp_path: Path) -> list[Any]:
+def documents_of(tmp_path: Path) -> list[Any]:
     found: list[Any] = mica.Table.open(tmp_path / "table").scan(columns=["v"]).to_pandas()["v"].tolist()
     return found
 
 
 def test_names_match_without_regard_to_case(tmp_path: Path) -> None:
-    _ingest(tmp_path, '{"a":"x"}', columns={"Day": "v:a::string"})
-    _ingest(tmp_path, '{"a":"y"}', columns={"day": "V:a::string"})
-    _ingest(tmp_path, '{"a":"z"}', column="V", columns={"DAY": "v:a::string"}, sort_by=["DaY"])
+    ingested(tmp_path, '{"a":"x"}', columns={"Day": "v:a::string"})
+    ingested(tmp_path, '{"a":"y"}', columns={"day": "V:a::string"})
+    ingested(tmp_path, '{"a":"z"}', column="V", columns={"DAY": "v:a::string"}, sort_by=["DaY"])
     assert mica.Table.open(tmp_path / "table").scan(columns=["Day"]).to_arrow()["Day"].to_pylist() == ["x", "y", "z"]
 
 
@@ -58,7 +58,7 @@ def test_rows_of_the_larger_input_say_which_columns_a_file_has(tmp_path: Path, s
 
 def test_rows_are_not_sorted_by_what_has_no_order(tmp_path: Path) -> None:
     with pytest.raises(mica.UserError, match="VARIANT") as caught:
-        _ingest(tmp_path, '{"a":1}\n{"a":2}', sort_by=["v:a"])
+        ingested(tmp_path, '{"a":1}\n{"a":2}', sort_by=["v:a"])
     assert caught.value.code == "TYPE_MISMATCH"
     assert not (tmp_path / "table").exists()
 
@@ -67,7 +67,7 @@ def test_rows_are_not_sorted_by_what_has_no_order(tmp_path: Path) -> None:
     "options", [{}, {"sort_by": ["v:a::int"]}, {"columns": {"a": "v:a::int"}, "partition_by": ["a"]}]
 )
 def test_bad_lines_are_counted_whoever_reads_them(tmp_path: Path, options: dict[str, Any]) -> None:
-    report = _ingest(tmp_path, '{"a":1}\n{"a":,}\n{"a":2}\nno\n', on_error="quarantine", **options)
+    report = ingested(tmp_path, '{"a":1}\n{"a":,}\n{"a":2}\nno\n', on_error="quarantine", **options)
     assert (report.rows, report.bad_lines) == (2, 2)
     assert report.quarantine is not None
     (kept,) = Path(report.quarantine).iterdir()
@@ -99,8 +99,8 @@ def test_documents_that_make_no_row_are_kept_as_bad_lines_are(
     given = [{"n": 1}, {"n": "x", "at": "2026-01-01"}, {"n": 2}, {"n": [3]}, {"n": 4}]
     lines = "".join(f"{json.dumps(document)}\n" for document in given)
     with pytest.raises(mica.MicaError):
-        _ingest(tmp_path, lines, **options)
-    report = _ingest(tmp_path, lines + "no\n", on_error="quarantine", **options)
+        ingested(tmp_path, lines, **options)
+    report = ingested(tmp_path, lines + "no\n", on_error="quarantine", **options)
     assert (report.rows, report.bad_lines) == (3, 3)
     found = mica.Table.open(tmp_path / "table").scan(columns=["id", "n"]).to_arrow().to_pydict()
     assert sorted(found["n"]) == [1, 2, 4]
@@ -118,7 +118,7 @@ def test_a_partition_is_one_file_though_its_rows_come_among_many_others(
     if on_disk:
         monkeypatch.setattr(local, "SORT_BYTES", 1)
     lines = "".join(f'{{"n": {n}, "p": {n % 100}}}\n' for n in range(5_000)) + '{"n": 1, "p": "x"}\nno\n'
-    report = _ingest(tmp_path, lines, columns={"p": "v:p::int"}, partition_by=["p"], on_error="quarantine")
+    report = ingested(tmp_path, lines, columns={"p": "v:p::int"}, partition_by=["p"], on_error="quarantine")
     assert (report.rows, report.files, report.bad_lines) == (5_000, 100, 2)
     rows = mica.Table.open(tmp_path / "table").scan("p = 7", columns={"n": "v:n::int", "p": "p"}).to_arrow()
     assert sorted(rows["n"].to_pylist()) == list(range(7, 5_000, 100))
@@ -126,12 +126,12 @@ def test_a_partition_is_one_file_though_its_rows_come_among_many_others(
 
 def test_a_limit_beyond_spark_is_refused(tmp_path: Path) -> None:
     with pytest.raises(mica.UserError, match="max_size"):
-        _ingest(tmp_path, "1", max_size="129MB")
+        ingested(tmp_path, "1", max_size="129MB")
 
 
 def test_a_time_zone_that_does_not_exist_is_refused(tmp_path: Path) -> None:
     with pytest.raises(mica.UserError) as caught:
-        _ingest(tmp_path, "{}", timezone="Nowhere/At_All")
+        ingested(tmp_path, "{}", timezone="Nowhere/At_All")
     assert caught.value.code == "UNKNOWN_TIME_ZONE"
     assert not (tmp_path / "table").exists()
 
@@ -139,7 +139,7 @@ def test_a_time_zone_that_does_not_exist_is_refused(tmp_path: Path) -> None:
 def test_paths_for_statistics_are_checked_before_anything_is_written(tmp_path: Path) -> None:
     for text, code in (("v.a", "INVALID_PROPERTY"), ("w:a", "UNKNOWN_COLUMN")):
         with pytest.raises(mica.UserError) as caught:
-            _ingest(tmp_path, "{}", properties={"mica.variantStats.paths": text})
+            ingested(tmp_path, "{}", properties={"mica.variantStats.paths": text})
         assert caught.value.code == code
         assert not (tmp_path / "table").exists()
 
@@ -155,13 +155,13 @@ def test_bytes_that_are_not_utf8_are_refused_with_their_place_or_replaced(tmp_pa
     report = mica.ingest_json(source, tmp_path / "table", on_error="quarantine")
     assert (report.rows, report.bad_lines) == (2, 1)
     mica.ingest_json(source, tmp_path / "table", mode="overwrite", invalid_utf8="replace")
-    assert _documents(tmp_path) == [{"a": "é"}, {"a": "\ufffdt\ufffd"}, {"a": "z"}]
+    assert documents_of(tmp_path) == [{"a": "é"}, {"a": "\ufffdt\ufffd"}, {"a": "z"}]
 
 
 def test_a_later_run_computes_the_columns_of_the_first(tmp_path: Path) -> None:
-    _ingest(tmp_path, '{"a":"x"}', columns={"day": "v:a::string", "n": "v:n::int"}, partition_by=["day"])
-    _ingest(tmp_path, '{"a":"y","n":2}')
-    report = _ingest(tmp_path, '{"a":"z","n":3}', columns={"N": "v:n::int + 1"})
+    ingested(tmp_path, '{"a":"x"}', columns={"day": "v:a::string", "n": "v:n::int"}, partition_by=["day"])
+    ingested(tmp_path, '{"a":"y","n":2}')
+    report = ingested(tmp_path, '{"a":"z","n":3}', columns={"N": "v:n::int + 1"})
     assert report.notes == [
         "the column 'N' is computed as v:n::int + 1 in this run; the table's expression is v:n::int"
     ]
@@ -172,10 +172,10 @@ def test_a_later_run_computes_the_columns_of_the_first(tmp_path: Path) -> None:
 def test_no_partition_column_is_null_because_nobody_computes_it(tmp_path: Path) -> None:
     mica.Table.create(tmp_path / "table", "v VARIANT, day STRING, n INT", ["day"])
     with pytest.raises(mica.UserError, match="partitioned by 'day'") as caught:
-        _ingest(tmp_path, '{"a":"x"}')
+        ingested(tmp_path, '{"a":"x"}')
     assert caught.value.code == "MISSING_COLUMN"
     mica.Table.open(tmp_path / "table").set_properties({"mica.ingest.columns": '{"day": "v:a::string"}'})
-    assert _ingest(tmp_path, '{"a":"x"}').rows == 1
+    assert ingested(tmp_path, '{"a":"x"}').rows == 1
     assert mica.Table.open(tmp_path / "table").scan("day = 'x'").count() == 1
 
 
@@ -185,7 +185,7 @@ def test_kept_columns_that_the_documents_do_not_give_are_refused(tmp_path: Path)
         properties={"mica.ingest.columns": '{"day": "v:a::string"}'},
     )  # fmt: skip
     with pytest.raises(mica.UserError, match="computes its column 'day' as v:a::string") as caught:
-        _ingest(tmp_path, '{"a":"x"}', column="w")
+        ingested(tmp_path, '{"a":"x"}', column="w")
     assert caught.value.code == "MISSING_COLUMN"
     with pytest.raises(mica.UserError, match="JSON object"):
         mica.Table.open(tmp_path / "table").set_properties({"mica.ingest.columns": "day"})
@@ -270,7 +270,7 @@ def test_what_is_not_json_text_is_named(tmp_path: Path, data: bytes, what: str, 
 def test_bad_lines_are_private_and_go_where_nothing_is_committed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    report = _ingest(tmp_path, "{}\nno\n", on_error="quarantine")
+    report = ingested(tmp_path, "{}\nno\n", on_error="quarantine")
     assert report.quarantine is not None
     (kept,) = Path(report.quarantine).iterdir()
     assert kept.stat().st_mode & 0o777 == 0o600
@@ -281,7 +281,7 @@ def test_bad_lines_are_private_and_go_where_nothing_is_committed(
     monkeypatch.setattr(Transaction, "commit", lost)
     before = sorted((tmp_path / "table").rglob("*"))
     with pytest.raises(mica.ConflictError):
-        _ingest(tmp_path, "{}\nno\n", on_error="quarantine")
+        ingested(tmp_path, "{}\nno\n", on_error="quarantine")
     assert sorted((tmp_path / "table").rglob("*")) == before
 
 
@@ -299,7 +299,7 @@ def test_documents_of_any_depth_come_back_from_every_writer(
 ) -> None:
     depth = levels if len(shape[1]) == 1 else levels // 2
     text = shape[0] * depth + "1" + shape[1] * depth
-    _ingest(tmp_path, f"{text}\n{text}\n")
+    ingested(tmp_path, f"{text}\n{text}\n")
     table = mica.Table.open(tmp_path / "table")
     rows = table.scan(columns=["v"]).to_arrow()
     assert variant.to_json(rows["v"]).to_pylist() == [text] * 2
@@ -313,16 +313,16 @@ def test_documents_of_any_depth_come_back_from_every_writer(
 
 def test_a_schema_that_pyarrow_does_not_take_is_refused(tmp_path: Path) -> None:
     with pytest.raises(mica.UserError, match="30 levels"):
-        _ingest(tmp_path, "1", shredding="struct<a: " * 31 + "int" + ">" * 31)
+        ingested(tmp_path, "1", shredding="struct<a: " * 31 + "int" + ">" * 31)
 
 
 @pytest.mark.parametrize("options", [{}, {"sort_by": ["v:n::int"]}])
 def test_a_bad_cast_names_file_and_value(tmp_path: Path, options: dict[str, Any]) -> None:
     with pytest.raises(mica.UserError, match=r'in\.json: v:n cannot be cast to INT: the value is "many"') as caught:
-        _ingest(tmp_path, '{"n":1}\n{"n":"many"}\n', columns={"n": "v:n::int"}, **options)
+        ingested(tmp_path, '{"n":1}\n{"n":"many"}\n', columns={"n": "v:n::int"}, **options)
     assert caught.value.code == "INVALID_CAST"
     assert not (tmp_path / "table").exists() or not list((tmp_path / "table").rglob("*.parquet"))
-    _ingest(tmp_path, "\n".join(f'{{"n":{n}, "s":"s{n}"}}' for n in range(70_000)) + '\n{"n":"x","s":"last"}\n')
+    ingested(tmp_path, "\n".join(f'{{"n":{n}, "s":"s{n}"}}' for n in range(70_000)) + '\n{"n":"x","s":"last"}\n')
     table = mica.Table.open(tmp_path / "table")
     for scan, value in (
         (table.scan("v:n::int < 0"), '"x"'),
@@ -418,9 +418,9 @@ def test_a_line_too_long_to_be_read_is_a_bad_line(tmp_path: Path) -> None:
     long = '{"a": "' + "x" * (5 << 20) + '"}'
     lines = f'{{"a": 1}}\n{long}\n{{"a": 2}}\n'
     with pytest.raises(mica.MicaError, match="line 2, column 1: a row is longer than 4194304 bytes"):
-        _ingest(tmp_path, lines, max_size=1 << 20)
-    report = _ingest(tmp_path, lines, max_size=1 << 20, on_error="quarantine")
-    assert (report.rows, report.bad_lines, _documents(tmp_path)) == (2, 1, [{"a": 1}, {"a": 2}])
+        ingested(tmp_path, lines, max_size=1 << 20)
+    report = ingested(tmp_path, lines, max_size=1 << 20, on_error="quarantine")
+    assert (report.rows, report.bad_lines, documents_of(tmp_path)) == (2, 1, [{"a": 1}, {"a": 2}])
     assert report.quarantine is not None
     [kept] = [json.loads(path.read_text()) for path in Path(report.quarantine).iterdir()]
     assert (kept["line"], kept["reason"]) == (2, "a row is longer than 4194304 bytes")

@@ -14,16 +14,7 @@ from mica import variant
 from mica.tasks.ingest import IngestSpec, open_reader
 from mica.variant import kernel
 from mica.write import inputs
-
-
-def _ingest(tmp_path: Path, text: str | bytes, name: str = "in.json", **options: Any) -> mica.IngestReport:
-    (tmp_path / name).write_bytes(text.encode() if isinstance(text, str) else text)
-    return mica.ingest_json(tmp_path / name, tmp_path / "table", **options)
-
-
-def _documents(tmp_path: Path) -> list[Any]:
-    found: list[Any] = mica.Table.open(tmp_path / "table").scan(columns=["v"]).to_pandas()["v"].tolist()
-    return found
+from tests.unit.write.test_ingest import documents_of, ingested
 
 
 @pytest.mark.parametrize(
@@ -38,15 +29,15 @@ def _documents(tmp_path: Path) -> list[Any]:
     ],
 )
 def test_an_array_or_lines_of_documents(tmp_path: Path, text: str, documents: list[Any]) -> None:
-    _ingest(tmp_path, text)
-    assert _documents(tmp_path) == documents
+    ingested(tmp_path, text)
+    assert documents_of(tmp_path) == documents
 
 
 @pytest.mark.parametrize("zeros", [1, 512, 100_000])
 @pytest.mark.parametrize("text", ['{\n "a": 1\n}\n{"a":2}', '{"a": 1}\n{"a":2}\n', '[{"a": 1},\n{"a":2}]'])
 def test_zeros_behind_gzip_are_read_past(tmp_path: Path, text: str, zeros: int) -> None:
-    _ingest(tmp_path, gzip.compress(text.encode()) + bytes(zeros), "in.json.gz")
-    assert _documents(tmp_path) == [{"a": 1}, {"a": 2}]
+    ingested(tmp_path, gzip.compress(text.encode()) + bytes(zeros), "in.json.gz")
+    assert documents_of(tmp_path) == [{"a": 1}, {"a": 2}]
 
 
 @pytest.mark.parametrize(
@@ -72,23 +63,23 @@ def test_an_array_alone_on_its_line_is_what_the_caller_or_the_name_says(
 
 def test_two_arrays_on_a_line_are_no_rows(tmp_path: Path) -> None:
     with pytest.raises(mica.CorruptDataError, match="line 1, column 6") as caught:
-        _ingest(tmp_path, "[1,2][3,4]")
+        ingested(tmp_path, "[1,2][3,4]")
     assert caught.value.code == "INVALID_JSON"
     with pytest.raises(mica.CorruptDataError, match=r"line 3, column 1.*after the array"):
-        _ingest(tmp_path, "[1,\n2]\n[3]")
+        ingested(tmp_path, "[1,\n2]\n[3]")
 
 
 def test_an_array_ends_once(tmp_path: Path) -> None:
     """Whoever sorts asks again after the last document."""
-    _ingest(tmp_path, gzip.compress(b'[{"n":2},{"n":1}]'), "in.json.gz", sort_by=["v:n::int"])
-    assert _documents(tmp_path) == [{"n": 1}, {"n": 2}]
+    ingested(tmp_path, gzip.compress(b'[{"n":2},{"n":1}]'), "in.json.gz", sort_by=["v:n::int"])
+    assert documents_of(tmp_path) == [{"n": 1}, {"n": 2}]
 
 
 def test_a_zstd_file_may_begin_with_a_frame_to_skip(tmp_path: Path) -> None:
     frame = pa.compress(b'{"a":1}\n{"a":2}\n', codec="zstd", asbytes=True)
     sized = b"\x50\x2a\x4d\x18" + (4).to_bytes(4, "little") + len(frame).to_bytes(4, "little") + frame
-    _ingest(tmp_path, sized * 2)
-    assert _documents(tmp_path) == [{"a": 1}, {"a": 2}] * 2
+    ingested(tmp_path, sized * 2)
+    assert documents_of(tmp_path) == [{"a": 1}, {"a": 2}] * 2
 
 
 @pytest.mark.parametrize(
@@ -104,11 +95,11 @@ def test_a_zstd_file_may_begin_with_a_frame_to_skip(tmp_path: Path) -> None:
 def test_an_array_that_was_cut_short_is_one_bad_line_of_a_file_that_is_named_ndjson(
     tmp_path: Path, text: str, documents: list[Any]
 ) -> None:
-    report = _ingest(tmp_path, text, "in.ndjson", on_error="quarantine")
-    assert (report.bad_lines, _documents(tmp_path)) == (1, documents)
+    report = ingested(tmp_path, text, "in.ndjson", on_error="quarantine")
+    assert (report.bad_lines, documents_of(tmp_path)) == (1, documents)
 
 
 @pytest.mark.parametrize("first", ['{"a":1,', "{", '{"a":['])
 def test_a_first_line_that_was_cut_short_spoils_itself_alone(tmp_path: Path, first: str) -> None:
-    report = _ingest(tmp_path, f'{first}\n{{"a":2}}\n{{"a":3}}\n', on_error="quarantine")
-    assert (report.rows, report.bad_lines, _documents(tmp_path)) == (2, 1, [{"a": 2}, {"a": 3}])
+    report = ingested(tmp_path, f'{first}\n{{"a":2}}\n{{"a":3}}\n', on_error="quarantine")
+    assert (report.rows, report.bad_lines, documents_of(tmp_path)) == (2, 1, [{"a": 2}, {"a": 3}])

@@ -131,6 +131,15 @@ pub fn is_ndjson_name(name: &str) -> bool {
 mod tests {
     use super::*;
 
+    fn assert_is(text: &str, named_ndjson: bool, format: Format) {
+        let whole = Detector::default().look(text.as_bytes(), true, named_ndjson);
+        assert_eq!(whole, Some(format), "{text:?}");
+        // Byte by byte: what is certain early is what it is in the end.
+        let mut detector = Detector::default();
+        let early = (0..=text.len()).find_map(|end| detector.look(&text.as_bytes()[..end], false, named_ndjson));
+        assert!(early.is_none_or(|early| early == format), "{text:?}: {early:?}");
+    }
+
     #[test]
     fn a_text_is_what_all_of_it_is() {
         for (text, format) in [
@@ -150,12 +159,7 @@ mod tests {
             ("{\"a\":\n1}", Format::Json),
             ("17\n[1]", Format::Ndjson),
         ] {
-            let whole = Detector::default().look(text.as_bytes(), true, false);
-            assert_eq!(whole, Some(format), "{text:?}");
-            // Byte by byte: what is certain early is what it is in the end.
-            let mut detector = Detector::default();
-            let early = (0..=text.len()).find_map(|end| detector.look(&text.as_bytes()[..end], false, false));
-            assert!(early.is_none_or(|early| early == format), "{text:?}: {early:?}");
+            assert_is(text, false, format);
         }
     }
 
@@ -173,12 +177,8 @@ mod tests {
             ("[1,2\n", Format::Ndjson),
             ("[1,2", Format::Ndjson),
         ] {
-            assert_eq!(Detector::default().look(text.as_bytes(), true, true), Some(format), "{text:?}");
-            let mut detector = Detector::default();
-            let early = (0..=text.len()).find_map(|end| detector.look(&text.as_bytes()[..end], false, true));
-            assert!(early.is_none_or(|early| early == format), "{text:?}: {early:?}");
-            let unnamed = if format == Format::Ndjson { Format::Json } else { format };
-            assert_eq!(Detector::default().look(text.as_bytes(), true, false), Some(unnamed), "{text:?}");
+            assert_is(text, true, format);
+            assert_is(text, false, Format::Json);
         }
         for (name, ndjson) in [("a.NDJSON", true), ("b/x.jsonl.gz", true), ("a.json", false), ("a.json.zst", false)] {
             assert_eq!(is_ndjson_name(name), ndjson, "{name}");

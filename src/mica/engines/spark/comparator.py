@@ -105,7 +105,8 @@ class SparkComparator:
         if not len(strings):
             return strings
         table = pa.table({"row": pa.array(np.arange(len(strings))), "s": strings})
-        grouped = self.spark.createDataFrame(table).groupBy(sql.collate("s", collation).alias("by"))
+        by = sql.collate("s", str(to_sql(parse(collation))))
+        grouped = self.spark.createDataFrame(table).groupBy(by.alias("by"))
         found = grouped.agg(sql.min("s").alias("least"), sql.collect_list("row").alias("rows"))
         judged = found.select(sql.explode("rows").alias("row"), "least").toArrow()
         return judged.column("least").combine_chunks().take(pc.sort_indices(judged.column("row")))

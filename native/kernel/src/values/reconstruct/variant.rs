@@ -58,18 +58,24 @@ impl VariantBytes {
         self.bytes.get_mut(self.len..).and_then(|rest| rest.first_chunk_mut())
     }
 
+    /// Makes the bytes up to this place ready.
+    #[inline(always)]
+    fn reach(&mut self, end: usize) {
+        if self.bytes.len() < end {
+            self.more(end);
+        }
+    }
+
     #[cold]
     #[inline(never)]
-    fn more(&mut self, bytes: usize) {
-        self.bytes.resize(self.len + bytes + STEP, 0);
+    fn more(&mut self, end: usize) {
+        self.bytes.resize(end + STEP, 0);
     }
 
     #[inline(always)]
     fn put(&mut self, bytes: &[u8]) {
         let end = self.len + bytes.len();
-        if self.bytes.len() < end {
-            self.more(bytes.len());
-        }
+        self.reach(end);
         self.bytes[self.len..end].copy_from_slice(bytes);
         self.len = end;
     }
@@ -127,9 +133,7 @@ impl VariantBytes {
         {
             *room = [0; BLOCK];
         } else {
-            if self.bytes.len() < body {
-                self.more(body - start);
-            }
+            self.reach(body);
             self.bytes[start..body].fill(0);
         }
         self.len = body;
@@ -166,9 +170,7 @@ impl VariantBytes {
 
     fn move_body(&mut self, from: usize, to: usize) {
         let len = self.len + to - from;
-        if self.bytes.len() < len {
-            self.more(len - self.len);
-        }
+        self.reach(len);
         self.bytes.copy_within(from..self.len, to);
         self.len = len;
     }
