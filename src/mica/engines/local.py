@@ -1,17 +1,14 @@
 """The in-process engine: tasks on threads.
 
-The rule: batches are returned in the order of the tasks, and the bytes of batches that wait for the caller are limited.
-The kernel releases the GIL, so threads run in parallel. If the caller stops early (a limit, an error), the tasks stop.
+The rule: the tasks that Spark would run, on as many threads as there are cores (`running`). The kernel releases the
+GIL, so they run in parallel.
 """
 
 from __future__ import annotations
 
-import contextvars
 import itertools
 import os
 import sys
-import threading
-from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from typing import Any, TypeVar
@@ -21,7 +18,7 @@ import pyarrow as pa
 from mica import late
 from mica.collation import lcase
 from mica.cores import cores
-from mica.engines import progress
+from mica.engines import progress, running
 from mica.engines.base import AS_THEY_COME, NO_ENDS, Ends, Engine, MadeRows, Order, Rows, RowsTask
 from mica.engines.base import Task as AnyTask
 from mica.expressions.bind import BoundExpr
@@ -29,9 +26,6 @@ from mica.schema.arrow import to_arrow
 from mica.tasks import lane
 
 Task = TypeVar("Task")
-
-#: Bytes of finished batches that may wait for the caller.
-WAITING_BYTES = 256 << 20
 
 #: Bytes in memory that are worth a separate thread and file, and rows per batch.
 SHARE_BYTES = 64 << 20
@@ -51,26 +45,8 @@ def threads() -> int:
 def run(
     function: Callable[[Task], Iterable[pa.RecordBatch]], tasks: Sequence[Task], *, parallelism: int | None = None
 ) -> Generator[pa.RecordBatch]:
-    """Runs `function` over `tasks`; yields the batches of the first task, then those of the second, and so on.
-
-    The error of a task is raised at the position of its batches.
-    """
-    workers = min(parallelism or threads(), len(tasks))
-    if workers <= 1:
-        for index, task in enumerate(tasks):
-            lane.begin(index)
-            yield from function(task)
-        return
-    outputs = _Outputs(len(tasks))
-    pool = late.futures.ThreadPoolExecutor(workers, thread_name_prefix="mica")
-    try:
-        for index, task in enumerate(tasks):
-            pool.submit(contextvars.copy_context().run, _produce, function, task, index, outputs)
-        for index in range(len(tasks)):
-            yield from outputs.take(index)
-    finally:
-        outputs.stop()
-        pool.shutdown(wait=True, cancel_futures=True)
+    """As `running.run`, on the cores of this process."""
+    return running.run(function, tasks, parallelism or threads())
 
 
 def shown(
@@ -96,91 +72,6 @@ def shown(
         work.tell(tasks=len(tasks), ended_tasks=len(tasks))
     finally:
         work.ended()
-
-
-class _StoppedError(Exception):
-    """The caller has stopped: tasks need not continue."""
-
-
-class _Outputs:
-    """Finished batches per task, with their bytes. The task whose turn it is never waits for space, so the others
-    cannot block it."""
-
-    def __init__(self, tasks: int) -> None:
-        self._changed = threading.Condition()
-        self._batches: list[deque[tuple[pa.RecordBatch, int]]] = [deque() for _ in range(tasks)]
-        self._ended: list[BaseException | bool] = [False] * tasks
-        self._waiting = 0
-        self._turn = 0
-        self._stopped = False
-
-    def put(self, index: int, batch: pa.RecordBatch) -> None:
-        size = batch.nbytes
-        with self._changed:
-            self._changed.wait_for(
-                lambda: self._stopped or index <= self._turn or self._waiting + size <= WAITING_BYTES
-            )
-            if self._stopped:
-                raise _StoppedError
-            self._batches[index].append((batch, size))
-            self._waiting += size
-            self._changed.notify_all()
-
-    def end(self, index: int, error: BaseException | None) -> None:
-        with self._changed:
-            self._ended[index] = error or True
-            self._changed.notify_all()
-
-    def stop(self) -> None:
-        with self._changed:
-            self._stopped = True
-            self._changed.notify_all()
-
-    @property
-    def stopped(self) -> bool:
-        return self._stopped
-
-    def take(self, index: int) -> Iterator[pa.RecordBatch]:
-        with self._changed:
-            self._turn = index
-            self._changed.notify_all()
-        waiting = self._batches[index]
-        while True:
-            with self._changed:
-                # A Condition without a timeout can't be interrupted by Ctrl-C on every platform; Linux can.
-                self._changed.wait_for(lambda: bool(waiting) or self._ended[index] is not False)
-                if not waiting:
-                    error = self._ended[index]
-                    if isinstance(error, BaseException):
-                        raise error
-                    return
-                batch, size = waiting.popleft()
-                self._waiting -= size
-                self._changed.notify_all()
-            yield batch
-
-
-def _produce(function: Callable[[Task], Iterable[pa.RecordBatch]], task: Task, index: int, outputs: _Outputs) -> None:
-    error: BaseException | None = None
-    try:
-        if outputs.stopped:
-            return
-        lane.begin(index)
-        batches = iter(function(task))
-        try:
-            for batch in batches:
-                outputs.put(index, batch)
-        finally:
-            # Closing runs the task's own clean-up (it deletes an unfinished file) before its end is reported.
-            close = getattr(batches, "close", None)
-            if close is not None:
-                close()
-    except _StoppedError:
-        pass
-    except BaseException as e:  # noqa: BLE001 - it belongs to the caller, who raises it
-        error = e
-    finally:
-        outputs.end(index, error)
 
 
 class Threads(Engine):

@@ -1,0 +1,155 @@
+"""Tasks on the threads of this process.
+
+The rule: batches are returned in the order of the tasks, and the bytes of those that wait for the caller are limited. A
+task that may not go on leaves its thread and goes on later, on any: no thread waits for the caller, who may never ask
+again (a program ends in the middle of a loop, or a traceback holds the loop). If the caller stops early (a limit, an
+error), the tasks stop.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import heapq
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any, TypeVar
+
+import pyarrow as pa
+
+from mica import threads
+from mica.tasks import lane
+
+Task = TypeVar("Task")
+
+#: Bytes of finished batches that may wait for the caller; each running task may add one batch.
+WAITING_BYTES = 256 << 20
+
+
+def run(
+    function: Callable[[Task], Iterable[pa.RecordBatch]], tasks: Sequence[Task], parallelism: int
+) -> Generator[pa.RecordBatch]:
+    """Runs `function` over `tasks`; yields the batches of the first task, then those of the second, and so on.
+
+    The error of a task is raised at the position of its batches.
+    """
+    workers = min(parallelism, len(tasks))
+    if workers <= 1:
+        for index, task in enumerate(tasks):
+            lane.begin(index)
+            yield from function(task)
+        return
+    running = _Running(function, tasks, workers)
+    try:
+        for index in range(len(tasks)):
+            yield from running.take(index)
+    finally:
+        running.stop()
+
+
+class _Task:
+    """One task: its batches so far, with their bytes, and how it ended."""
+
+    def __init__(self, index: int, begin: Callable[[], Iterable[pa.RecordBatch]]) -> None:
+        self.index, self._begin = index, begin
+        self.context = contextvars.copy_context()
+        self._batches: Iterator[pa.RecordBatch] | None = None
+        self.ready: deque[tuple[pa.RecordBatch, int]] = deque()
+        self.ended: BaseException | bool = False
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Those to come."""
+        if self._batches is None:
+            lane.begin(self.index)
+            self._batches = iter(self._begin())
+        return self._batches
+
+    def close(self) -> None:
+        """Runs the task's own clean-up (it deletes an unfinished file)."""
+        close = getattr(self._batches, "close", None)
+        if close is not None:
+            close()
+
+
+class _Running:
+    """The tasks of a run. Whoever runs one or takes from one gives threads to those that may go on."""
+
+    def __init__(self, function: Callable[[Any], Iterable[pa.RecordBatch]], tasks: Sequence[Any], workers: int) -> None:
+        self._tasks = [_Task(index, partial(function, task)) for index, task in enumerate(tasks)]
+        #: Tasks that are not over and have no thread, a heap.
+        self._idle = list(range(len(tasks)))
+        self._workers = self._free = workers
+        self._changed = threading.Condition()
+        self._waiting = 0
+        self._turn = 0
+        self._stopped = False
+
+    def take(self, index: int) -> Iterator[pa.RecordBatch]:
+        """The batches of a task, whose turn it is from now on."""
+        task = self._tasks[index]
+        while True:
+            with self._changed:
+                self._turn = index
+                self._give()
+                # A Condition without a timeout can't be interrupted by Ctrl-C on every platform; Linux can.
+                self._changed.wait_for(lambda: bool(task.ready) or task.ended is not False)
+                if not task.ready:
+                    if isinstance(task.ended, BaseException):
+                        raise task.ended
+                    return
+                batch, size = task.ready.popleft()
+                self._waiting -= size
+            yield batch
+
+    def stop(self) -> None:
+        """Returns when no task runs any more and all have cleaned up."""
+        with self._changed:
+            self._stopped = True
+            self._changed.wait_for(lambda: self._free == self._workers)
+        for task in self._tasks:
+            if task.ended is False:
+                with suppress(Exception):
+                    task.context.run(task.close)
+
+    def _may_go_on(self, task: _Task) -> bool:
+        """Whether it has room. The task whose turn it is never waits for that of the others."""
+        mine = task.index == self._turn and not task.ready
+        return not self._stopped and (mine or self._waiting < WAITING_BYTES)
+
+    def _give(self) -> None:
+        """Gives free threads to the first tasks that may go on."""
+        while self._free and self._idle and self._may_go_on(self._tasks[self._idle[0]]):
+            task = self._tasks[self._idle[0]]
+            threads.submit(task.context.run, self._run, task)
+            heapq.heappop(self._idle)
+            self._free -= 1
+
+    def _run(self, task: _Task) -> None:
+        ended: BaseException | bool = False
+        try:
+            for batch in task.batches():
+                if not self._put(task, batch):
+                    break
+            else:
+                ended = True
+        except BaseException as e:  # noqa: BLE001 - it belongs to the caller, who raises it
+            ended = e
+        with self._changed:
+            task.ended = ended
+            self._free += 1
+            if ended is False:
+                heapq.heappush(self._idle, task.index)
+            with suppress(RuntimeError):  # Python ends, and nobody takes what is left
+                self._give()
+            self._changed.notify_all()
+
+    def _put(self, task: _Task, batch: pa.RecordBatch) -> bool:
+        """Whether the task may go on."""
+        size = batch.nbytes
+        with self._changed:
+            task.ready.append((batch, size))
+            self._waiting += size
+            self._changed.notify_all()
+            return self._may_go_on(task)
