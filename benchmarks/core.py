@@ -1,4 +1,4 @@
-"""What one core does: JSON text to a finished file, and paths of all rows, reading included.
+"""What one core does: JSON text to a finished file, and paths of all rows, reading included; these with all cores too.
 
 Peers do the same on two cores in `ingest` and `queries`; `make bench-kernel` has whole rows put together, and arrow-rs
 on one core.
@@ -28,7 +28,7 @@ def run(run: Run) -> None:
     for column in ("work", "median", "best", "target"):
         shown.add_column(column, justify="left" if column == "work" else "right")
     for work, times in found.items():
-        name = work.removesuffix(" of all rows")
+        name = work.replace(" of all rows", "")
         if name.startswith("ingest"):
             every, unit, best = [events.stat().st_size / 1e6 / ms for ms in times], " GB/s", max
         else:

@@ -85,6 +85,8 @@ class _Running:
         self._waiting = 0
         self._turn = 0
         self._stopped = False
+        #: There are none while Python ends, when a thread of the user's may still read.
+        self._threads = True
 
     def take(self, index: int) -> Iterator[pa.RecordBatch]:
         """The batches of a task, whose turn it is from now on."""
@@ -94,14 +96,21 @@ class _Running:
                 self._turn = index
                 self._give()
                 # A Condition without a timeout can't be interrupted by Ctrl-C on every platform; Linux can.
-                self._changed.wait_for(lambda: bool(task.ready) or task.ended is not False)
-                if not task.ready:
-                    if isinstance(task.ended, BaseException):
-                        raise task.ended
+                self._changed.wait_for(lambda: bool(task.ready) or task.ended is not False or self._is_left(task))
+                if task.ready:
+                    batch, size = task.ready.popleft()
+                    self._waiting -= size
+                elif isinstance(task.ended, BaseException):
+                    raise task.ended
+                elif task.ended:
                     return
-                batch, size = task.ready.popleft()
-                self._waiting -= size
-            yield batch
+                else:
+                    batch = None
+                    self._begin()
+            if batch is None:
+                task.context.run(self._run, task)
+            else:
+                yield batch
 
     def stop(self) -> None:
         """Returns when no task runs any more and all have cleaned up."""
@@ -122,9 +131,21 @@ class _Running:
         """Gives free threads to the first tasks that may go on."""
         while self._free and self._idle and self._may_go_on(self._tasks[self._idle[0]]):
             task = self._tasks[self._idle[0]]
-            threads.submit(task.context.run, self._run, task)
-            heapq.heappop(self._idle)
-            self._free -= 1
+            try:
+                threads.submit(task.context.run, self._run, task)
+            except RuntimeError:
+                self._threads = False
+                return
+            self._begin()
+
+    def _is_left(self, task: _Task) -> bool:
+        """Whether the task gets no thread, and the caller runs it."""
+        return not self._threads and self._idle[:1] == [task.index]
+
+    def _begin(self) -> None:
+        """The first of the idle tasks has a thread."""
+        heapq.heappop(self._idle)
+        self._free -= 1
 
     def _run(self, task: _Task) -> None:
         ended: BaseException | bool = False
@@ -141,8 +162,7 @@ class _Running:
             self._free += 1
             if ended is False:
                 heapq.heappush(self._idle, task.index)
-            with suppress(RuntimeError):  # Python ends, and nobody takes what is left
-                self._give()
+            self._give()
             self._changed.notify_all()
 
     def _put(self, task: _Task, batch: pa.RecordBatch) -> bool:

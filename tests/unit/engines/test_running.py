@@ -175,6 +175,33 @@ def test_a_program_ends_though_it_left_a_loop_in_the_middle(rest: str, code: int
     assert "Traceback" not in done.stderr.partition("mine")[2]
 
 
+_READS_ON = """
+import threading, time
+import pyarrow as pa
+from mica.engines import running
+
+running.WAITING_BYTES = 1000
+BATCH = pa.record_batch({"x": pa.array([1] * 100)})
+
+def work(task):
+    for number in range(5):
+        time.sleep(0.01)
+        yield BATCH
+
+def read():
+    print(sum(batch.num_rows for batch in running.run(work, range(20), 3)))
+
+BEGIN
+"""
+
+
+@pytest.mark.parametrize("begin", ["threading.Thread(target=read).start()", "import atexit; atexit.register(read)"])
+def test_who_still_reads_while_python_ends_runs_the_tasks(begin: str) -> None:
+    program = [sys.executable, "-c", _READS_ON.replace("BEGIN", begin)]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=60, check=True)
+    assert (done.stdout, done.stderr) == ("10000\n", "")
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 def test_a_forked_process_has_threads_of_its_own() -> None:
     program = (
