@@ -410,8 +410,12 @@ class Scan:
     ) -> tuple[list[list[FilePart]], int]:
         """The kept files, or some of them, as tasks for threads, and how many threads, at most `most`."""
         threads = most or local.threads()
-        tasks = self.tasks(threads, kept, shared=threads > 1)  # each part of a file opens it
-        return tasks, workers(spec, [file for task in tasks for file in task], threads)
+        if threads > 1:
+            tasks = self.tasks(threads, kept)
+            threads = workers(spec, [file for task in tasks for file in task], threads)
+        if threads == 1:
+            tasks = self.tasks(1, kept, shared=False)  # each part of a file opens it
+        return tasks, threads
 
     # --- both --------------------------------------------------------------------------------------------------------
 
