@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
 
 import pyarrow as pa
 
@@ -15,6 +16,8 @@ from mica import late
 from mica.storage import Storage
 from mica.storage.tails import REQUESTS
 from mica.tasks.parts import FilePart
+
+Item = TypeVar("Item", FilePart, Sequence[FilePart])
 
 #: Bytes of files that are read ahead; a larger file is read in its turn, batch by batch.
 AHEAD_BYTES = 16 << 20
@@ -26,34 +29,38 @@ def readers_of(storage: Storage) -> int:
 
 
 def in_order(
-    read: Callable[[FilePart], Iterable[pa.RecordBatch]], files: Sequence[FilePart], readers: int
+    read: Callable[[Item], Iterable[pa.RecordBatch]], files: Iterable[Item], readers: int
 ) -> Iterator[pa.RecordBatch]:
-    """The batches of all files, in their order; up to `readers` files are read at once."""
+    """The batches of all files, or groups of them, in their order; up to `readers` are read at once."""
     if readers <= 1:
         for file in files:
             yield from read(file)
         return
 
-    def whole(file: FilePart) -> list[pa.RecordBatch]:
+    def whole(file: Item) -> list[pa.RecordBatch]:
         return list(read(file))
 
     pool = late.futures.ThreadPoolExecutor(readers, thread_name_prefix="mica-ahead")
-    waiting: deque[tuple[FilePart, late.futures.Future[list[pa.RecordBatch]] | None]] = deque()
+    waiting: deque[tuple[Item, int, late.futures.Future[list[pa.RecordBatch]] | None]] = deque()
     left, filled = iter(files), 0
     try:
         coming = next(left, None)
         while coming is not None or waiting:
             while coming is not None and len(waiting) < 4 * readers:
-                size = coming.size or AHEAD_BYTES
+                size = _size(coming)
                 if waiting and filled + size > AHEAD_BYTES:
                     break
-                large = size >= AHEAD_BYTES
-                waiting.append((coming, None if large else pool.submit(whole, coming)))
+                waiting.append((coming, size, None if size >= AHEAD_BYTES else pool.submit(whole, coming)))
                 filled += size
                 coming = next(left, None)
-            file, future = waiting.popleft()
+            file, size, future = waiting.popleft()
             # An error is raised in the file's turn, by reading it again: fewer rows may be wanted by then.
             yield from read(file) if future is None or future.exception() else future.result()
-            filled -= file.size or AHEAD_BYTES
+            filled -= size
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _size(item: FilePart | Sequence[FilePart]) -> int:
+    files = (item,) if isinstance(item, FilePart) else item
+    return sum(file.size or AHEAD_BYTES for file in files)

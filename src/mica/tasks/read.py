@@ -27,14 +27,15 @@ from mica.tasks.row_errors import located
 from mica.tasks.together import read_together
 
 
-def read_parts(spec: ReadSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
-    """Reads several files in their order, up to the scan's limit; those of an object store several at once."""
+def read_parts(spec: ReadSpec, parts: Sequence[FilePart], readers: int = 1) -> Iterator[pa.RecordBatch]:
+    """Reads several files in their order, up to the scan's limit; up to `readers` at once, those of an object store
+    always several."""
     left = spec.limit
 
     def read(file: DataFileReader) -> Iterator[pa.RecordBatch]:
         return _rows(file, left)
 
-    for batch in read_together(spec, parts, read):
+    for batch in read_together(spec, parts, read, readers):
         if left is not None:
             batch = batch.slice(0, left)  # noqa: PLW2901 - files that were read ahead have all that was wanted then
             left -= batch.num_rows

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 
 import pyarrow as pa
 
 from mica.records import dataclass
 from mica.stats.columns import physical_names
-from mica.tasks.ahead import in_order
 from mica.tasks.batches import joined
 from mica.tasks.facts import facts
 from mica.tasks.file import ReadSpec
 from mica.tasks.parts import FilePart
-from mica.tasks.read import read_file
+from mica.tasks.read import read_file, read_parts
 from mica.tasks.write import WriteSpec, write_files
 from mica.variant import kernel
 
@@ -50,8 +48,7 @@ def join_files(spec: RewriteSpec, files: Sequence[FilePart], readers: int = 1) -
     """Facts of the files that hold the rows of all of these, in their order; what is shredded is decided anew. Up to
     `readers` files are read at once.
     """
-    rows = in_order(partial(read_file, spec.read), files, readers)
-    yield from write_files(spec.write, joined(rows))
+    yield from write_files(spec.write, joined(read_parts(spec.read, files, readers)))
     yield facts([{"kind": "remove", "file": part.number} for part in files], spec.write.collated)
 
 

@@ -8,6 +8,7 @@ their order; what fails is read again that way, which tells the file and the row
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 import pyarrow as pa
 
@@ -28,19 +29,27 @@ _PATH = 1 / 16
 
 
 def read_together(
-    spec: ReadSpec, parts: Sequence[FilePart], read: Callable[[DataFileReader], Iterable[pa.RecordBatch]]
+    spec: ReadSpec,
+    parts: Sequence[FilePart],
+    read: Callable[[DataFileReader], Iterable[pa.RecordBatch]],
+    readers: int = 1,
 ) -> Iterator[pa.RecordBatch]:
-    """What `read` returns for the files, in their order; those of an object store are read ahead."""
-    if spec.storage.local_path is None:
-        yield from in_order(lambda part: read(DataFileReader(spec, part)), parts, readers_of(spec.storage))
-        return
+    """What `read` returns for the files, in their order. Up to `readers` are read at once, those of an object store
+    always several."""
+    readers = max(readers, readers_of(spec.storage))
+    yield from in_order(partial(_read, spec, read), groups(spec, parts, readers), readers)
+
+
+def _read(
+    spec: ReadSpec, read: Callable[[DataFileReader], Iterable[pa.RecordBatch]], parts: Sequence[FilePart]
+) -> Iterator[pa.RecordBatch]:
+    """What `read` returns for files that are alike by the log."""
     at = 0
     while at < len(parts):
-        first, *more = alike(spec, parts, at)
+        first, *more = parts[at:]
         if not more:
             yield from read(DataFileReader(spec, first))
-            at += 1
-            continue
+            return
         given = 0
         try:
             file = DataFileReader(spec, first, more)
@@ -55,23 +64,36 @@ def read_together(
                     given -= again
                     if not again or again < batch.num_rows:
                         yield batch.slice(again)
-            at += 1 + len(more)
-        else:
-            at += file.files
+            return
+        at += file.files
 
 
-def alike(spec: ReadSpec, parts: Sequence[FilePart], at: int) -> Sequence[FilePart]:
-    """The file at `at`, and those after it that can be read with it as one, by what the log says of them."""
+def groups(spec: ReadSpec, parts: Sequence[FilePart], readers: int = 1) -> Iterator[Sequence[FilePart]]:
+    """The files that can be read as one, by what the log says of them, so that each reader has some; those of an object
+    store are read one by one."""
+    apart = spec.storage.local_path is None or spec.limit is not None or _of_each_file(spec)
+    most, at = TOGETHER_BYTES / share(spec), 0
+    if readers > 1 and not apart:
+        most = min(most, sum(part.size or 0 for part in parts) / readers)
+    while at < len(parts):
+        end = at + 1 if apart else _end(parts, at, most)
+        yield parts[at:end]
+        at = end
+
+
+def _end(parts: Sequence[FilePart], at: int, most: float) -> int:
+    """Where the small files end that are alike from this one on."""
     first, end = parts[at], at + 1
-    if spec.limit is None and _small(first) and not _of_each_file(spec):
-        size, most = first.size or 0, TOGETHER_BYTES / share(spec)
-        for part in parts[end : at + TOGETHER_FILES]:
-            same = part.partition == first.partition and part.constants == first.constants
-            if not (same and _small(part)) or size + (part.size or 0) > most:
-                break
-            size += part.size or 0
-            end += 1
-    return parts[at:end]
+    if not _small(first):
+        return end
+    size = first.size or 0
+    for part in parts[end : at + TOGETHER_FILES]:
+        same = part.partition == first.partition and part.constants == first.constants
+        if not (same and _small(part)) or size + (part.size or 0) > most:
+            break
+        size += part.size or 0
+        end += 1
+    return end
 
 
 def share(spec: ReadSpec) -> float:

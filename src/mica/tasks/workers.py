@@ -12,7 +12,7 @@ from mica.expressions.tree import LeafRef
 from mica.schema.types import DOUBLE, FLOAT, INTEGRALS
 from mica.tasks.file import ReadSpec
 from mica.tasks.parts import FilePart
-from mica.tasks.together import alike, share
+from mica.tasks.together import groups, share
 
 #: What is read of a file, or of several as one, in bytes, from which on threads gain. Of 200 files of 300 KB that are
 #: read one by one, two threads take 0.6 of the time of one for whole rows, 0.9 for four paths, 1.7 for one path.
@@ -28,11 +28,7 @@ def workers(spec: ReadSpec, files: Sequence[FilePart], threads: int) -> int:
     """The number of threads, at most `threads`. Requests wait for an object store, not for the lock."""
     if spec.storage.local_path is None or not files:
         return threads
-    at = reads = 0
-    while at < len(files):
-        at += len(alike(spec, files, at))
-        reads += 1
-    part = share(spec)
+    part, reads = share(spec), sum(1 for _ in groups(spec, files))
     read = part * sum((file.size or 0) / file.parts for file in files)
     least = 0 if part == 1 else 3 * ALONE if _are_numbers(spec) else ALONE
     return threads if read >= max(least, WORTH * reads) else 1

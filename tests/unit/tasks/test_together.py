@@ -155,7 +155,7 @@ def test_rows_are_given_as_they_come_and_once_where_a_later_one_fails(monkeypatc
                 yield pa.record_batch({"n": [number - 1, number]})
 
     monkeypatch.setattr(together, "DataFileReader", opened)
-    monkeypatch.setattr(together, "alike", lambda _spec, parts, at: parts[at:])
+    monkeypatch.setattr(together, "groups", lambda _spec, parts, _readers: [parts])
     spec: Any = SimpleNamespace(storage=SimpleNamespace(local_path="/"))
     parts: Any = [0, 1, 2]
     found = together.read_together(spec, parts, read)
