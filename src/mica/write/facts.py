@@ -19,6 +19,9 @@ from mica.log.paths import decode_path
 from mica.records import dataclass
 from mica.tasks.facts import FACTS
 
+#: Arrow's offsets end at 2 GiB.
+_MOST_JOINED = 1 << 30
+
 
 @dataclass(frozen=True)
 class Facts:
@@ -30,6 +33,8 @@ class Facts:
     @classmethod
     def of(cls, found: pa.Table) -> Facts:
         """Splits the facts that an engine returned by kind."""
+        if found.nbytes <= _MOST_JOINED:
+            found = found.combine_chunks()  # a batch for each file: to filter so many takes longer than to copy them
         is_file = [kind == "add" for kind in found.column("kind").to_pylist()]
         files = sum(is_file)
         if all(is_file[:files]):  # of one task the files come first: nothing is copied
