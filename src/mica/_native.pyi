@@ -139,7 +139,7 @@ class Check:
 
 class FileReader:
     schema: pa.Schema
-    files: int
+    ends: list[int]
     num_rows: int
     created_by: str | None
     key_value_metadata: Mapping[str, str | None]

@@ -175,10 +175,10 @@ impl PyFileReader {
         PyArrowType(Schema::new_with_metadata(fields, schema.metadata().clone()))
     }
 
-    /// How many of the given files are read: those after it have other columns.
+    /// Where the rows of each file end that is read, of those that were given: the others have other columns.
     #[getter]
-    fn files(&self) -> usize {
-        self.files.count()
+    fn ends(&self) -> Vec<u64> {
+        self.files.ends().collect()
     }
 
     #[getter]

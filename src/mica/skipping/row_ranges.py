@@ -5,6 +5,8 @@ The rule: ranges are sorted and disjoint, and so are the row numbers that they a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from mica.arrays import NDArray
@@ -41,6 +43,21 @@ def intersect(left: RowRanges, right: RowRanges) -> RowRanges:
             i += 1
         else:
             j += 1
+    return found
+
+
+def of_files(ranges: RowRanges, ends: Sequence[int]) -> list[RowRanges]:
+    """The ranges of files that are numbered through, of which these are the ends: those of each, by its own numbers."""
+    found: list[RowRanges] = []
+    left, begin = iter(ranges), 0
+    at = next(left, None)
+    for end in ends:
+        own: RowRanges = []
+        while at is not None and at[0] < end:
+            own.append((at[0] - begin, min(at[1], end) - begin))
+            at = (end, at[1]) if at[1] > end else next(left, None)
+        found.append(own)
+        begin = end
     return found
 
 

@@ -10,7 +10,7 @@ Source: PROTOCOL.md, "Deletion Vectors", "Change Data Files".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -20,7 +20,7 @@ import pyarrow as pa
 from mica.expressions.bind import BoundExpr
 from mica.log.deletion_vectors import deleted_rows, vector_of
 from mica.records import dataclass
-from mica.skipping.row_ranges import RowRanges, rows_of, without
+from mica.skipping.row_ranges import RowRanges, of_files, rows_of, without
 from mica.storage import Storage
 from mica.tasks.changed_rows import of_type, write_changes
 from mica.tasks.facts import facts
@@ -29,6 +29,7 @@ from mica.tasks.parts import FilePart
 from mica.tasks.read import read_ranges
 from mica.tasks.rewrite import shredded_as
 from mica.tasks.stored import rows_after
+from mica.tasks.together import found_together
 from mica.tasks.write import WriteSpec, write_files
 
 
@@ -49,16 +50,33 @@ class ChangeSpec:
     before: Mapping[str, BoundExpr] | None = None
 
 
-def change_files(spec: ChangeSpec, files: Iterable[FilePart]) -> Iterator[pa.RecordBatch]:
-    """Facts of new files, of deletion vectors, and of the files that they replace."""
-    for part in files:
-        yield from _change(spec, part)
+def change_files(spec: ChangeSpec, files: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
+    """Facts of new files, of deletion vectors, and of the files that they replace. In small files the rows are looked
+    for together."""
+    predicate = spec.read.predicate
+    if predicate is None:
+        for part in files:
+            yield from _change(spec, part)
+        return
+
+    def find(file: DataFileReader) -> RowRanges:
+        return file.matching(predicate, file.ranges())
+
+    for matching, some, ends in found_together(spec.read, files, predicate.leaves, find):
+        if matching is None:
+            for part in some:
+                yield from _change(spec, part)
+            continue
+        for part, own in zip(some, of_files(matching, ends), strict=True):
+            if own:
+                yield from _change(spec, part, own)
 
 
-def _change(spec: ChangeSpec, part: FilePart) -> Iterator[pa.RecordBatch]:
+def _change(spec: ChangeSpec, part: FilePart, matching: RowRanges | None = None) -> Iterator[pa.RecordBatch]:
     file = DataFileReader(spec.read, part)
     ranges = file.ranges()
-    matching = file.matching(spec.read.predicate, ranges)
+    if matching is None:
+        matching = file.matching(spec.read.predicate, ranges)
     count, changed = rows_of(ranges), rows_of(matching)
     if not changed:
         return

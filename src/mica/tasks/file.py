@@ -119,7 +119,7 @@ def _metadata(name: str, value: BoundExpr) -> dict[str, Any]:
 
 class DataFileReader:
     """One open file, with the facts of its add action; or several small ones of a local disk as if they were one
-    (`together.py`): `files` says how many of them.
+    (`together.py`): `ends` says how many of them.
     """
 
     def __init__(self, spec: ReadSpec, part: FilePart, more: Sequence[FilePart] = ()) -> None:
@@ -183,9 +183,9 @@ class DataFileReader:
         return Skipper(self.spec, self.reader)
 
     @property
-    def files(self) -> int:
-        """How many files are open."""
-        return self.reader.files
+    def ends(self) -> list[int]:
+        """Where the rows of each file end that is open."""
+        return self.reader.ends
 
     @property
     def is_remote(self) -> bool:

@@ -13,8 +13,9 @@ Source: Spark SQL reference, "MERGE INTO"; Delta's documentation of merge for am
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -140,6 +141,12 @@ class Changes:
     def where(self, chosen: NDArray[Any]) -> Changes:
         """Those that a mask or numbers choose."""
         return Changes(self.rows[chosen], self.clauses[chosen], self.sources[chosen])
+
+    def of_files(self, ends: Sequence[int]) -> list[Changes]:
+        """Those of files that are numbered through, of which these are the ends, each by the numbers of its file."""
+        places = np.searchsorted(self.rows, [0, *ends])
+        found = [self.where(np.arange(first, last)) for first, last in itertools.pairwise(places)]
+        return [replace(own, rows=own.rows - begin) for own, begin in zip(found, [0, *ends[:-1]], strict=True)]
 
     def by_row(self) -> Changes:
         """The same, sorted by row."""

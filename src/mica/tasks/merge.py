@@ -41,6 +41,7 @@ from mica.tasks.read import read_ranges
 from mica.tasks.rewrite import shredded_as
 from mica.tasks.row_errors import located
 from mica.tasks.stored import rows_after
+from mica.tasks.together import found_together
 from mica.tasks.write import WriteSpec, write_files
 from mica.variant.plain import to_variants
 
@@ -86,13 +87,24 @@ class SharedSource:
         return {"spec": self.spec, "batch": self.batch}
 
 
-def merge_files(spec: MergeSpec, source: SharedSource, files: Iterable[FilePart]) -> Iterator[pa.RecordBatch]:
+def merge_files(spec: MergeSpec, source: SharedSource, files: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
     """Facts of new files, deletion vectors and replaced files, and which source rows matched (see `matched_rows`)."""
     rows = source.rows
     matched = np.zeros(rows.batch.num_rows, np.bool_)
-    for part in files:
-        file = DataFileReader(spec.read, part)
-        yield from change_file(spec, file, _found(spec, file, rows, matched), rows.leaves)
+    leaves = [*spec.match.key_leaves, *(spec.read.predicate.leaves if spec.read.predicate is not None else ())]
+
+    def find(file: DataFileReader) -> Changes:
+        return _found(spec, file, rows, matched)
+
+    for changes, some, ends in found_together(spec.read, files, leaves, find):
+        if changes is None:
+            for part in some:
+                file = DataFileReader(spec.read, part)
+                yield from change_file(spec, file, find(file), rows.leaves)
+            continue
+        for part, own in zip(some, changes.of_files(ends), strict=True):
+            if len(own.rows):
+                yield from change_file(spec, DataFileReader(spec.read, part), own, rows.leaves)
     packed = zlib.compress(np.packbits(matched).tobytes(), 1)
     yield facts([{"kind": "matched", "vector": packed}], spec.write.collated)
 

@@ -44,7 +44,7 @@ class Skipper:
 
     def possible(self, predicate: BoundExpr, ranges: RowRanges, column: ColumnOf) -> RowRanges:
         """`ranges` without the row groups, then the pages, in which no row matches by the footer."""
-        files, table = self._reader.files, self._spec.columns
+        files, table = len(self._reader.ends), self._spec.columns
         # A row's id has no bounds: the footer's are those of the rows for which the file holds one.
         known = ((i, leaf) for i, leaf in enumerate(predicate.leaves) if not is_hidden(table, leaf.column))
         columns = {i: column(leaf) for i, leaf in known}

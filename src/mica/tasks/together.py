@@ -8,16 +8,21 @@ their order; what fails is read again that way, which tells the file and the row
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
+from typing import TypeVar
 
 import pyarrow as pa
 
 from mica.errors import MicaError
+from mica.expressions.bind import Leaf
 from mica.schema.hidden import is_hidden
 from mica.schema.types import VARIANT, contains
 from mica.tasks.ahead import in_order, readers_of
 from mica.tasks.file import DataFileReader, ReadSpec
 from mica.tasks.parts import FilePart
+
+Found = TypeVar("Found")
 
 #: Bytes of a small file, and what is read of those that are read as one, in bytes; all of these are open at once.
 SMALL_BYTES = 1 << 20
@@ -65,14 +70,38 @@ def _read(
                     if not again or again < batch.num_rows:
                         yield batch.slice(again)
             return
-        at += file.files
+        at += len(file.ends)
 
 
-def groups(spec: ReadSpec, parts: Sequence[FilePart], readers: int = 1) -> Iterator[Sequence[FilePart]]:
+def found_together(
+    spec: ReadSpec, parts: Sequence[FilePart], leaves: Sequence[Leaf], find: Callable[[DataFileReader], Found]
+) -> Iterator[tuple[Found | None, Sequence[FilePart], list[int]]]:
+    """What `find`, which reads these leaves, returns for files that are read as one, with the files and where the rows
+    of each end; None for files that are to be read by themselves: single ones, and those of which something fails."""
+    for alike in groups(spec, parts, leaves=leaves):
+        left: Sequence[FilePart] = alike
+        while left:
+            some = [] if len(left) == 1 else left
+            found, ends = None, list[int]()
+            if some:
+                with suppress(MicaError):  # reading each by itself tells the file and the row
+                    file = DataFileReader(spec, some[0], some[1:])
+                    found, ends = find(file), file.ends
+            if not ends:
+                yield None, left, ends
+                break
+            yield found, left[: len(ends)], ends
+            left = left[len(ends) :]
+
+
+def groups(
+    spec: ReadSpec, parts: Sequence[FilePart], readers: int = 1, *, leaves: Sequence[Leaf] | None = None
+) -> Iterator[Sequence[FilePart]]:
     """The files that can be read as one, by what the log says of them, so that each reader has some; those of an object
-    store are read one by one."""
-    apart = spec.storage.local_path is None or spec.limit is not None or _of_each_file(spec)
-    most, at = TOGETHER_BYTES / share(spec), 0
+    store are read one by one. `leaves` are what is read: by default all that the scan needs."""
+    leaves = spec.leaves if leaves is None else leaves
+    apart = spec.storage.local_path is None or spec.limit is not None or _of_each_file(spec, leaves)
+    most, at = TOGETHER_BYTES / share(leaves), 0
     if readers > 1 and not apart:
         most = min(most, sum(part.size or 0 for part in parts) / readers)
     while at < len(parts):
@@ -96,10 +125,10 @@ def _end(parts: Sequence[FilePart], at: int, most: float) -> int:
     return end
 
 
-def share(spec: ReadSpec) -> float:
-    """How much of its files a scan reads, about: all, or some paths of them."""
-    whole = any(not (leaf.path and leaf.path.steps) and contains(leaf.type, VARIANT) for leaf in spec.leaves)
-    return 1.0 if whole else min(1.0, max(1, len(spec.leaves)) * _PATH)
+def share(leaves: Sequence[Leaf]) -> float:
+    """How much of its files is read for these, about: all, or some paths of them."""
+    whole = any(not (leaf.path and leaf.path.steps) and contains(leaf.type, VARIANT) for leaf in leaves)
+    return 1.0 if whole else min(1.0, max(1, len(leaves)) * _PATH)
 
 
 def _small(part: FilePart) -> bool:
@@ -107,6 +136,6 @@ def _small(part: FilePart) -> bool:
     return whole and part.size is not None and part.size <= SMALL_BYTES
 
 
-def _of_each_file(spec: ReadSpec) -> bool:
-    """Whether the scan asks for what each file has of its own: its name, or the numbers of its rows."""
-    return any(is_hidden(spec.columns, leaf.column) for leaf in spec.leaves)
+def _of_each_file(spec: ReadSpec, leaves: Sequence[Leaf]) -> bool:
+    """Whether these are what each file has of its own: its name, or the numbers of its rows."""
+    return any(is_hidden(spec.columns, leaf.column) for leaf in leaves)

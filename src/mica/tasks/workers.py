@@ -28,7 +28,7 @@ def workers(spec: ReadSpec, files: Sequence[FilePart], threads: int) -> int:
     """The number of threads, at most `threads`. Requests wait for an object store, not for the lock."""
     if spec.storage.local_path is None or not files:
         return threads
-    part, reads = share(spec), sum(1 for _ in groups(spec, files))
+    part, reads = share(spec.leaves), sum(1 for _ in groups(spec, files))
     read = part * sum((file.size or 0) / file.parts for file in files)
     least = 0 if part == 1 else 3 * ALONE if _are_numbers(spec) else ALONE
     return threads if read >= max(least, WORTH * reads) else 1

@@ -12,6 +12,7 @@ from mica.skipping.row_ranges import (
     RowRanges,
     intersect,
     numbers_at,
+    of_files,
     places_in,
     ranges_of,
     rows_of,
@@ -87,3 +88,14 @@ def test_masks_become_row_numbers(rng: random.Random) -> None:
             found += positions.next(count)[mask].tolist()
             at += count
         assert found == [row for row, wanted in zip(rows, chosen, strict=True) if wanted]
+
+
+def test_ranges_of_files_that_are_numbered_through(rng: random.Random) -> None:
+    for _ in range(200):
+        ends = sorted(rng.choices(range(100), k=rng.randrange(1, 8)))
+        ranges = _some(rng, list(range(ends[-1]))) if ends[-1] else []
+        found = of_files(ranges, ends)
+        assert len(found) == len(ends)
+        for own, (begin, end) in zip(found, itertools.pairwise([0, *ends]), strict=True):
+            assert [begin + row for row in _rows(own)] == [row for row in _rows(ranges) if begin <= row < end]
+            assert _apart(own)

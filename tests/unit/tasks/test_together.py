@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -56,7 +57,7 @@ def _table(path: Path, random_: random.Random) -> mica.Table:
             rows.append(row | ({"late": number} if file >= FILES // 2 else {}))
             number += 1
         table.append(rows)
-    table.delete("v:n::int % 17 = 3")
+    table.delete("v:n::int in (3, 70)")
     return table
 
 
@@ -92,6 +93,93 @@ def test_rows_are_those_of_the_files(tmp_path: Path, one_by_one: Callable[[bool]
                     scan = table.scan(columns=columns, where=where, limit=limit)
                     found.append((scan.to_arrow(), scan.count()))
                 assert found[0] == found[1], (where, columns)
+    assert together_in(tmp_path / "t") >= 6
+
+
+#: Changes of rows: of each file, of few, of none; by what each file has of its own; all rows of some.
+CHANGES: list[Callable[[mica.Table], object]] = [
+    lambda t: t.delete("v:n::int % 7 = 2"),
+    lambda t: t.delete("s = 's3' and p >= 1"),
+    lambda t: t.delete("v:n::int between 40 and 90"),
+    lambda t: t.delete("v:missing::int = 1"),
+    lambda t: t.delete("_metadata.file_name like '%5%'"),
+    lambda t: t.update({"s": "'new'"}, "v:n::int % 5 = 1 or late > 100"),
+    lambda t: t.update({"p": "p + 1"}, "try_variant_get(v, '$.drifts', 'double') < 20"),
+    lambda t: t.update({"late": "-1"}),
+    lambda t: _merge(t, "target.v:n::int = source.n").when_matched_delete("source.n % 2 = 0").execute(),
+    lambda t: (
+        _merge(t, "target.v:n::int = source.n and target.p > 0")
+        .when_matched_update({"s": "concat(source.s, target.s)"})
+        .when_not_matched_insert({"p": "9", "s": "source.s"})
+        .execute()
+    ),
+    lambda t: (
+        _merge(t, "target.s = source.s and target.v:n::int > 60")
+        .when_matched_delete()
+        .when_not_matched_by_source_update({"s": "'alone'"}, "target.late is null")
+        .execute()
+    ),
+]
+
+
+def together_in(path: Path) -> int:
+    """How many of the files are read with others."""
+    scan = mica.Table.open(str(path)).scan(columns=["s"])
+    return sum(len(some) for some in together.groups(scan.spec(), scan.whole_files()) if len(some) > 1)
+
+
+def _merge(table: mica.Table, on: str) -> Any:
+    return table.merge(pa.table({"n": [*range(0, 60, 4), 1000], "s": [f"s{n}" for n in range(15)] + ["none"]}), on)
+
+
+@pytest.mark.parametrize("vectors", ["true", "false"])
+def test_changes_are_those_of_files_read_one_by_one(
+    tmp_path: Path, one_by_one: Callable[[bool], None], vectors: str
+) -> None:
+    given = _table(tmp_path / "t", random.Random(7))
+    given.set_properties({"delta.enableDeletionVectors": vectors, "delta.enableChangeDataFeed": "true"})
+    for number, change in enumerate(CHANGES):
+        found = []
+        for alone in (True, False):
+            one_by_one(alone)
+            place = tmp_path / f"{number}-{alone}"
+            shutil.copytree(tmp_path / "t", place)
+            table = mica.Table.open(str(place))
+            before = table.version
+            change(table)
+            metrics = table.history().column("operation_metrics")[0].as_py()
+            shown = sorted(map(str, table.scan().to_arrow().to_pylist()))
+            fed = table.changes(before + 1).to_arrow() if table.version > before else pa.table({"n": [0]})
+            dropped = [name for name in fed.column_names if name == "_commit_timestamp"]
+            counts = {name: n for name, n in dict(metrics or []).items() if "Ms" not in name and "Bytes" not in name}
+            found.append((table.version, counts, shown, sorted(map(str, fed.drop_columns(dropped).to_pylist()))))
+        assert found[0] == found[1], number
+    assert together_in(tmp_path / "t") >= 6
+
+
+def test_a_row_that_a_change_fails_in_is_told_with_its_file(tmp_path: Path, one_by_one: Callable[[bool], None]) -> None:
+    table = mica.Table.create(str(tmp_path / "t"), "v VARIANT")
+    for number in range(6):
+        table.append([{"v": {"n": number}}, {"v": {"n": "no number" if number == 3 else 7}}])
+    changes: list[Callable[[], object]] = [
+        lambda: table.delete("cast(v:n as int) > 1"),
+        lambda: table.update({"v": "v"}, "cast(v:n as int) > 1"),
+        lambda: table.merge(pa.table({"n": [3]}), "cast(target.v:n as int) = source.n").when_matched_delete().execute(),
+        lambda: (
+            table.merge(pa.table({"n": [7, 7]}), "try_cast(target.v:n as int) = source.n")
+            .when_matched_update({"v": "target.v"})
+            .execute()
+        ),
+    ]
+    for change in changes:
+        said = []
+        for alone in (True, False):
+            one_by_one(alone)
+            with pytest.raises(MicaError) as error:
+                change()
+            said.append((error.value.code, error.value.message, error.value.context))
+        assert said[0] == said[1]
+    assert table.version == 6
 
 
 def test_files_are_read_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,7 +190,7 @@ def test_files_are_read_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
     def counted(*args: Any) -> DataFileReader:
         file = DataFileReader(*args)
-        opened.append(file.files)
+        opened.append(len(file.ends))
         return file
 
     monkeypatch.setattr(together, "DataFileReader", counted)
@@ -144,7 +232,7 @@ def test_rows_are_given_as_they_come_and_once_where_a_later_one_fails(monkeypatc
     made: list[int] = []
 
     def opened(_: Any, first: int, more: Any = ()) -> Any:
-        return SimpleNamespace(parts=[first, *more], files=1 + len(more))
+        return SimpleNamespace(parts=[first, *more], ends=[0] * (1 + len(more)))
 
     def read(file: Any) -> Any:
         for number in (number for part in file.parts for number in range(4 * part, 4 * part + 4)):

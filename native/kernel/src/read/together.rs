@@ -69,8 +69,9 @@ impl Files {
         &self.first
     }
 
-    pub fn count(&self) -> usize {
-        self.files.len()
+    /// Where the rows of each file end.
+    pub fn ends(&self) -> impl Iterator<Item = u64> {
+        self.files.iter().map(|place| place.rows.end)
     }
 
     pub fn num_rows(&self) -> u64 {

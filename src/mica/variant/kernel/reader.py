@@ -31,7 +31,7 @@ class FileReader:
     early shredding layout. Ranges are rows of the file; without them all rows are meant.
 
     `more` are further local files, (path, size), read as if they were one with the first: the rows of all, their row
-    groups numbered through. Those from the first one on that has other columns are left out; `files` are read. What is
+    groups numbered through. Those from the first one on that has other columns are left out, as `ends` tells. What is
     said of one file (`schema`, `tree`, `cost`, `inspect`, ...) is said of the first, and `check` reads that.
     """
 
@@ -61,9 +61,9 @@ class FileReader:
         return self.call(lambda: self.native.schema)
 
     @property
-    def files(self) -> int:
-        """How many files are read."""
-        return self.native.files
+    def ends(self) -> list[int]:
+        """Where the rows of each file end that is read."""
+        return self.native.ends
 
     @property
     def num_rows(self) -> int:
