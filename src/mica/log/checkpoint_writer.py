@@ -98,10 +98,11 @@ def _write_v2(snapshot: Snapshot, now: int) -> tuple[int, int]:
             }
         )
         data = parquet_bytes(table)
-        storage.put(v2_checkpoint_name(snapshot.version, str(uuid.uuid4())), data)
     except BaseException:
         storage.discard(f"{SIDECARS}/{name}" for name in named)
         raise
+    # If this fails, the checkpoint may be there all the same, or come later: a cleanup deletes what none names.
+    storage.put(v2_checkpoint_name(snapshot.version, str(uuid.uuid4())), data)
     actions = table.num_rows + sum(count for count, _ in written)
     return actions, len(data) + sum(action["sizeInBytes"] for action in sidecars)
 

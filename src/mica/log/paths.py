@@ -1,7 +1,7 @@
 """Names of the files in `_delta_log`, and the URIs of data files in log lines.
 
 The rule: a name in the log is a URI (RFC 2396, PROTOCOL.md "Add File and Remove File") and is decoded exactly once,
-here; all spellings of one file (`/a`, `file:/a`, `file:///a`; `%2E` and `.`) have the same key.
+here; all spellings of one file (`/a`, `file:/a`, `file:///a`, `file://localhost/a`; `%2E` and `.`) have the same key.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ ABSOLUTE = r"^(/|[A-Za-z][A-Za-z0-9+.\-]*:)"
 
 def canonical_keys(paths: pa.Array) -> pa.Array:
     """Returns the paths with one spelling per file: decoded, and local absolute ones without a scheme."""
-    odd = pc.or_(pc.match_substring(paths, "%"), pc.starts_with(paths, "file:"))
+    odd = pc.or_(pc.match_substring(paths, "%"), pc.starts_with(paths, "file:", ignore_case=True))
     if not pc.any(odd).as_py():
         return paths
     fixed = [_canonical(path) for path in paths.filter(odd).to_pylist()]
@@ -145,8 +145,8 @@ def _canonical(uri: str) -> str:
     path = late.urls.unquote(uri, errors="surrogateescape")
     if not _is_text(path):
         path = uri
-    if path.startswith("file:"):
-        path = "/" + path[5:].lstrip("/")
+    if path[:5].lower() == "file:":
+        path = "/" + path[5:].removeprefix("//localhost/").lstrip("/")
     return path
 
 

@@ -309,14 +309,11 @@ def load(storage: Storage, version: int | None = None, timestamp: Timestamp | No
         segment = choose_segment(listing, version, str(storage), frozenset(skip))
         try:
             state = State() if segment.checkpoint is None else _read_checkpoint(storage, segment.checkpoint)
-        except ReplacedCheckpointError:
-            # While it was read: there is another one now, or none.
-            replaced += 1
-            if replaced == _ATTEMPTS:
-                raise
-            listing = list_log(storage)
-            continue
         except (CorruptDataError, StorageError) as error:
+            if isinstance(error, ReplacedCheckpointError) and replaced < _ATTEMPTS:
+                replaced += 1  # while it was read: there is another one now, or none
+                listing = list_log(storage)
+                continue
             # An unreadable checkpoint is harmless if an older one or the commits give the same state.
             if segment.checkpoint is None or not _can_replace(storage, segment, skip):
                 raise error

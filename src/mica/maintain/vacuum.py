@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import logging
 import os
+import posixpath
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -118,7 +119,7 @@ def vacuum(
     entries = list(snapshot.storage.list())
     found = [entry for entry in _data_files(entries, snapshot.partition_columns) if entry.modified < oldest]
     if any(entry.path.startswith(_CHANGES) for entry in found):
-        needed = pa.concat_arrays([needed, change_files_since(snapshot, oldest)])
+        needed = pa.concat_arrays([needed, _below(snapshot.storage, change_files_since(snapshot, oldest))])
     paths = pa.array([entry.path for entry in found], pa.string())
     gone = pc.invert(pc.is_in(paths, value_set=needed)).to_pylist()
     unused = [entry for entry, left in zip(found, gone, strict=True) if left]
@@ -203,13 +204,18 @@ def _removed_since(snapshot: Snapshot, oldest: int) -> pa.Table:
     return pa.concat_tables([REMOVES.empty_table().select(["path", "deletion_vector"]), *found])
 
 
+#: A path with a directory without a name, or that is the one that it is in, or the one above.
+_ODD = r"(^|/)\.{0,2}/"
+
+
 def _below(storage: Storage, keys: pa.Array) -> pa.Array:
     """The files as relative paths, as in a listing; absolute paths outside of the table are left out."""
     absolute = pc.match_substring_regex(keys, ABSOLUTE)
-    if not pc.any(absolute).as_py():
-        return keys
     inside = [name for key in keys.filter(absolute).to_pylist() if (name := _inside(storage, key)) is not None]
-    return pa.concat_arrays([keys.filter(pc.invert(absolute)), pa.array(inside, pa.string())])
+    keys = keys.filter(pc.invert(absolute))
+    # A disk has one file for `a//b`, `a/./b` and `a/b`; where they are several, all of them stay.
+    odd = keys.filter(pc.match_substring_regex(keys, _ODD)).to_pylist()
+    return pa.concat_arrays([keys, pa.array([*inside, *map(posixpath.normpath, odd)], pa.string())])
 
 
 def _inside(storage: Storage, key: str) -> str | None:

@@ -92,14 +92,15 @@ def test_sidecars_hold_the_files_and_nothing_else(
     assert state(load(storage)) == whole
 
 
-def test_a_checkpoint_that_fails_leaves_no_sidecars(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sidecars_of_a_checkpoint_that_is_not_written_go(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoint_writer, "SIDECAR_FILES", 4)
     table = a_table(storage)
-    put = type(storage).put
+    put, written = type(storage).put, []
 
     def full(self: Storage, rel: str, data: bytes) -> None:
-        if ".checkpoint." in rel:
+        if len(written) == 2:
             raise StorageError("IO", "the disk is full", hint="Make room.")
+        written.append(rel)
         put(self, rel, data)
 
     monkeypatch.setattr(type(storage), "put", full)
@@ -107,6 +108,41 @@ def test_a_checkpoint_that_fails_leaves_no_sidecars(storage: Storage, monkeypatc
         write_checkpoint(table)
     assert sidecars(storage) == []
     assert state(load(storage)) == state(table)
+
+
+@pytest.mark.parametrize("written", [True, False])
+def test_sidecars_stay_if_the_checkpoint_may_be_there(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch, written: bool
+) -> None:
+    """Its answer was lost, or the user interrupted: without its sidecars the table could not be opened."""
+    table = a_table(storage)
+    put = type(storage).put
+
+    def lost(self: Storage, rel: str, data: bytes) -> None:
+        if ".checkpoint." not in rel or written:
+            put(self, rel, data)
+        if ".checkpoint." in rel:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(type(storage), "put", lost)
+        write_checkpoint(table)
+    assert sidecars(storage)
+    assert (load(storage).segment.checkpoint is not None) == written
+    assert state(load(storage)) == state(table)
+
+
+def test_a_missing_sidecar_is_no_loss_while_the_commits_are_there(storage: Storage) -> None:
+    table = a_table(storage)
+    write_checkpoint(table)
+    assert load(storage).segment.checkpoint is not None
+    storage.discard(sidecars(storage))
+    assert load(storage).segment.checkpoint is None
+    assert state(load(storage)) == state(table)
+    cut(storage, table.version)
+    with pytest.raises(MicaError, match="missing") as error:
+        load(storage)
+    assert error.value.code == "CORRUPT_CHECKPOINT"
 
 
 def test_the_policy_decides_the_form(tmp_path: Path) -> None:

@@ -209,6 +209,23 @@ def test_files_that_are_named_by_their_whole_paths_stay(tmp_path: Path) -> None:
     assert table.count() == 6
 
 
+@pytest.mark.parametrize(
+    "spelled", ["./sub/{}", "sub/./{}", "sub//{}", "file://localhost{root}/sub/{}", "FILE://{root}/sub/{}", "s%75b/{}"]
+)
+def test_files_that_another_writer_spells_in_its_way_stay(tmp_path: Path, spelled: str) -> None:
+    table = mica.Table.create(tmp_path, "id INT")
+    table.append([{"id": 1}])
+    [name] = live(table)
+    (tmp_path / "sub").mkdir()
+    (tmp_path / name).rename(tmp_path / "sub" / name)
+    log = tmp_path / "_delta_log" / f"{1:020}.json"
+    log.write_text(log.read_text().replace(f'"{name}"', f'"{spelled.format(name, root=tmp_path)}"'))
+    older(tmp_path)
+    table = mica.Table.open(tmp_path)
+    assert table.vacuum(0, enforce_retention=False).files == 0
+    assert table.count() == 1
+
+
 def test_no_kept_version_loses_a_file(tmp_path: Path, rng: random.Random) -> None:
     """The law: whatever happened to a table, every version within the retention reads as before."""
     table = mica.Table.create(tmp_path, "id INT, p INT", ["p"], properties={"delta.checkpointInterval": "3"})
