@@ -196,8 +196,8 @@ def _replaced(storage: Storage, rel: str) -> ReplacedCheckpointError:
         "CORRUPT_CHECKPOINT",
         f"{storage.path(rel)} is not the checkpoint any more that was read: it is missing or was replaced",
         # For a table that is kept while another process cleans up its log.
-        hint="Open the table again. If that fails too, restore the file, or delete the checkpoint that it belongs to if "
-        "the commits before it still exist.",
+        hint="Open the table again. If that fails too, restore the file, or delete the checkpoint that it belongs to, "
+        "if the commits before it still exist.",
         path=storage.path(rel),
     )
 

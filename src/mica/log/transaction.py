@@ -317,8 +317,13 @@ class Transaction:
                     return True
                 if error.code != "IO":
                     self._in_doubt = False  # rejected, not lost
-                if error.code != "IO" or repeat == _MAX_REPEATS - 1:
+                if error.code != "IO":
                     raise
+                if repeat == _MAX_REPEATS - 1:
+                    if self.storage.local_path is not None:
+                        raise
+                    what = f"cannot write {self.storage.path(name)}, which may appear later"
+                    raise self._unknown(what, error) from error
                 time.sleep(_PAUSE * 2**repeat)
         return False
 
@@ -335,12 +340,14 @@ class Transaction:
                     return False
                 reason = error
                 time.sleep(_PAUSE * 2**repeat)
-        raise StorageError(
+        raise self._unknown(f"cannot read {self.storage.path(name)}", reason) from reason
+
+    def _unknown(self, what: str, reason: StorageError) -> StorageError:
+        return StorageError(
             "COMMIT_UNKNOWN",
-            f"cannot read {self.storage.path(name)}, so it is unknown whether it is this commit (txnId {self.id}): "
-            f"{reason.message}",
+            f"{what}, so it is unknown whether it is this commit (txnId {self.id}): {reason.message}",
             hint="Look for the txnId in the table's history before you repeat the operation.",
-        ) from reason
+        )
 
     def _rebase(self, base: Snapshot | None) -> Snapshot:
         """Returns the newest version if nothing up to it conflicts with this transaction."""

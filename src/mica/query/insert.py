@@ -133,9 +133,31 @@ def _as_stored(rows: DataFrame, schema: StructType, *, by_name: bool) -> DataFra
     for given in from_spark(rows.schema).fields:
         column = schema.find(given.name)
         wanted = given.type if column is None else column.type
+        if not by_name:
+            _refuse_fewer(given.type, wanted, given.name)
         named.append(given if by_name else replace(given, type=renamed(given.type, wanted)))
         stored.append(replace(given, type=_cast(named[-1].type, wanted)))
     return assigned(rows, StructType(tuple(named)), StructType(tuple(stored)))
+
+
+def _refuse_fewer(given: DataType, wanted: DataType, name: str) -> None:
+    """Refuses a struct that lacks fields: which of them, its places do not tell."""
+    match given, wanted:
+        case StructType(fields), StructType(own):
+            if len(fields) < len(own):
+                raise UserError(
+                    "INVALID_ARGUMENT",
+                    f"{len(fields)} values are given for {len(own)} fields of {name}: {', '.join(f.name for f in own)}",
+                    hint="Fields of a struct are taken by their places: give all of them, or INSERT INTO … BY NAME.",
+                    column=name,
+                )
+            for field, known in zip(fields, own, strict=False):
+                _refuse_fewer(field.type, known.type, f"{name}.{known.name}")
+        case ArrayType(), ArrayType():
+            _refuse_fewer(given.element, wanted.element, f"{name}.element")
+        case MapType(), MapType():
+            _refuse_fewer(given.key, wanted.key, f"{name}.key")
+            _refuse_fewer(given.value, wanted.value, f"{name}.value")
 
 
 def _texts_read(rows: DataFrame, schema: StructType) -> DataFrame:

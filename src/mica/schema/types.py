@@ -257,11 +257,13 @@ def loosened(type_: DataType) -> DataType:
 
 
 def renamed(given: DataType, wanted: DataType) -> DataType:
-    """A type with the names of the fields that are at the same places of another one."""
+    """A type with the names of the fields that are at the same places of another one; those that are more keep theirs,
+    and all do if they are fewer."""
     match given, wanted:
-        case StructType(), StructType() if len(given.fields) == len(wanted.fields):
-            pairs = zip(given.fields, wanted.fields, strict=True)
-            return StructType(tuple(replace(f, name=own.name, type=renamed(f.type, own.type)) for f, own in pairs))
+        case StructType(), StructType() if len(given.fields) >= len(wanted.fields):
+            pairs = zip(given.fields, wanted.fields, strict=False)
+            named = [replace(f, name=own.name, type=renamed(f.type, own.type)) for f, own in pairs]
+            return StructType((*named, *given.fields[len(named) :]))
         case ArrayType(), ArrayType():
             return replace(given, element=renamed(given.element, wanted.element))
         case MapType(), MapType():

@@ -124,8 +124,8 @@ def test_sidecars_stay_if_the_checkpoint_may_be_there(
         if ".checkpoint." in rel:
             raise KeyboardInterrupt
 
-    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr(type(storage), "put", lost)
+    monkeypatch.setattr(type(storage), "put", lost)
+    with pytest.raises(KeyboardInterrupt):
         write_checkpoint(table)
     assert sidecars(storage)
     assert (load(storage).segment.checkpoint is not None) == written
