@@ -14,6 +14,7 @@ from pathlib import Path
 
 import orjson
 import pytest
+from obstore.store import MemoryStore
 
 import mica
 from mica.errors import ConflictError, StorageError
@@ -22,6 +23,7 @@ from mica.log.snapshot import load
 from mica.log.transaction import Transaction
 from mica.storage import AlreadyExistsError, Entry, Storage
 from mica.storage.local import LocalStorage
+from mica.storage.remote import RemoteStorage
 from tests.unit.log.tables import added, append, create, paths
 
 
@@ -216,6 +218,25 @@ def test_a_commit_that_cannot_be_asked_about_is_not_repeated(
         append(load(store), "a")
     assert caught.value.code == "COMMIT_UNKNOWN"
     assert load(Storage.open(tmp_path)).version == 1
+
+
+def test_a_commit_that_a_store_may_still_write_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each request ended without an answer, and nothing is there yet; on a disk nothing comes later."""
+    monkeypatch.setattr("mica.log.transaction._PAUSE", 0.001)
+    store = RemoteStorage("s3://bucket", "t", None, MemoryStore())
+    create(store)
+    table, put, held = load(store), store.put_if_absent, []
+
+    def hangs(rel: str, data: bytes) -> None:
+        held.append((rel, data))
+        raise StorageError("IO", "timed out")
+
+    monkeypatch.setattr(store, "put_if_absent", hangs)
+    with pytest.raises(StorageError, match="txnId") as caught:
+        append(table, "a")
+    assert caught.value.code == "COMMIT_UNKNOWN"
+    put(*held[0])
+    assert paths(load(store)) == ["a"]
 
 
 def test_a_commit_that_failed_in_transit_is_tried_again(tmp_path: Path) -> None:
