@@ -29,7 +29,7 @@ from mica.log.time_travel import Timestamp
 from mica.log.transaction import Transaction
 from mica.records import dataclass
 from mica.wording import counted
-from mica.write.ingested import forgotten
+from mica.write.ingested import Ingested, forgotten
 from mica.write.once import Txn, once_or
 from mica.write.rules import never_again
 
@@ -94,6 +94,7 @@ def _restore(newest: Snapshot, older: Snapshot, txn: Txn | None) -> Restore:
     back = np.flatnonzero(np.asarray(pc.invert(pc.is_in(theirs, value_set=mine))))
     gone = np.flatnonzero(np.asarray(pc.invert(pc.is_in(mine, value_set=theirs))))
     _refuse_missing(older, back)
+    Ingested(older.storage).move(older)  # without the record of its input files none could be ingested any more
     restored, removed = (int(pc.sum(s.files.column("size").take(pa.array(at))).as_py() or 0)
                          for s, at in ((older, back), (newest, gone)))  # fmt: skip
     left = newest.files.num_rows - len(gone) + len(back)

@@ -2,10 +2,11 @@
 
 The rule: a file is kept if the newest version uses it, if a version within the retention uses it, or if it is younger
 than the retention, since its writer may be about to commit it. All other data files are deleted, including leftovers of
-killed writers. Names that begin with `_` or `.` are not data, except change files and records of ingested files, which
-are kept if they are young or if a commit within the retention names them. Of the log only sidecars go that no
-checkpoint names (`log/cleanup`). Partial files under hidden names, which killed writers left in any directory, are
-deleted too (`Storage.sweep`); they are not files of the table, so they are not counted.
+killed writers. Names that begin with `_` or `.` are not data, except change files, which are kept if they are young or
+if a commit within the retention names them, and records of ingested files, which are kept if they are young or if a
+version names them that the log still has: it may be restored. Of the log only sidecars go that no checkpoint names
+(`log/cleanup`). Partial files under hidden names, which killed writers left in any directory, are deleted too
+(`Storage.sweep`); they are not files of the table, so they are not counted.
 
 Source: PROTOCOL.md, "Add File and Remove File" (tombstones), "VACUUM Protocol Check"; retention as in delta-spark.
 """
@@ -45,7 +46,7 @@ from mica.records import dataclass
 from mica.storage import SCHEMES, Entry, Storage, split_scheme
 from mica.wording import counted, sized
 from mica.write.ingested import FOLDER as RECORDS
-from mica.write.ingested import named_since
+from mica.write.ingested import named
 
 _LOG = logging.getLogger("mica")
 
@@ -256,13 +257,13 @@ def _unnamed_sidecars(snapshot: Snapshot, now: int) -> list[Entry]:
 
 
 def _unnamed_records(snapshot: Snapshot, oldest: int) -> list[Entry]:
-    """The old records of ingested files that no version within the retention names; none if in doubt."""
+    """The old records of ingested files that no version of the log names; none if in doubt."""
     old = [entry for entry in snapshot.storage.list(RECORDS, recursive=False) if entry.modified < oldest]
     try:
-        named = named_since(snapshot, oldest) if old else ()
+        needed = named(snapshot) if old else ()
     except MicaError:
         return []
-    return [entry for entry in old if entry.path not in named]
+    return [entry for entry in old if entry.path not in needed]
 
 
 def _delete(storage: Storage, paths: Iterable[str]) -> None:

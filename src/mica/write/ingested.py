@@ -23,14 +23,15 @@ import json
 import os
 import secrets
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import field
 
 import pyarrow as pa
 
+from mica import late
 from mica.errors import ConflictError, CorruptDataError, StorageError, UserError
 from mica.log.listing import list_log
 from mica.log.snapshot import Snapshot, load
-from mica.log.time_travel import version_before
 from mica.records import dataclass
 from mica.storage import SCHEMES, AlreadyExistsError, Storage, split_scheme
 from mica.tasks.ingest import Split
@@ -44,6 +45,8 @@ NEVER = -1
 FOLDER = "_ingested"
 
 _RANDOM, _RADIX = 31, 16
+#: Commits that are read at once.
+_READERS = 16
 _SCHEMA = pa.schema([pa.field("name", pa.string(), False), pa.field("modified", pa.int64(), False)])
 _PREVIOUS = b"previous"
 
@@ -171,25 +174,24 @@ def forgotten(done: Times, before: Times | None = None) -> dict[str, int]:
     }
 
 
-def named_since(snapshot: Snapshot, oldest: int) -> set[str]:
-    """The files of the records that a version within the time since `oldest` (ms) names. Errors: those of reading the
-    log, RECORD_MISSING."""
+def named(snapshot: Snapshot) -> set[str]:
+    """The files of the records that a version of the log names: it may be restored, however old its files are. Errors:
+    those of reading the log, RECORD_MISSING for this version."""
     storage = snapshot.storage
-    listing = list_log(storage)
-    try:
-        first = version_before(storage, listing, oldest)
-    except UserError:  # all versions that are left are younger
-        first = min(listing.commits, default=snapshot.version)
+    commits = list_log(storage).commits
+    first = min(commits, default=snapshot.version)
     heads = {done.app_transactions.get(RECORD, NEVER) for done in (snapshot, load(storage, first))}
-    for version, entry in listing.commits.items():
-        if version > first:
-            lines = [line for line in storage.read(entry.path).splitlines() if RECORD.encode() in line]
+    names = [entry.path for version, entry in commits.items() if version > first]
+    with late.futures.ThreadPoolExecutor(_READERS, thread_name_prefix="mica") as pool:
+        for text in pool.map(storage.read, names):
+            lines = [line for line in text.splitlines() if RECORD.encode() in line]
             heads |= {
                 done["version"] for line in lines if (done := json.loads(line).get("txn") or {}).get("appId") == RECORD
             }
-    known: dict[int, _Record] = {}
+    known = _chain(storage, snapshot.app_transactions.get(RECORD, NEVER), {})
     for head in heads:
-        known |= _chain(storage, head, known)
+        with suppress(CorruptDataError):  # such a version cannot be restored
+            known |= _chain(storage, head, known)
     return set(map(_file, known))
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import mica
+from mica.log.checkpoint_writer import write_checkpoint
 from mica.log.snapshot import Snapshot, load
 from mica.log.transaction import Transaction
 from mica.maintain.vacuum import vacuum
@@ -107,7 +108,7 @@ def test_a_record_that_is_gone_is_an_error(tmp_path: Path) -> None:
     assert mica.ingest_json(tmp_path / "a.json", tmp_path / "t").rows == 1
 
 
-def test_records_go_when_no_version_within_the_retention_names_them(tmp_path: Path) -> None:
+def test_records_go_when_no_version_names_them(tmp_path: Path) -> None:
     table = mica.Table.create(tmp_path, "v VARIANT")
     snapshot, names = table.snapshot, [str(batch) for batch in range(17)]
     for name in names:
@@ -115,9 +116,36 @@ def test_records_go_when_no_version_within_the_retention_names_them(tmp_path: Pa
     (tmp_path / FOLDER / f"{5 << 31 | 1:020d}.arrow").write_bytes(b"of a killed run")
     for record in (tmp_path / FOLDER).iterdir():
         os.utime(record, (0, 0))
-    # All versions are young: only what no version names goes.
+    # All versions may be restored: only what none names goes.
+    late = vacuum(snapshot, clock=lambda: 4_000_000_000, dry_run=True)
+    assert late.deleted["path"].to_pylist() == [f"{FOLDER}/{5 << 31 | 1:020d}.arrow"]
     assert [f"{5 << 31 | 1:020d}" in path for path in vacuum(snapshot).deleted["path"].to_pylist()] == [True]
     assert ingested(load(snapshot.storage, 15), names) == names[:15]
+    snapshot = load(snapshot.storage)
+    write_checkpoint(snapshot)
+    for version in range(snapshot.version):
+        (tmp_path / "_delta_log" / f"{version:020}.json").unlink()
     gone = vacuum(load(snapshot.storage), clock=lambda: 4_000_000_000)
     assert gone.files == 15  # the sixteenth has them all
     assert ingested(load(snapshot.storage), [*names, "other"]) == names
+
+
+def test_a_version_that_is_restored_goes_on_with_its_record(tmp_path: Path) -> None:
+    """Its record is older than the retention, and a later one has its files."""
+    for number in range(18):
+        (tmp_path / f"{number:02}.json").write_text(f'{{"n": {number}}}')
+        mica.ingest_json(tmp_path / "*.json", tmp_path / "t", idempotent=True)
+    for file in [*(tmp_path / "t").glob("*.parquet"), *(tmp_path / "t" / FOLDER).iterdir()]:
+        os.utime(file, (0, 0))
+    table = mica.Table.open(tmp_path / "t")
+    assert vacuum(table.snapshot, clock=lambda: 4_000_000_000).files == 0
+    table.restore(version=10)
+    assert table.count() < 18
+    assert mica.ingest_json(tmp_path / "*.json", tmp_path / "t", idempotent=True).rows == 18 - table.count()
+    numbers = table.refresh().scan(columns={"n": "v:n::int"}).to_arrow()["n"].to_pylist()
+    assert sorted(numbers) == list(range(18))
+    for record in (tmp_path / "t" / FOLDER).iterdir():
+        record.unlink()
+    with pytest.raises(mica.CorruptDataError) as caught:
+        table.restore(version=5)
+    assert caught.value.code == "RECORD_MISSING"
