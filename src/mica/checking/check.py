@@ -39,6 +39,9 @@ from mica.variant import kernel
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+#: What keeps the rows of a file from being read.
+_UNREAD = ("unreadable", "missing_file", "deletion_vector")
+
 #: The default number of listed violations per kind and file.
 LIMIT = 100
 
@@ -80,7 +83,7 @@ def check_table(snapshot: Snapshot, limit: int = LIMIT, spark: SparkSession | No
     works = list(_of_table(snapshot))
     report = _run(works, limit)
     by_name = {work.name: work for work in works}
-    unread = {t["file"] for t in report.totals.to_pylist() if t["kind"] in ("unreadable", "missing_file")}
+    unread = {t["file"] for t in report.totals.to_pylist() if t["kind"] in _UNREAD}
     collated = compared(snapshot, spark, unread)
     found = [batch for name, told in collated.found.items() for batch in _listed(told, by_name[name], limit)]
     return report.with_more(found, [*collated.notes, *late_times(snapshot), *not_for_a_foreign_vacuum(snapshot)])
@@ -168,7 +171,13 @@ def _of_log(work: _Work, statistics: Statistics, reader: kernel.FileReader) -> I
     wanted: list[Bounds] = []
     yield from spelled(statistics, reader, wanted)
     yield from collated_spelled(statistics)
-    deleted = None if vector is None else deleted_rows(work.storage, vector)
+    try:
+        deleted = None if vector is None else deleted_rows(work.storage, vector)
+    except (CorruptDataError, StorageError) as e:
+        if isinstance(e, StorageError) and e.code not in ("NOT_FOUND", "FILE_TOO_SHORT"):
+            raise
+        yield {"kind": "deletion_vector", "path": "", "found": e.message}
+        return
     yield from compare(wanted, reader, deleted)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -33,7 +33,7 @@ from mica.log.folders import no_table
 from mica.log.listing import Checkpoint, LogFile, ReplacedCheckpointError, list_log
 from mica.log.paths import LAST_CHECKPOINT, LogName, commit_name, decode_path
 from mica.log.realigned import realigned
-from mica.log.replay import FILES, State, apply, parse_commits, partition_keys
+from mica.log.replay import FILES, Commits, State, apply, parse_commits, partition_keys
 from mica.log.segment import Segment, choose_segment
 from mica.properties import Mode
 from mica.records import dataclass
@@ -362,7 +362,7 @@ def _extend(
     if deltas:
         chunks = _read_all(storage, [delta.entry.path for delta in deltas])
         keys = [] if state.metadata is None else partition_keys(state.metadata, state.protocol)
-        state = apply(state, parse_commits(chunks, keys, _names(storage, deltas)))
+        state = apply(state, _parsed(storage, deltas, chunks, keys))
         fingerprint = fingerprint_of(deltas[-1].entry.path, chunks[-1])
     else:
         assert last is not None
@@ -381,6 +381,20 @@ def _extend(
     if timestamp is None:
         timestamp = segment.last_entry.modified
     return Snapshot(storage, segment.version, timestamp, state.protocol, state.metadata, state, segment, fingerprint)
+
+
+def _parsed(storage: Storage, deltas: Sequence[LogFile], chunks: Sequence[bytes], keys: Iterable[str]) -> Commits:
+    """The commits, all in one go. Errors: CORRUPT_LOG, which names the commit."""
+    try:
+        return parse_commits(chunks, keys, _names(storage, deltas))
+    except CorruptDataError:
+        for delta, chunk in zip(deltas, chunks, strict=True):
+            try:
+                parse_commits([chunk], keys, storage.path(delta.entry.path))
+            except CorruptDataError as e:
+                path = storage.path(delta.entry.path)
+                raise CorruptDataError(e.code, e.message, hint=e.hint, path=path, version=delta.name.version) from None
+        raise
 
 
 def _own_timestamp(storage: Storage, metadata: Metadata, last: Entry | None) -> int | None:

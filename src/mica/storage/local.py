@@ -190,9 +190,10 @@ class LocalStorage(Storage):
 
     def delete(self, rel: str) -> None:
         path = self.path(rel)
-        with local_errors(path), contextlib.suppress(FileNotFoundError):
-            os.unlink(path)
-        _drop_checksum(path)
+        with local_errors(path):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
+            _drop_checksum(path)
 
     def clear(self) -> None:
         super().clear()
@@ -230,16 +231,20 @@ class LocalStorage(Storage):
 
 def _opened(path: str) -> BinaryIO:
     """Opens a regular file for reading. A FIFO would block, and a device has no end, so other kinds are rejected."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    file = open(path, "rb", opener=_to_read)  # noqa: SIM115 - the caller closes it
     try:
-        info = os.fstat(descriptor)
+        info = os.fstat(file.fileno())
         if stat.S_ISDIR(info.st_mode):
             raise IsADirectoryError(errno.EISDIR, "directory")
         _refuse_special(path, info)
-        return open(descriptor, "rb")
     except BaseException:
-        os.close(descriptor)
+        file.close()
         raise
+    return file
+
+
+def _to_read(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _refuse_special(path: str, info: os.stat_result) -> None:
@@ -306,9 +311,10 @@ class _LocalWriter(Writer):
             self._staged = None
 
     def _close(self) -> None:
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
+        # Closed once, wherever Ctrl-C comes: another thread's file may have the number next.
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
 
 
 def _unlink_if_abandoned(path: str) -> None:

@@ -301,6 +301,21 @@ def test_a_file_that_is_gone_and_one_that_is_cut(table: Path) -> None:
     assert one.kind == "missing_file"
 
 
+@pytest.mark.parametrize("how", ["missing", "cut", "changed"])
+def test_a_deletion_vector_that_cannot_be_read(tmp_path: Path, how: str) -> None:
+    table = mica.Table.create(tmp_path, "id BIGINT", properties={"delta.enableDeletionVectors": "true"})
+    for _ in range(2):
+        table.append([{"id": number} for number in range(9)])
+    table.delete("id = 3")
+    [vector] = tmp_path.glob("*.bin")
+    data = vector.read_bytes()
+    vector.unlink()
+    if how != "missing":
+        vector.write_bytes(data[:20] if how == "cut" else data[:-1] + bytes([data[-1] ^ 1]))
+    kinds = [one.kind for one in mica.check(tmp_path)]
+    assert kinds == ["deletion_vector"] * (1 if how == "changed" else 2)
+
+
 def test_wrong_arguments(table: Path) -> None:
     with pytest.raises(mica.UserError):
         mica.check(table, limit=-1)

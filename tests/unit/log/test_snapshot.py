@@ -369,3 +369,15 @@ def test_a_version_that_this_process_appended_is_the_one_that_is_read(tmp_path: 
     table.append([{"p": "b", "id": 7}])
     assert sorted(table.to_arrow().column("id").to_pylist()) == [0, 1, 2, 3, 7, 99]
     assert table._snapshot.files.to_pylist() == load(kept.storage).files.to_pylist()
+
+
+def test_a_damaged_commit_is_named_among_many(storage: Storage) -> None:
+    create(storage)
+    for number in range(6):
+        append(load(storage), f"f{number}")
+    name = f"{LOG}/{4:020}.json"
+    storage.put(name, storage.read(name)[:-40])
+    with pytest.raises(CorruptDataError) as error:
+        load(storage)
+    assert (error.value.context["path"], error.value.context["version"]) == (storage.path(name), 4)
+    assert storage.path(name) in error.value.message
