@@ -8,8 +8,8 @@ also be placed before a blind append, which is one that read nothing.
     --------------------------------  ----------------------------------------------------------
     protocol                          anything
     metaData                          anything
-    add (changing data)               read files among which the added one would have been
-    remove                            removes the same file, or read files that it was among
+    add (changing data)               read files among which the added one would have been, by its partition and bounds
+    remove                            removes the same file, or read files that it was among, by the same
     txn of an application             writes or relies on a txn of the same application
     domainMetadata of a domain        writes the same domain
     anything else (commitInfo, cdc)   never
@@ -20,11 +20,13 @@ An append reads nothing, so appends never conflict with appends. Overwriting rea
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arrays import NDArray, from_numpy
 from mica.errors import ConflictError
 from mica.log.paths import file_keys
 from mica.log.replay import Commits
@@ -40,6 +42,44 @@ def every_file(files: pa.Table) -> pa.Array:
 
 
 @dataclass(frozen=True)
+class Bounded:
+    """The predicate of a transaction that read some files by their bounds too: by `partitions`, whose values commits
+    have, and of the files of a version (a `Snapshot`) those at the places that `kept` returns."""
+
+    partitions: FilePredicate
+    kept: Callable[[Any], NDArray[np.int64]]
+
+    def __call__(self, files: pa.Table) -> pa.Array:
+        """By partition values."""
+        return self.partitions(files)
+
+
+#: The keys of files that hold nothing that was read, by their bounds.
+Excluded = Callable[[FilePredicate], pa.Array]
+
+
+def nothing(_: FilePredicate) -> pa.Array:
+    """Excludes no file."""
+    return pa.array([], pa.string())
+
+
+def excluded_in(snapshot: Any) -> Excluded:
+    """Those of the files of a version."""
+    known: dict[int, pa.Array] = {}
+
+    def excluded(reads: FilePredicate) -> pa.Array:
+        if not isinstance(reads, Bounded):
+            return nothing(reads)
+        if id(reads) not in known:
+            files = snapshot.files
+            rest = np.setdiff1d(np.arange(files.num_rows), reads.kept(snapshot))
+            known[id(reads)] = _keys(files.take(from_numpy(rest)))
+        return known[id(reads)]
+
+    return excluded
+
+
+@dataclass(frozen=True)
 class Intent:
     """What a transaction read and is about to write, as far as other commits can affect it."""
 
@@ -52,8 +92,11 @@ class Intent:
     lets_append: bool = False
 
 
-def check(mine: Intent, winner: Commits, version: int, table: str) -> None:
-    """Raises `ConflictError` if `mine` cannot be committed after the winner's commit of `version`."""
+def check(
+    mine: Intent, winner: Commits, version: int, table: str, before: Excluded = nothing, after: Excluded = nothing
+) -> None:
+    """Raises `ConflictError` if `mine` cannot be committed after the winner's commit of `version`. Files are excluded
+    among those of the version that was read (`before`), and of the newest one (`after`)."""
     for _, line in winner.others:
         if "protocol" in line:
             raise _conflict("PROTOCOL_CHANGED", "changed the protocol", version, table)
@@ -69,7 +112,7 @@ def check(mine: Intent, winner: Commits, version: int, table: str) -> None:
     if mine.reads and winner.adds.num_rows and not (blind and mine.lets_append):
         changing = winner.adds.filter(data_changing(winner))
         for reads in mine.reads:
-            if pc.any(reads(changing)).as_py():
+            if _any_left(changing, reads, after):
                 raise _conflict("CONCURRENT_APPEND", "added files to what this transaction read", version, table)
     if winner.removes.num_rows:
         keys = _keys(winner.removes)
@@ -77,8 +120,14 @@ def check(mine: Intent, winner: Commits, version: int, table: str) -> None:
             raise _conflict("CONCURRENT_DELETE", "removed files that this transaction removes too", version, table)
         if mine.reads and mine.read_files.num_rows:
             gone = mine.read_files.filter(pc.is_in(_keys(mine.read_files), value_set=keys))
-            if any(pc.any(reads(gone)).as_py() for reads in mine.reads):
+            if any(_any_left(gone, reads, before) for reads in mine.reads):
                 raise _conflict("CONCURRENT_DELETE", "removed files that this transaction read", version, table)
+
+
+def _any_left(files: pa.Table, reads: FilePredicate, excluded: Excluded) -> bool:
+    """Whether any of the files may hold what was read."""
+    found = files.filter(reads(files))
+    return bool(found.num_rows and not pc.all(pc.is_in(_keys(found), value_set=excluded(reads))).as_py())
 
 
 def data_changing(commits: Commits) -> pa.Array:

@@ -368,14 +368,11 @@ class Transaction:
             )
         intent = self._intent()
         keys = partition_keys(base.metadata, base.protocol)
+        excluded = [conflicts.excluded_in(snapshot) for snapshot in (self.snapshot, latest)]
         for version in range(base.version + 1, latest.version + 1):
             name = commit_name(version)
-            conflicts.check(
-                intent,
-                parse_commits([self.storage.read(name)], keys, self.storage.path(name)),
-                version,
-                str(self.storage),
-            )
+            winner = parse_commits([self.storage.read(name)], keys, self.storage.path(name))
+            conflicts.check(intent, winner, version, str(self.storage), *excluded)
         return latest
 
     def _intent(self) -> conflicts.Intent:

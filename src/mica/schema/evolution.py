@@ -38,7 +38,7 @@ from mica.schema.types import (
 _Cast = Callable[[pa.Array], pa.Array]
 
 #: What an error about columns that the table lacks advises.
-EVOLUTION = "To add new ones, give schema_evolution=True to append, overwrite or ingest_json; else remove them."
+EVOLUTION = "To add new ones, give schema_evolution=True (INSERT WITH SCHEMA EVOLUTION in SQL); else remove them."
 
 #: Converts a plain column to Variants, if the caller can (`mica.variant.plain`).
 VariantCast = Callable[[pa.Field, str], _Cast | None]

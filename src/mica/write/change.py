@@ -29,13 +29,13 @@ from mica.expressions.collations import refuse_in_process
 from mica.expressions.parse import parse
 from mica.expressions.tree import Column, Expr, Literal
 from mica.log import features
-from mica.log.conflicts import FilePredicate, every_file
+from mica.log.conflicts import Bounded, FilePredicate, every_file
 from mica.log.feed import refuse_reserved
 from mica.log.snapshot import Snapshot
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
 from mica.schema.hidden import ROW_VERSION
-from mica.schema.types import BOOLEAN, LONG, StructType
+from mica.schema.types import BOOLEAN, LONG
 from mica.skipping.partitions import holds as holds_for
 from mica.skipping.partitions import is_decided, of_partitions
 from mica.tasks.change import ChangeSpec, change_files
@@ -187,7 +187,7 @@ class Change:
     @property
     def reads(self) -> FilePredicate:
         """The files that the change depends on."""
-        return read_files(self.snapshot.schema, self.scan.predicate)
+        return read_files(self.snapshot, self.scan.predicate, self.engine)
 
     def _describe(self) -> None:
         """Sets the commit's operation, and the files that it depends on."""
@@ -247,21 +247,28 @@ def may_keep_rows(source: TableSource, kept: NDArray[np.int64]) -> frozenset[int
     return frozenset(kept[np.asarray(known)].tolist())
 
 
-def read_files(schema: StructType, predicate: BoundExpr | None) -> FilePredicate:
-    """Which files might hold rows that match, as the session judges their partition values: those for which each part
-    of the predicate that speaks of partition columns alone is true.
+def read_files(snapshot: Snapshot, predicate: BoundExpr | None, engine: Engine) -> FilePredicate:
+    """Which files might hold rows that match, as the session judges their partition values, for which each part of the
+    predicate that speaks of partition columns alone is true, and their bounds.
     """
-    known = None if predicate is None else of_partitions(predicate)
-    if known is None:
+    if predicate is None:
         return every_file
+    partitions, known = of_partitions(predicate), engine.read_alike(predicate)
 
     def might_match(files: pa.Table) -> pa.Array:
+        if partitions is None:
+            return every_file(files)
         try:
-            return holds_for(known, schema, files.column("partition_values"))
+            return holds_for(partitions, snapshot.schema, files.column("partition_values"))
         except UserError:  # a value that the predicate fails on: whoever repeats the operation is told
             return every_file(files)
 
-    return might_match
+    def kept(now: Snapshot) -> NDArray[np.int64]:
+        # Read as this change reads it: a column that it adds is null.
+        now = replace(now, protocol=snapshot.protocol, metadata=snapshot.metadata)
+        return TableSource(now).plan(known, engine.comparator).kept
+
+    return Bounded(might_match, kept)
 
 
 def _assigned(source: TableSource, values: Mapping[str, Any], where: str | None, scan: Scan) -> Mapping[str, BoundExpr]:

@@ -19,7 +19,8 @@ from mica.maintain.optimize import optimize
 KEYS = [{"id": 1}, {"id": 100}]
 
 OPERATIONS: dict[str, Callable[[mica.Table], object]] = {
-    "append": lambda t: t.append([{"id": 50, "p": 0, "n": 1}]),
+    "append": lambda t: t.append([{"id": 1, "p": 0, "n": 1}]),
+    "append other": lambda t: t.append([{"id": 50, "p": 0, "n": 1}]),
     "delete": lambda t: t.delete("id = 1"),
     "update": lambda t: t.update({"n": "n + 10"}, "id = 1"),
     "merge": lambda t: t.merge(KEYS, "target.id = source.id").when_matched_update({"n": "target.n + 100"})
@@ -32,13 +33,14 @@ OPERATIONS: dict[str, Callable[[mica.Table], object]] = {
 #: The winner by row, the loser by column, in the order of `OPERATIONS`: `.` commits too, `a` is CONCURRENT_APPEND, `d`
 #: is CONCURRENT_DELETE, `m` is METADATA_CHANGED.
 MATRIX = {
-    "append":    ". a a a . a .",
-    "delete":    ". a a a d a .",
-    "update":    ". a a a d a .",
-    "merge":     ". a a a d a .",
-    "optimize":  ". d d d d d .",
-    "overwrite": ". a a a d a .",
-    "metadata":  "m m m m m m m",
+    "append":       ". . a a a . a .",
+    "append other": ". . . . . . a .",
+    "delete":       ". . a a a d a .",
+    "update":       ". . a a a d a .",
+    "merge":        ". . a a a d a .",
+    "optimize":     ". . d d d d d .",
+    "overwrite":    ". . d d d d a .",
+    "metadata":     "m m m m m m m m",
 }  # fmt: skip
 CODES = {"a": "CONCURRENT_APPEND", "d": "CONCURRENT_DELETE", "m": "METADATA_CHANGED"}
 CELLS = [
@@ -91,3 +93,47 @@ def test_partitions_that_differ_do_not_conflict(tmp_path: Path) -> None:
         stale.merge([{"p": 1, "id": 21}], "target.p = source.p AND target.id = source.id").when_matched_update(
             {"n": "target.n + 1"}).execute()  # fmt: skip
     assert [row for row in rows(mica.Table.open(tmp_path)) if row[0] == 21] == [(21, 1, 23)]
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_files_whose_bounds_differ_do_not_conflict(tmp_path: Path, known: bool) -> None:
+    """Those that were read, and those that came; without bounds they may hold anything."""
+    table = mica.Table.create(
+        tmp_path, "id INT, n INT", properties={} if known else {"delta.dataSkippingNumIndexedCols": "0"}
+    )
+    for part in range(3):
+        table.append([{"id": 10 * part + i, "n": 0} for i in range(10)])
+    changes: list[Callable[[mica.Table], object]] = [
+        lambda t: t.delete("id = 3"),
+        lambda t: t.update({"n": "n + 1"}, "id BETWEEN 14 AND 16"),
+        lambda t: t.merge([{"id": 25}, {"id": 99}], "target.id = source.id").when_matched_update({"n": "7"})
+        .when_not_matched_insert({"id": "id"}).execute(),
+        lambda t: t.overwrite([{"id": 22, "n": -1}], "id = 22"),
+    ]  # fmt: skip
+    stale = [mica.Table.open(tmp_path) for _ in changes]
+    done = []
+    for change, own in zip(changes, stale, strict=True):
+        try:
+            change(own)
+        except ConflictError as error:
+            done.append(error.code)
+    # The merge and the overwrite read the same file.
+    assert done == ["CONCURRENT_APPEND"] * (1 if known else 3)
+    if known:
+        found = {row["id"]: row["n"] for row in mica.Table.open(tmp_path).to_arrow().to_pylist()}
+        assert (3 in found, found[15], found[25], found[99], found[22]) == (False, 1, 7, None, 0)
+
+
+def test_a_row_that_moves_into_what_was_read_is_a_conflict(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "id INT, n INT")
+    for part in range(2):
+        table.append([{"id": 10 * part + i, "n": 0} for i in range(10)])
+    stale = mica.Table.open(tmp_path)
+    table.update({"id": "3"}, "id = 15")
+    with pytest.raises(ConflictError) as raised:
+        stale.delete("id = 3")
+    assert raised.value.code == "CONCURRENT_APPEND"
+    # An optimize in between puts it into another file, which changes nothing.
+    optimize(table.refresh().snapshot, None, None, None, None)
+    with pytest.raises(ConflictError):
+        stale.delete("id = 3")
