@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import mica
+from mica.write.change import Change
+from mica.write.commit import Commit
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -96,3 +98,26 @@ def test_queries_in_conditions_choose_the_rows_that_spark_chooses(spark: SparkSe
     matched = "changed.id = asked.id WHEN MATCHED AND changed.id IN (SELECT 4) THEN DELETE"
     (done,) = mica.sql(f"MERGE INTO changed USING asked ON {matched}", spark).collect()
     assert done.num_deleted_rows == 1
+
+
+def test_a_query_may_have_read_what_others_add(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A commit meanwhile, of rows that WHERE excludes, is a conflict only if a query gave a value."""
+    table, t = mica.Table.create(tmp_path, "id INT, n INT"), f"delta.`{tmp_path}`"
+    table.append([{"id": 1, "n": 0}])
+    commit = Change.commit
+
+    def late(self: Change) -> Commit:
+        mica.Table.open(tmp_path).append([{"id": 50, "n": 9}])
+        return commit(self)
+
+    monkeypatch.setattr(Change, "commit", late)
+    mica.sql(f"UPDATE {t} SET n = n + 1 WHERE id = 1", spark)
+    for text in (
+        f"UPDATE {t} SET n = (SELECT max(n) FROM {t}) WHERE id = 1",
+        f"DELETE FROM {t} WHERE id = 1 AND n < (SELECT max(n) FROM {t})",
+    ):
+        with pytest.raises(mica.ConflictError):
+            mica.sql(text, spark)
+    assert table.refresh().scan("id = 1").to_arrow().to_pylist() == [{"id": 1, "n": 1}]

@@ -84,7 +84,9 @@ class _Running:
         self._changed = threading.Condition()
         self._waiting = 0
         self._turn = 0
-        self._stopped = False
+        self._stopped = self._left = False
+        #: The threads that run a task.
+        self._running = set[int]()
         #: There are none while Python ends, when a thread of the user's may still read.
         self._threads = True
 
@@ -108,15 +110,22 @@ class _Running:
                     batch = None
                     self._begin()
             if batch is None:
-                task.context.run(self._run, task)
+                self._run(task)
             else:
                 yield batch
 
     def stop(self) -> None:
-        """Returns when no task runs any more and all have cleaned up."""
+        """Returns when no task runs any more and all have cleaned up; on a thread of these tasks, where a garbage
+        collection may end a loop that was left, the last of them cleans up."""
         with self._changed:
             self._stopped = True
+            self._left = threading.get_ident() in self._running
+            if self._left:
+                return
             self._changed.wait_for(lambda: self._free == self._workers)
+        self._clean_up()
+
+    def _clean_up(self) -> None:
         for task in self._tasks:
             if task.ended is False:
                 with suppress(Exception):
@@ -132,7 +141,7 @@ class _Running:
         while self._free and self._idle and self._may_go_on(self._tasks[self._idle[0]]):
             task = self._tasks[self._idle[0]]
             try:
-                threads.submit(task.context.run, self._run, task)
+                threads.submit(self._run, task)
             except RuntimeError:
                 self._threads = False
                 return
@@ -148,22 +157,31 @@ class _Running:
         self._free -= 1
 
     def _run(self, task: _Task) -> None:
-        ended: BaseException | bool = False
-        try:
-            for batch in task.batches():
-                if not self._put(task, batch):
-                    break
-            else:
-                ended = True
-        except BaseException as e:  # noqa: BLE001 - it belongs to the caller, who raises it
-            ended = e
+        with self._changed:
+            self._running.add(threading.get_ident())
+        # Whoever gives the task another thread finds its context left.
+        ended = task.context.run(self._step, task)
         with self._changed:
             task.ended = ended
+            self._running.discard(threading.get_ident())
             self._free += 1
             if ended is False:
                 heapq.heappush(self._idle, task.index)
             self._give()
             self._changed.notify_all()
+            last = self._left and self._free == self._workers
+        if last:
+            self._clean_up()
+
+    def _step(self, task: _Task) -> BaseException | bool:
+        """Runs the task until it may not go on; how it ended, False if it did not."""
+        try:
+            for batch in task.batches():
+                if not self._put(task, batch):
+                    return False
+        except BaseException as e:  # noqa: BLE001 - it belongs to the caller, who raises it
+            return e
+        return True
 
     def _put(self, task: _Task, batch: pa.RecordBatch) -> bool:
         """Whether the task may go on."""

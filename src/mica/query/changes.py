@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import re
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -29,6 +30,7 @@ from mica.query.table_statements import ConvertToDelta, Question, Rename, TableC
 from mica.schema.ddl import quote_if_needed
 from mica.schema.new_columns import nullable
 from mica.table import Table
+from mica.write.change import QUERIED
 from mica.write.commit import Commit
 from mica.write.once import Txn
 
@@ -94,17 +96,31 @@ def _query_of(statement: Statement) -> str:
 
 def _rows_changed(spark: SparkSession, table: Table, statement: RowChange, query: Query, txn: Txn | None) -> DataFrame:
     match statement:
-        case Delete(where=where):
-            done = table.delete(_condition(where, query), spark=spark, txn=txn)
+        case Delete(where=text):
+            where = _condition(text, query)
+            with _queried(where != text):
+                done = table.delete(where, spark=spark, txn=txn)
             return _changed(spark, done, "numDeletedRows")
-        case Update(set=texts, where=where):
-            values = {column: with_values(text, query) for column, text in texts.items()}
-            done = table.update(values, _condition(where, query), spark=spark, txn=txn)
+        case Update(set=texts, where=text):
+            values = {column: with_values(value, query) for column, value in texts.items()}
+            where = _condition(text, query)
+            with _queried((values, where) != (dict(texts), text)):
+                done = table.update(values, where, spark=spark, txn=txn)
             return _changed(spark, done, "numUpdatedRows")
         case Insert():
             return insert(spark, table, statement, query, txn)
         case MergeInto():
             return _merge(spark, table, statement, query, txn)
+
+
+@contextmanager
+def _queried(queried: bool) -> Iterator[None]:
+    """While a change runs whose values are those of queries, if they are."""
+    before = QUERIED.set(queried)
+    try:
+        yield
+    finally:
+        QUERIED.reset(before)
 
 
 def _condition(text: str | None, query: Query) -> str | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -83,11 +84,16 @@ def _change(
     return once(snapshot.storage, snapshot, txn, change)
 
 
+#: Whether values of a change are those of queries (SQL), which may have read the table.
+QUERIED: ContextVar[bool] = ContextVar("queried", default=False)
+
+
 class Change:
     """One delete (`values` is None) or update."""
 
-    #: Whether collations that tasks do not have may be asked of the engine's comparator (`write.bytewise`).
-    asks = True
+    #: Whether the commit is this change and nothing else: then collations that tasks do not have may be asked of the
+    #: engine's comparator (`write.bytewise`), and files of other commits are excluded by their bounds.
+    is_all = True
 
     def __init__(
         self, target: Target, engine: Engine, where: str | None, values: Mapping[str, Any] | None = None,
@@ -106,7 +112,7 @@ class Change:
         if values is not None:
             refuse_given(snapshot.schema, map(unquoted, values), str(snapshot.storage))
             self.outputs = _assigned(self.table, values, where, self.scan)
-        if self.asks:
+        if self.is_all:
             self._ask()
         if self.predicate is not None:
             refuse_in_process(self.predicate.expr)
@@ -187,7 +193,7 @@ class Change:
     @property
     def reads(self) -> FilePredicate:
         """The files that the change depends on."""
-        return read_files(self.snapshot, self.scan.predicate, self.engine)
+        return read_files(self.snapshot, self.scan.predicate, self.engine, self.is_all and not QUERIED.get())
 
     def _describe(self) -> None:
         """Sets the commit's operation, and the files that it depends on."""
@@ -247,9 +253,10 @@ def may_keep_rows(source: TableSource, kept: NDArray[np.int64]) -> frozenset[int
     return frozenset(kept[np.asarray(known)].tolist())
 
 
-def read_files(snapshot: Snapshot, predicate: BoundExpr | None, engine: Engine) -> FilePredicate:
+def read_files(snapshot: Snapshot, predicate: BoundExpr | None, engine: Engine, is_all: bool) -> FilePredicate:
     """Which files might hold rows that match, as the session judges their partition values, for which each part of the
-    predicate that speaks of partition columns alone is true, and their bounds.
+    predicate that speaks of partition columns alone is true; and their bounds, if this `is_all` that was read of the
+    table: new rows, and values of queries, may come from it too.
     """
     if predicate is None:
         return every_file
@@ -268,7 +275,7 @@ def read_files(snapshot: Snapshot, predicate: BoundExpr | None, engine: Engine) 
         now = replace(now, protocol=snapshot.protocol, metadata=snapshot.metadata)
         return TableSource(now).plan(known, engine.comparator).kept
 
-    return Bounded(might_match, kept)
+    return Bounded(might_match, kept) if is_all else might_match
 
 
 def _assigned(source: TableSource, values: Mapping[str, Any], where: str | None, scan: Scan) -> Mapping[str, BoundExpr]:

@@ -64,7 +64,7 @@ def erase(
 
 
 class _Erase(Change):
-    asks = False
+    is_all = False
 
     def __init__(
         self,

@@ -23,7 +23,6 @@ import json
 import os
 import secrets
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import field
 
 import pyarrow as pa
@@ -190,8 +189,12 @@ def named(snapshot: Snapshot) -> set[str]:
             }
     known = _chain(storage, snapshot.app_transactions.get(RECORD, NEVER), {})
     for head in heads:
-        with suppress(CorruptDataError):  # such a version cannot be restored
+        try:
             known |= _chain(storage, head, known)
+        except CorruptDataError as e:
+            if not (isinstance(e.__cause__, StorageError) and e.__cause__.code == "NOT_FOUND"):
+                raise
+            # Such a version cannot be restored.
     return set(map(_file, known))
 
 

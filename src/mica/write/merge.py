@@ -26,7 +26,7 @@ from mica.engines.spark import types
 from mica.errors import UserError
 from mica.expressions.collations import collations_of, in_process, judged_in_process, refuse_in_process
 from mica.expressions.joined import Sides
-from mica.log.conflicts import Bounded, every_file
+from mica.log.conflicts import every_file
 from mica.log.feed import refuse_reserved
 from mica.log.snapshot import Snapshot
 from mica.records import dataclass
@@ -291,9 +291,10 @@ class _Merge:
             **{f"{name}Predicates": shown(self.given.clauses, when) for name, when in KINDS.items()},
         }
         reads_all = bool(self.match.numbers(NOT_BY_SOURCE))
-        target.reads = every_file if reads_all else read_files(self.snapshot, predicate, self.engine)
-        if isinstance(target.reads, Bounded) and any(key.alike is not None for key in self.match.on.keys):
-            target.reads = target.reads.partitions  # strings that others add are in no list of those that are equal
+        # Any other source may read the table; strings that others add are in no list of those that are equal.
+        is_all = isinstance(self.given.source, pa.Table | pa.RecordBatch | list | tuple | Mapping)
+        is_all = is_all and all(key.alike is None for key in self.match.on.keys)
+        target.reads = every_file if reads_all else read_files(self.snapshot, predicate, self.engine, is_all)
         target.metrics = self._metrics
 
     def _metrics(self, facts: Facts) -> dict[str, int]:

@@ -34,7 +34,7 @@ class Replacement(Change):
     """The delete of the rows that new ones replace; see `Change` for how they are found. It makes `target` the target
     of the whole overwrite."""
 
-    asks = False
+    is_all = False
 
     def __init__(self, target: Target, engine: Engine, where: str, timezone: str = "UTC") -> None:
         super().__init__(target, engine, where, timezone=timezone)

@@ -121,6 +121,56 @@ def test_what_a_task_gives_is_bounded_also_in_its_turn(monkeypatch: pytest.Monke
     batches.close()
 
 
+def test_a_task_gets_another_thread_when_it_has_left_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its context can be entered once."""
+    monkeypatch.setattr(running, "WAITING_BYTES", 10)
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(60):
+            assert sum(1 for _ in run(lambda task: (_batch(task) for _ in range(20)), range(3), 2)) == 60
+    finally:
+        sys.setswitchinterval(before)
+
+
+_COLLECTED = """
+import gc, threading
+import pyarrow as pa
+from mica.engines import running
+
+batch, go, cleaned = pa.RecordBatch.from_pydict({"x": [1]}), threading.Event(), []
+
+def work(task):
+    try:
+        yield batch
+        go.wait()
+        gc.collect()
+        yield batch
+    finally:
+        cleaned.append(task)
+
+def user():
+    rows = running.run(work, [0, 1, 2], 2)
+    next(rows)
+    cycle = [rows]
+    cycle.append(cycle)
+
+gc.disable()
+user()
+go.set()
+import time
+deadline = time.monotonic() + 30
+while len(cleaned) < 2 and time.monotonic() < deadline:
+    time.sleep(0.01)
+print(len(cleaned) >= 2)
+"""
+
+
+def test_a_loop_that_is_collected_on_a_thread_of_its_own_tasks_ends() -> None:
+    done = subprocess.run([sys.executable, "-c", _COLLECTED], capture_output=True, text=True, timeout=60, check=True)
+    assert (done.stdout, done.stderr) == ("True\n", "")
+
+
 def test_no_more_tasks_run_at_once_than_asked_for() -> None:
     most, now, lock = 0, 0, threading.Lock()
 

@@ -124,6 +124,23 @@ def test_files_whose_bounds_differ_do_not_conflict(tmp_path: Path, known: bool) 
         assert (3 in found, found[15], found[25], found[99], found[22]) == (False, 1, 7, None, 0)
 
 
+def test_new_rows_that_come_from_the_table_were_read(tmp_path: Path) -> None:
+    """What they depend on is in other files than the change reads."""
+    table = mica.Table.create(tmp_path, "id INT, n INT")
+    for first in (1, 101):
+        table.append([{"id": first + i, "n": 10 * (i + 1)} for i in range(2)])
+    low = table.scan("id < 100", {"id": "id + 100", "n": "n"})
+    changes: list[Callable[[mica.Table], object]] = [
+        lambda t: t.merge(low, "target.id = source.id").when_matched_update({"n": "source.n"}).execute(),
+        lambda t: t.overwrite(low, "id >= 100"),
+    ]
+    for change in changes:
+        stale = mica.Table.open(tmp_path)
+        mica.Table.open(tmp_path).update({"n": "n + 1"}, "id < 100")
+        with pytest.raises(ConflictError):
+            change(stale)
+
+
 def test_a_row_that_moves_into_what_was_read_is_a_conflict(tmp_path: Path) -> None:
     table = mica.Table.create(tmp_path, "id INT, n INT")
     for part in range(2):

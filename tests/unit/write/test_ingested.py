@@ -130,6 +130,29 @@ def test_records_go_when_no_version_names_them(tmp_path: Path) -> None:
     assert ingested(load(snapshot.storage), [*names, "other"]) == names
 
 
+def test_a_record_that_cannot_be_read_now_is_no_reason_to_delete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    snapshot = mica.Table.create(tmp_path, "v VARIANT").snapshot
+    for name in "abc":
+        snapshot = taken(snapshot, name)
+    transaction = Transaction(snapshot, "DELETE")
+    transaction.set_application_transactions({RECORD: NEVER})
+    snapshot = transaction.commit().snapshot
+    for record in (tmp_path / FOLDER).iterdir():
+        os.utime(record, (0, 0))
+    read = type(snapshot.storage).read
+
+    def fails(self: Storage, rel: str) -> bytes:
+        if rel.startswith(FOLDER):
+            raise mica.StorageError("IO", "timed out")
+        return read(self, rel)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(type(snapshot.storage), "read", fails)
+        assert vacuum(snapshot, clock=lambda: 4_000_000_000, dry_run=True).files == 0
+
+
 def test_a_version_that_is_restored_goes_on_with_its_record(tmp_path: Path) -> None:
     """Its record is older than the retention, and a later one has its files."""
     for number in range(18):
