@@ -25,7 +25,7 @@ SAYS: Sequence[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = t
         (r"Check storage_options", r"Check --storage-option"),
         (r"\bstorage_options has\b", r"--storage-option has"),
         (r"columns=\{'(.+?)': …\}", r"--add '\1=…'"),
-        (r"give schema_evolution=True to append, overwrite or ingest_json", r"give --schema-evolution"),
+        (r"give schema_evolution=True \(INSERT WITH SCHEMA EVOLUTION in SQL\)", r"give --schema-evolution"),
         (r"Drop them first: drop_constraint", r"Drop them first: --drop-constraint"),
         (r"alter_column sets a default", r"--default sets a default"),
         (r"without truncate_history", r"without --truncate-history"),
