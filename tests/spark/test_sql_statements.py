@@ -19,6 +19,9 @@ from mica.schema.ddl import parse_ddl
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+#: Who runs a statement, each on a table of its own.
+RUNS: dict[str, Callable[..., Any]] = {"ours": mica.sql, "theirs": lambda text, spark: spark.sql(text)}
+
 #: Each is run on two equal tables, by mica and by delta-spark; `{t}` is the table.
 STATEMENTS = [
     "DELETE FROM {t} WHERE id % 5 = 0 AND s IS NOT NULL",
@@ -73,7 +76,7 @@ def test_statements_in_a_row(delta_session: SparkSession, pair: list[mica.Table]
 
 def test_replace_where_takes_partitions(delta_session: SparkSession, tmp_path: Path) -> None:
     spark, tables = delta_session, [tmp_path / "ours", tmp_path / "theirs"]
-    for path, sql in zip(tables, (mica.sql, lambda text, spark: spark.sql(text)), strict=True):
+    for path, sql in zip(tables, RUNS.values(), strict=True):
         mica.Table.create(path, "id BIGINT, p INT", ["p"]).append([{"id": i, "p": i % 3} for i in range(6)])
         sql(f"INSERT INTO delta.`{path}` REPLACE WHERE p >= 1 SELECT id + 10, 2 FROM range(2)", spark)
         with pytest.raises(Exception, match=r"ROWS_OUTSIDE_OVERWRITE|DELTA_REPLACE_WHERE_MISMATCH"):
@@ -126,7 +129,7 @@ def test_a_dynamic_overwrite_leaves_other_partitions(delta_session: SparkSession
     spark, tables = delta_session, [tmp_path / "ours", tmp_path / "theirs"]
     mode = "spark.sql.sources.partitionOverwriteMode"
     try:
-        for path, sql in zip(tables, (mica.sql, lambda text, spark: spark.sql(text)), strict=True):
+        for path, sql in zip(tables, RUNS.values(), strict=True):
             spark.conf.set(mode, "static")
             ddl, properties = "id BIGINT, p TIMESTAMP, q STRING", {"delta.columnMapping.mode": mapping}
             mica.Table.create(path, ddl, ["p", "q"], properties)
@@ -317,7 +320,8 @@ REFUSED = [
 
 def test_an_insert_into_partitions_and_with_new_columns(delta_session: SparkSession, tmp_path: Path) -> None:
     found = []
-    for path, sql in ((tmp_path / "ours", mica.sql), (tmp_path / "theirs", lambda text, spark: spark.sql(text))):
+    for name, sql in RUNS.items():
+        path = tmp_path / name
         table = mica.Table.create(path, "id BIGINT, p INT, s STRING, q STRING", ["p", "q"])
         table.append([{"id": i, "p": i % 3 or None, "q": "ab"[i % 2], "s": f"s{i}"} for i in range(12)])
         found.append([])
@@ -339,7 +343,8 @@ def test_an_overwritten_partition_is_that_of_the_sessions_zone(
     spark, found, before = delta_session, [], delta_session.conf.get("spark.sql.session.timeZone")
     try:
         spark.conf.set("spark.sql.session.timeZone", zone)
-        for path, sql in ((tmp_path / "ours", mica.sql), (tmp_path / "theirs", lambda text, spark: spark.sql(text))):
+        for name, sql in RUNS.items():
+            path = tmp_path / name
             mica.Table.create(path, "id INT, p TIMESTAMP", ["p"])
             t = f"delta.`{path}`"
             spark.sql(
@@ -365,7 +370,7 @@ EVOLVING = [
 def test_what_variants_and_schemas_a_statement_makes(delta_session: SparkSession, tmp_path: Path) -> None:
     found = []
     values = "named_struct('a', id, 'b', array(s, NULL), 'c', CAST(1.50 AS DECIMAL(5,2)), 'd', DATE'2024-01-01')"
-    for name, sql in (("ours", mica.sql), ("theirs", lambda text, spark: spark.sql(text))):
+    for name, sql in RUNS.items():
         found.append([])
         for number, clauses in enumerate(EVOLVING):
             table = mica.Table.create(tmp_path / f"{name}{number}", "id BIGINT, s STRING, v VARIANT")
@@ -463,7 +468,8 @@ OF_STRUCTS = [
 
 def test_an_insert_takes_fields_of_structs_by_their_places(delta_session: SparkSession, tmp_path: Path) -> None:
     found = []
-    for path, sql in ((tmp_path / "ours", mica.sql), (tmp_path / "theirs", lambda text, spark: spark.sql(text))):
+    for name, sql in RUNS.items():
+        path = tmp_path / name
         mica.Table.create(path, "id BIGINT, st STRUCT<a: INT, b: INT>, l ARRAY<STRUCT<a: INT, b: INT>>")
         found.append([])
         for text in OF_STRUCTS:

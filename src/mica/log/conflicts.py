@@ -20,6 +20,7 @@ An append reads nothing, so appends never conflict with appends. Overwriting rea
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -65,16 +66,14 @@ def nothing(_: FilePredicate) -> pa.Array:
 
 def excluded_in(snapshot: Any) -> Excluded:
     """Those of the files of a version."""
-    known: dict[int, pa.Array] = {}
 
+    @cache
     def excluded(reads: FilePredicate) -> pa.Array:
         if not isinstance(reads, Bounded):
             return nothing(reads)
-        if id(reads) not in known:
-            files = snapshot.files
-            rest = np.setdiff1d(np.arange(files.num_rows), reads.kept(snapshot))
-            known[id(reads)] = _keys(files.take(from_numpy(rest)))
-        return known[id(reads)]
+        files = snapshot.files
+        rest = np.setdiff1d(np.arange(files.num_rows), reads.kept(snapshot))
+        return _keys(files.take(from_numpy(rest)))
 
     return excluded
 

@@ -360,7 +360,7 @@ def _extend(
 ) -> Snapshot:
     """`last` is the file that identifies the version, if there are no deltas."""
     if deltas:
-        chunks = _read_all(storage, [delta.entry.path for delta in deltas])
+        chunks = read_each(storage, [delta.entry.path for delta in deltas], bytes)
         keys = [] if state.metadata is None else partition_keys(state.metadata, state.protocol)
         state = apply(state, _parsed(storage, deltas, chunks, keys))
         fingerprint = fingerprint_of(deltas[-1].entry.path, chunks[-1])
@@ -389,10 +389,10 @@ def _parsed(storage: Storage, deltas: Sequence[LogFile], chunks: Sequence[bytes]
         return parse_commits(chunks, keys, _names(storage, deltas))
     except CorruptDataError:
         for delta, chunk in zip(deltas, chunks, strict=True):
+            path = storage.path(delta.entry.path)
             try:
-                parse_commits([chunk], keys, storage.path(delta.entry.path))
+                parse_commits([chunk], keys, path)
             except CorruptDataError as e:
-                path = storage.path(delta.entry.path)
                 raise CorruptDataError(e.code, e.message, hint=e.hint, path=path, version=delta.name.version) from None
         raise
 
@@ -407,12 +407,16 @@ def _own_timestamp(storage: Storage, metadata: Metadata, last: Entry | None) -> 
     return max(last.modified, properties.ICT_TIMESTAMP.of(metadata.configuration) or 0)
 
 
-def _read_all(storage: Storage, names: list[str]) -> list[bytes]:
-    """Reads whole files, in their order; several at a time over a network."""
+def read_each(storage: Storage, names: Sequence[str], made: Callable[[bytes], T]) -> list[T]:
+    """What is made of whole files, in their order; several are read at a time over a network."""
+
+    def one(name: str) -> T:
+        return made(storage.read(name))
+
     if storage.local_path is not None or len(names) < 2:
-        return [storage.read(name) for name in names]
+        return list(map(one, names))
     with late.futures.ThreadPoolExecutor(min(_READERS, len(names))) as pool:
-        return list(pool.map(storage.read, names))
+        return list(pool.map(one, names))
 
 
 def _names(storage: Storage, deltas: Sequence[LogFile]) -> str:

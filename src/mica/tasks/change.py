@@ -54,22 +54,17 @@ def change_files(spec: ChangeSpec, files: Sequence[FilePart]) -> Iterator[pa.Rec
     """Facts of new files, of deletion vectors, and of the files that they replace. In small files the rows are looked
     for together."""
     predicate = spec.read.predicate
-    if predicate is None:
-        for part in files:
-            yield from _change(spec, part)
-        return
 
     def find(file: DataFileReader) -> RowRanges:
         return file.matching(predicate, file.ranges())
 
-    for matching, some, ends in found_together(spec.read, files, predicate.leaves, find):
-        if matching is None:
-            for part in some:
-                yield from _change(spec, part)
-            continue
-        for part, own in zip(some, of_files(matching, ends), strict=True):
-            if own:
-                yield from _change(spec, part, own)
+    if predicate is None:
+        for part in files:
+            yield from _change(spec, part)
+        return
+    for part, matching in found_together(spec.read, files, predicate.leaves, find, of_files):
+        if matching != []:
+            yield from _change(spec, part, matching)
 
 
 def _change(spec: ChangeSpec, part: FilePart, matching: RowRanges | None = None) -> Iterator[pa.RecordBatch]:

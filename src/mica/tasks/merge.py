@@ -96,15 +96,10 @@ def merge_files(spec: MergeSpec, source: SharedSource, files: Sequence[FilePart]
     def find(file: DataFileReader) -> Changes:
         return _found(spec, file, rows, matched)
 
-    for changes, some, ends in found_together(spec.read, files, leaves, find):
-        if changes is None:
-            for part in some:
-                file = DataFileReader(spec.read, part)
-                yield from change_file(spec, file, find(file), rows.leaves)
-            continue
-        for part, own in zip(some, changes.of_files(ends), strict=True):
-            if len(own.rows):
-                yield from change_file(spec, DataFileReader(spec.read, part), own, rows.leaves)
+    for part, changes in found_together(spec.read, files, leaves, find, Changes.of_files):
+        if changes is None or len(changes.rows):
+            file = DataFileReader(spec.read, part)
+            yield from change_file(spec, file, find(file) if changes is None else changes, rows.leaves)
     packed = zlib.compress(np.packbits(matched).tobytes(), 1)
     yield facts([{"kind": "matched", "vector": packed}], spec.write.collated)
 

@@ -8,7 +8,6 @@ their order; what fails is read again that way, which tells the file and the row
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import TypeVar
 
@@ -74,24 +73,26 @@ def _read(
 
 
 def found_together(
-    spec: ReadSpec, parts: Sequence[FilePart], leaves: Sequence[Leaf], find: Callable[[DataFileReader], Found]
-) -> Iterator[tuple[Found | None, Sequence[FilePart], list[int]]]:
-    """What `find`, which reads these leaves, returns for files that are read as one, with the files and where the rows
-    of each end; None for files that are to be read by themselves: single ones, and those of which something fails."""
+    spec: ReadSpec,
+    parts: Sequence[FilePart],
+    leaves: Sequence[Leaf],
+    find: Callable[[DataFileReader], Found],
+    of_files: Callable[[Found, Sequence[int]], Sequence[Found]],
+) -> Iterator[tuple[FilePart, Found | None]]:
+    """Each file with what `find`, which reads these leaves, returns for it: files are read as one, and `of_files`
+    divides what was found by where the rows of each end. None for files that are to be read by themselves: single ones,
+    and those of which something fails."""
     for alike in groups(spec, parts, leaves=leaves):
         left: Sequence[FilePart] = alike
-        while left:
-            some = [] if len(left) == 1 else left
-            found, ends = None, list[int]()
-            if some:
-                with suppress(MicaError):  # reading each by itself tells the file and the row
-                    file = DataFileReader(spec, some[0], some[1:])
-                    found, ends = find(file), file.ends
-            if not ends:
-                yield None, left, ends
+        while len(left) > 1:
+            try:
+                file = DataFileReader(spec, left[0], left[1:])
+                found = of_files(find(file), file.ends)
+            except MicaError:  # reading each by itself tells the file and the row
                 break
-            yield found, left[: len(ends)], ends
-            left = left[len(ends) :]
+            yield from zip(left, found, strict=False)  # the others have other columns
+            left = left[len(found) :]
+        yield from ((part, None) for part in left)
 
 
 def groups(

@@ -27,10 +27,9 @@ from dataclasses import field
 
 import pyarrow as pa
 
-from mica import late
 from mica.errors import ConflictError, CorruptDataError, StorageError, UserError
 from mica.log.listing import list_log
-from mica.log.snapshot import Snapshot, load
+from mica.log.snapshot import Snapshot, load, read_each
 from mica.records import dataclass
 from mica.storage import SCHEMES, AlreadyExistsError, Storage, split_scheme
 from mica.tasks.ingest import Split
@@ -44,8 +43,6 @@ NEVER = -1
 FOLDER = "_ingested"
 
 _RANDOM, _RADIX = 31, 16
-#: Commits that are read at once.
-_READERS = 16
 _SCHEMA = pa.schema([pa.field("name", pa.string(), False), pa.field("modified", pa.int64(), False)])
 _PREVIOUS = b"previous"
 
@@ -181,12 +178,7 @@ def named(snapshot: Snapshot) -> set[str]:
     first = min(commits, default=snapshot.version)
     heads = {done.app_transactions.get(RECORD, NEVER) for done in (snapshot, load(storage, first))}
     names = [entry.path for version, entry in commits.items() if version > first]
-    with late.futures.ThreadPoolExecutor(_READERS, thread_name_prefix="mica") as pool:
-        for text in pool.map(storage.read, names):
-            lines = [line for line in text.splitlines() if RECORD.encode() in line]
-            heads |= {
-                done["version"] for line in lines if (done := json.loads(line).get("txn") or {}).get("appId") == RECORD
-            }
+    heads = heads.union(*read_each(storage, names, _heads))
     known = _chain(storage, snapshot.app_transactions.get(RECORD, NEVER), {})
     for head in heads:
         try:
@@ -196,6 +188,12 @@ def named(snapshot: Snapshot) -> set[str]:
                 raise
             # Such a version cannot be restored.
     return set(map(_file, known))
+
+
+def _heads(commit: bytes) -> set[int]:
+    """The record that a commit names, if it names one."""
+    txns = (json.loads(line).get("txn") or {} for line in commit.splitlines() if RECORD.encode() in line)
+    return {txn["version"] for txn in txns if txn.get("appId") == RECORD}
 
 
 def _chain(storage: Storage, version: int, known: Mapping[int, _Record]) -> dict[int, _Record]:
