@@ -105,7 +105,7 @@ def test_ids_are_unique_on_spark(delta_session: SparkSession, tmp_path: Path) ->
     columns = "id BIGINT GENERATED ALWAYS AS IDENTITY, n BIGINT, h INT GENERATED ALWAYS AS (CAST(n % 3 AS INT))"
     table = mica.Table.create(path, columns, ["h"])
     for _ in range(2):
-        table.append(spark.range(0, rows, 1, 4).selectExpr("id AS n"))
+        table.append(spark.range(rows).selectExpr("id AS n").repartition(4))
         spark.sql(f"INSERT INTO delta.`{path}` (n) SELECT id FROM range(0, {rows}, 1, 3)")
         table.refresh()
     found = spark.sql(f"SELECT count(*), count(DISTINCT id), count_if(h <> n % 3) FROM delta.`{path}`").collect()[0]

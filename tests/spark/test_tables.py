@@ -379,5 +379,40 @@ def test_rows_that_are_not_few_or_have_collations_are_written_by_workers(spark: 
     for frame in given:
         table.append(frame)
     assert sorted(table.to_df(spark).toPandas()["n"]) == [1, 1, 1, 1, 2, 2, 2, 2]
-    table.append(spark.range(0, 1001, 1, 2).selectExpr("id AS n"))
+    table.append(spark.range(0, 1001, 1, 2).selectExpr("id AS n").union(spark.range(1).selectExpr("id AS n")))
     assert table.files().num_rows >= 5, "of two tasks"
+
+
+def test_rows_made_of_what_is_small_are_written_without_workers(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schema = "n BIGINT, s STRING"
+    lines = spark.range(2000).selectExpr("id AS n", "concat('x', id) AS s")
+    for name in ("csv", "json", "parquet"):
+        lines.write.format(name).save(str(tmp_path / name))
+    spark.read.schema(schema).csv(str(tmp_path / "csv")).createOrReplaceTempView("small_lines")
+    small = [
+        lines.filter("n % 2 = 0"),
+        spark.table("small_lines").sort("n"),
+        spark.read.schema(schema).json(str(tmp_path / "json")).alias("a").select("n", "s"),
+    ]
+    others = [
+        spark.read.parquet(str(tmp_path / "parquet")),  # of any number of rows
+        spark.range(200_000).selectExpr("id AS n", "'' AS s"),
+        lines.selectExpr("n", "repeat(s, 9) AS s"),
+        lines.selectExpr("n", "explode(array(s, 'b')) AS s"),
+        lines.repartition(2),
+    ]
+    jobs, driver = (mica.Table.create(tmp_path / name, schema) for name in ("jobs", "driver"))
+    for frame in small:
+        jobs.append(frame.repartition(1))
+    with monkeypatch.context() as patched:
+        patched.delattr("mica.engines.spark.jobs.over_rows")
+        for frame in small:
+            driver.append(frame)
+        for frame in others:
+            with pytest.raises(AttributeError, match="over_rows"):
+                driver.append(frame)
+    every = [sorted(table.scan().to_arrow().to_pylist(), key=str) for table in (jobs, driver)]
+    assert every[0] == every[1]
+    assert len(every[0]) == 5000

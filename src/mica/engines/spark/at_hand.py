@@ -1,8 +1,8 @@
-"""The rows of a DataFrame that are few by its plan: of VALUES, of a pyarrow table, of a list, of a range, of a LIMIT.
+"""The rows of a DataFrame that are few by its plan: of VALUES, of a pyarrow table, a list, a LIMIT, a small file.
 
-The rule: rows are at hand if the plan says that there are a few at most, or if the driver has them already, or what
-they are made of and they are no larger; then they are collected, which takes no Python worker. A Connect client has no
-plans.
+The rule: rows are at hand if the plan says that there are a few at most, or if the driver has them already, or if what
+they are made of is small and they are no larger; then they are collected, which takes no Python worker. A client of
+Connect has no plans.
 """
 
 from __future__ import annotations
@@ -23,13 +23,22 @@ if TYPE_CHECKING:
 #: Spark's plan for rows that the driver has.
 _ROWS = "LocalRelation"
 
+#: Spark's plans for rows whose bytes it knows before they are read: of a range, of files that it has listed.
+_RANGE, _FILES = "Range", "LogicalRelation"
+
+#: A file of another format may have any number of rows, however small it is.
+_TEXT_FORMATS = ("csv", "json", "text", "xml")
+
+#: So many bytes are small: the driver writes them sooner than a job of Python workers begins.
+_SMALL_BYTES = 1 << 20
+
 #: Spark's plans that have as many rows as what they are made of, or fewer.
-_NO_MORE = ("Project", "Filter", "SubqueryAlias")
+_NO_MORE = ("Project", "Filter", "Sort", "SubqueryAlias", "View")
 
 #: Spark's expressions whose values take about as much as what they are made of.
 _NO_LARGER = {
     *("AttributeReference", "Alias", "Literal", "Cast", "GetStructField", "CreateNamedStruct"),
-    *("Upper", "Lower", "StringTrim", "ParseJson"),
+    *("Upper", "Lower", "StringTrim", "Concat", "ParseJson"),
 }
 
 #: Types whose values take a few bytes, whatever makes them.
@@ -72,18 +81,17 @@ def _are_few(query: Any) -> bool:
 def _are_held(query: Any, most: int) -> bool:
     plan = query.analyzed()
     leaves = plan.collectLeaves()
-    kind = leaves.head().nodeName() if leaves.size() == 1 else None
-    if kind == listed.RDD:
-        while plan.nodeName() in _NO_MORE:
-            if plan.nodeName() == "Project" and not _is_no_larger(plan.projectList()):
-                return False  # the list is held, but not what is computed of it
-            plan = plan.child()
-        return plan.nodeName() == kind and listed.is_list(plan, most)
-    if kind != _ROWS:
-        return False
-    plan = query.optimizedPlan()
-    count = plan.stats().rowCount()
-    return bool(plan.nodeName() == _ROWS and count.isDefined() and count.get() <= most)
+    if leaves.size() == 1 and leaves.head().nodeName() == _ROWS:
+        plan = query.optimizedPlan()
+        count = plan.stats().rowCount()
+        return bool(plan.nodeName() == _ROWS and count.isDefined() and count.get() <= most)
+    while plan.nodeName() in _NO_MORE:
+        if plan.nodeName() == "Project" and not _is_no_larger(plan.projectList()):
+            return False  # what the rows are made of is small, but not what is computed of it
+        plan = plan.child()
+    if plan.nodeName() == _RANGE or (plan.nodeName() == _FILES and plan.relation().toString() in _TEXT_FORMATS):
+        return bool(plan.stats().sizeInBytes() <= _SMALL_BYTES)
+    return plan.nodeName() == listed.RDD and listed.is_list(plan, most)
 
 
 def _is_no_larger(columns: Any) -> bool:
