@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,10 @@ import orjson
 import pyarrow as pa
 
 from mica.log.actions import whole
-from mica.log.commit_info import commit_info, in_commit_timestamp
-from mica.log.folders import no_table
+from mica.log.commit_info import commit_info
 from mica.log.listing import list_log
-from mica.log.time_travel import increasing
-from mica.storage import Storage
+from mica.log.time_travel import commit_times
+from mica.storage import Entry, Storage
 
 _TEXTS = pa.map_(pa.string(), pa.string())
 HISTORY = pa.schema(
@@ -48,20 +48,16 @@ def history(storage: Storage, *, limit: int | None = None) -> pa.Table:
 def commits(storage: Storage, *, limit: int | None = None) -> list[dict[str, Any]]:
     """The same as values of Python, for which pyarrow imports no pandas."""
     listing = list_log(storage)
-    if listing.latest < 0:
-        raise no_table(str(storage))
-    versions = sorted(listing.commits)
-    wanted = versions if limit is None else versions[max(0, len(versions) - limit) :]
-    infos = [commit_info(storage, entry.path, entry.size) for entry in map(listing.commits.__getitem__, wanted)]
-    times = _times([listing.commits[version].modified for version in wanted], infos)
-    return [_row(v, t, info) for v, t, info in zip(wanted, times, infos, strict=True)][::-1]
+    if listing.latest >= 0 and not listing.commits:
+        return []
 
+    @cache
+    def read(entry: Entry) -> Mapping[str, Any]:
+        return commit_info(storage, entry.path, entry.size)
 
-def _times(modified: list[int], infos: list[Mapping[str, Any]]) -> list[int]:
-    stamps = [in_commit_timestamp(info) for info in infos]
-    # As in `time_travel`: file times are made increasing, in-commit timestamps are used unchanged.
-    files = increasing(modified)
-    return [when if own is None else own for own, when in zip(stamps, files, strict=True)]
+    versions, time = commit_times(storage, listing, read)
+    wanted = range(0 if limit is None else max(0, len(versions) - limit), len(versions))
+    return [_row(versions[at], time(at), read(listing.commits[versions[at]])) for at in wanted][::-1]
 
 
 def _row(version: int, time: int, info: Mapping[str, Any]) -> dict[str, Any]:

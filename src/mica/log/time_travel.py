@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime
 from functools import cache
+from typing import Any
 
 from mica.errors import UserError
 from mica.log.commit_info import commit_info, in_commit_timestamp
@@ -54,7 +55,7 @@ def parse_time(text: str) -> datetime:
 def version_at(storage: Storage, listing: Listing, asked: Timestamp) -> int:
     """Returns the version of the table that was current at `asked`."""
     wanted = to_millis(asked)
-    versions, time = _versions(storage, listing)
+    versions, time = commit_times(storage, listing)
     first, last = time(0), time(len(versions) - 1)
     if wanted < first:
         raise _outside(storage, asked, f"the oldest available version ({versions[0]}) was made at {_shown(first)}")
@@ -66,7 +67,7 @@ def version_at(storage: Storage, listing: Listing, asked: Timestamp) -> int:
 def version_after(storage: Storage, listing: Listing, asked: Timestamp) -> int:
     """Returns the first version at or after `asked`: the start of a range of changes."""
     wanted = to_millis(asked)
-    versions, time = _versions(storage, listing)
+    versions, time = commit_times(storage, listing)
     at = bisect_left(range(len(versions)), wanted, key=time)
     if at == len(versions):
         last = f"the latest version ({versions[-1]}) was made at {_shown(time(at - 1))}"
@@ -77,7 +78,7 @@ def version_after(storage: Storage, listing: Listing, asked: Timestamp) -> int:
 def version_before(storage: Storage, listing: Listing, asked: Timestamp) -> int:
     """Returns the last version at or before `asked`: the end of a range of changes."""
     wanted = to_millis(asked)
-    versions, time = _versions(storage, listing)
+    versions, time = commit_times(storage, listing)
     at = bisect_right(range(len(versions)), wanted, key=time)
     if not at:
         first = f"the oldest available version ({versions[0]}) was made at {_shown(time(0))}"
@@ -85,20 +86,20 @@ def version_before(storage: Storage, listing: Listing, asked: Timestamp) -> int:
     return versions[at - 1]
 
 
-def _versions(storage: Storage, listing: Listing) -> tuple[list[int], Callable[[int], int]]:
-    """The versions with a commit, sorted, and their times by position. Errors: TABLE_NOT_FOUND."""
+def commit_times(
+    storage: Storage, listing: Listing, read: Callable[[Entry], Mapping[str, Any]] | None = None
+) -> tuple[list[int], Callable[[int], int]]:
+    """The versions with a commit, sorted, and their times by position. `read` reads a commit's info, of the few that
+    are needed. Errors: TABLE_NOT_FOUND."""
     versions = sorted(listing.commits)
     if not versions:
         raise no_table(str(storage))
-    return versions, _times(storage, [listing.commits[version] for version in versions])
-
-
-def _times(storage: Storage, entries: Sequence[Entry]) -> Callable[[int], int]:
-    """Position of a commit → its time. Only the requested commits are read."""
+    entries = [listing.commits[version] for version in versions]
 
     @cache
     def own(at: int) -> int | None:
-        return in_commit_timestamp(commit_info(storage, entries[at].path, entries[at].size))
+        entry = entries[at]
+        return in_commit_timestamp(commit_info(storage, entry.path, entry.size) if read is None else read(entry))
 
     # If the feature is on at a version, all later versions have it too.
     count = len(entries)
@@ -108,7 +109,7 @@ def _times(storage: Storage, entries: Sequence[Entry]) -> Callable[[int], int]:
         # Files of a copied table are younger than the stamps in them; their commits are older all the same.
         first = own(inside) or 0
         modified = [min(time, first - (inside - at)) for at, time in enumerate(modified)]
-    return lambda at: modified[at] if at < inside else own(at) or 0
+    return versions, lambda at: modified[at] if at < inside else own(at) or 0
 
 
 def increasing(times: Iterable[int]) -> list[int]:

@@ -303,7 +303,7 @@ class Transaction:
     def _put(self, version: int, data: bytes) -> bool:
         """Tries to create the version's file; returns whether this transaction now is the version."""
         name = commit_name(version)
-        self._in_doubt = True
+        self._in_doubt, lost = True, False
         for repeat in range(_MAX_REPEATS):
             try:
                 self.storage.put_if_absent(name, data)
@@ -315,17 +315,14 @@ class Transaction:
             except StorageError as error:
                 if self._is_mine(name):
                     return True
-                if error.code != "IO":
-                    self._in_doubt = False  # rejected, not lost
-                if error.code != "IO":
+                if error.code != "IO" and not lost:
+                    self._in_doubt = False  # rejected, and no earlier try can still arrive
                     raise
-                if repeat == _MAX_REPEATS - 1:
-                    if self.storage.local_path is not None:
-                        raise
-                    what = f"cannot write {self.storage.path(name)}, which may appear later"
-                    raise self._unknown(what, error) from error
+                lost, reason = True, error
                 time.sleep(_PAUSE * 2**repeat)
-        return False
+        if self.storage.local_path is not None:
+            raise reason
+        raise self._unknown(f"cannot write {self.storage.path(name)}, which may appear later", reason) from reason
 
     def _is_mine(self, name: str) -> bool:
         """Whether the commit of that name is this transaction. If that is unknown, it raises: taking our commit for

@@ -37,6 +37,7 @@ from mica.log.actions import Metadata, Protocol
 from mica.log.checkpoint_writer import write_checkpoint
 from mica.log.cleanup import expired
 from mica.log.column_mapping import read_schema
+from mica.log.conflicts import every_file
 from mica.log.creation import altered
 from mica.log.listing import list_log, log_entries
 from mica.log.snapshot import Snapshot
@@ -129,10 +130,12 @@ def _without_traces(before: Snapshot, removal: _Removal, name: str) -> Snapshot:
     if was_clean and (not files or name != "deletionVectors"):
         return before  # files are rewritten with the properties that made them
     if not files:
-        return changed(before, "UNSET TBLPROPERTIES", {"feature": name}, before.protocol, metadata)
+        parameters = {"feature": name}
+        return changed(before, "UNSET TBLPROPERTIES", parameters, before.protocol, metadata, rests_on_files=True)
     target = replace(
         target, metadata=metadata, operation="REORG", parameters={"predicate": [], "applyPurge": True},
-        data_change=False, metrics=lambda facts: {"numRemovedFiles": len(files), "numAddedFiles": len(facts.names)},
+        data_change=False, reads=every_file,
+        metrics=lambda facts: {"numRemovedFiles": len(files), "numAddedFiles": len(facts.names)},
     )  # fmt: skip
     spec = replace(target.write_spec(), target_file_size=1 << 62, tags=zone_tags())
     read = Scan(source).rewriting()

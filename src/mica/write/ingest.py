@@ -291,9 +291,15 @@ def _run(
     if spec.keys:
         # Each range becomes one file: one that is larger than planned is not split into a file and a small rest.
         write = replace(write, target_file_size=write.target_file_size * 3 // 2)
-    commit, facts = flow.commit(engine, planned.target, write, source, aside=aside, input_bytes=plain)
-    # Not from the facts: if rows are sorted or shuffled, the tasks that read are not those that write.
-    return commit, 0 if aside is None else count_bad_lines(aside), facts.left
+    bad = 0
+
+    def count(_: Facts) -> None:
+        # Not from the facts: if rows are sorted or shuffled, the tasks that read are not those that write.
+        nonlocal bad
+        bad = 0 if aside is None else count_bad_lines(aside)
+
+    commit, facts = flow.commit(engine, planned.target, write, source, inspect=count, aside=aside, input_bytes=plain)
+    return commit, bad, facts.left
 
 
 def _source(

@@ -220,8 +220,10 @@ def test_a_commit_that_cannot_be_asked_about_is_not_repeated(
     assert load(Storage.open(tmp_path)).version == 1
 
 
-def test_a_commit_that_a_store_may_still_write_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each request ended without an answer, and nothing is there yet; on a disk nothing comes later."""
+@pytest.mark.parametrize("then", ["IO", "PERMISSION_DENIED"])
+def test_a_commit_that_a_store_may_still_write_is_unknown(monkeypatch: pytest.MonkeyPatch, then: str) -> None:
+    """The first request ended without an answer, the others too or were rejected, and nothing is there yet; on a disk
+    nothing comes later."""
     monkeypatch.setattr("mica.log.transaction._PAUSE", 0.001)
     store = RemoteStorage("s3://bucket", "t", None, MemoryStore())
     create(store)
@@ -229,11 +231,14 @@ def test_a_commit_that_a_store_may_still_write_is_unknown(monkeypatch: pytest.Mo
 
     def hangs(rel: str, data: bytes) -> None:
         held.append((rel, data))
-        raise StorageError("IO", "timed out")
+        raise StorageError("IO" if len(held) == 1 else then, "timed out")
 
     monkeypatch.setattr(store, "put_if_absent", hangs)
+    transaction = Transaction(table, "WRITE", {"mode": "Append"})
+    transaction.add_files([added("a")])
     with pytest.raises(StorageError, match="txnId") as caught:
-        append(table, "a")
+        transaction.commit()
+    assert not transaction.certainly_not_written
     assert caught.value.code == "COMMIT_UNKNOWN"
     put(*held[0])
     assert paths(load(store)) == ["a"]

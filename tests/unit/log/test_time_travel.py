@@ -44,6 +44,14 @@ def test_times_that_go_back_are_made_increasing(tmp_path: Path) -> None:
     assert shown == [9000, 5002, 5001, 5000, 1000]
 
 
+def test_the_history_shows_the_times_that_find_its_versions(tmp_path: Path) -> None:
+    """Those of the newest version alone were not made increasing."""
+    table = with_times(tmp_path, 5000, 6000, 3000)
+    for limit in (1, 2, None):
+        rows = history(table.storage, limit=limit).select(["version", "timestamp"]).to_pylist()
+        assert [load(table.storage, timestamp=row["timestamp"]).version for row in rows] == [2, 1, 0][:limit]
+
+
 @pytest.mark.parametrize("asked", [999, 3001])
 def test_a_time_outside_the_history_is_an_error_with_its_limits(tmp_path: Path, asked: int) -> None:
     table = with_times(tmp_path, 1000, 2000, 3000)
@@ -122,6 +130,11 @@ def test_turned_on_later_they_count_from_there(tmp_path: Path) -> None:
     later = append(table, "f9").snapshot
     stamps = [table.timestamp - 2, table.timestamp - 1, table.timestamp, later.timestamp]
     assert [load(table.storage, timestamp=t).version for t in stamps] == [0, 1, 2, 3]
+    shown = history(table.storage)["timestamp"].cast("int64").to_pylist()
+    assert shown == stamps[::-1]
+    assert [history(table.storage, limit=n)["timestamp"].cast("int64").to_pylist() for n in range(5)] == [
+        shown[:n] for n in range(5)
+    ]
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,37 @@ def test_nothing_of_a_dropped_feature_is_left(table: mica.Table, name: str) -> N
             assert all("typed_value" not in n for n in pq.ParquetFile(uri).schema.names)
 
 
+@pytest.mark.parametrize(("change", "empty"), [("append", False), ("delete", False), ("append", True)])
+@pytest.mark.parametrize("name", DROPPED)
+def test_what_comes_while_a_feature_is_dropped_keeps_its_rows(
+    table: mica.Table, monkeypatch: pytest.MonkeyPatch, name: str, change: str, empty: bool
+) -> None:
+    """An appended file had names that nobody looked for any more, a deletion vector was left that no feature told of."""
+    if empty:
+        table.delete()
+    other, put = mica.Table.open(table.path), Transaction._put
+
+    def late(transaction: Transaction, version: int, data: bytes) -> bool:
+        with monkeypatch.context() as patched:
+            patched.setattr(Transaction, "_put", put)
+            if other.version == table.version:
+                if change == "delete":
+                    other.delete("key = 3")
+                else:
+                    other.append([{"key": 9, "part": "a", "s": {"x": 9}, "v": {"a": 9}}])
+            return put(transaction, version, data)
+
+    monkeypatch.setattr(Transaction, "_put", late)
+    with pytest.raises(mica.ConflictError):
+        mica.Table.open(table.path).drop_feature(name)
+    monkeypatch.undo()
+    wanted = rows(other)
+    now = mica.Table.open(table.path).drop_feature(name)
+    assert rows(now) == wanted
+    assert mica.check(now.path).ok
+    assert name != "deletionVectors" or now.files()["deletion_vector"].null_count == now.files().num_rows
+
+
 def test_all_of_them_in_turn_and_back(table: mica.Table) -> None:
     before = rows(table)
     for name in DROPPED:

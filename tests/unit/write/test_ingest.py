@@ -17,7 +17,6 @@ import pytest
 import mica
 from mica import variant
 from mica.engines import local
-from mica.log.transaction import Transaction
 from mica.tasks import ingest
 from mica.variant import kernel
 from mica.write.target import Target
@@ -278,11 +277,17 @@ def test_bad_lines_are_private_and_go_where_nothing_is_committed(
     def lost(*_: object, **__: object) -> None:
         raise mica.ConflictError("METADATA_CHANGED", "another writer was faster")
 
-    monkeypatch.setattr(Transaction, "commit", lost)
+    def unread(*_: object) -> None:
+        raise mica.StorageError("IO", "no route to host")
+
     before = sorted((tmp_path / "table").rglob("*"))
-    with pytest.raises(mica.ConflictError):
-        ingested(tmp_path, "{}\nno\n", on_error="quarantine")
-    assert sorted((tmp_path / "table").rglob("*")) == before
+    places = {"mica.log.transaction.Transaction.commit": lost, "mica.write.ingest.count_bad_lines": unread}
+    for place, failing in places.items():
+        with monkeypatch.context() as patched:
+            patched.setattr(place, failing)
+            with pytest.raises((mica.ConflictError, mica.StorageError)):
+                ingested(tmp_path, "{}\nno\n", on_error="quarantine")
+        assert sorted((tmp_path / "table").rglob("*")) == before
 
 
 def test_a_pipe_is_refused_where_a_file_is_needed(tmp_path: Path) -> None:
