@@ -91,7 +91,6 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "readers/polars_filters.py": "tests/property/test_readers.py",
         "readers/source.py": "tests/unit/readers/test_dataset.py",
         "readers/terms.py": "tests/property/test_readers.py",
-        "readers/variants.py": "tests/unit/readers/test_dataset.py",
         "scan/along.py": "tests/unit/scan/test_pictured.py",
         "scan/files.py": "tests/unit/test_parquet.py",
         "skipping/judge.py": "tests/unit/skipping/test_plan.py",

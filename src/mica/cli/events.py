@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
-import os
 import random
 import time
 from collections.abc import Callable, Iterator
@@ -21,6 +20,8 @@ from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from mica.cores import cores
 
 CHUNK = 10_000
 START_US = 1_732_206_349_000_000
@@ -316,7 +317,7 @@ def write(path: Path, count: int, seed: int = 1, *, processes: int | None = None
     size = 0
     with (
         gzip.open(part, "wb", compresslevel=5) if path.suffix == ".gz" else part.open("wb") as out,
-        ProcessPoolExecutor(min(processes or os.cpu_count() or 1, len(work) or 1)) as pool,
+        ProcessPoolExecutor(min(processes or cores(), len(work) or 1)) as pool,
     ):
         # A few chunks are made faster than a second process starts.
         for text in map(_chunk_lines, work) if len(work) < 20 else pool.map(_chunk_lines, work):

@@ -34,6 +34,11 @@ _INGEST: Keys = {
     "not_shredded[].paths": "how many paths of a file the rule left out",
     "not_shredded[].files": "in how many files",
 }
+_STREAM: Keys = {
+    **_INGEST,
+    "skipped_files": "files that another stream ingested meanwhile",
+    "notes": "sentences about paths that are new or have another type than before, and about what was not done",
+}
 _EXPLAIN: Keys = {
     "source": "the table or files",
     "version": "the table's version; null for files",
@@ -84,7 +89,7 @@ _EXPLAIN: Keys = {
 #: By command. Those of `scan`, `changes` and `sql` print a line for each row, whose keys are the columns.
 KEYS: Mapping[str, Keys] = {
     "ingest": _INGEST,
-    "stream": _INGEST,
+    "stream": _STREAM,
     "scan": {"count": "with `--count`: the number of rows"},
     "changes": {"count": "with `--count`: the number of changed rows"},
     "explain": _EXPLAIN,

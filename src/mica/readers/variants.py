@@ -8,6 +8,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from mica.schema.arrow import to_arrow_type
+from mica.schema.lists import offsets_of
 from mica.schema.types import VARIANT, ArrayType, DataType, MapType, StructType, contains
 from mica.variant.values import to_json
 
@@ -28,16 +29,16 @@ def json_array(values: pa.Array, type_: DataType, timezone: str) -> pa.Array:
     """The column with strings in place of Variants."""
     if not contains(type_, VARIANT):
         return values
-    mask = values.is_null() if values.null_count else None
     match type_:
         case StructType(fields):
+            mask = values.is_null() if values.null_count else None
             inner = [json_array(values.field(i), f.type, timezone) for i, f in enumerate(fields)]
             return pa.StructArray.from_arrays(inner, fields=list(json_type(type_)), mask=mask)
         case ArrayType(element):
             flat = json_array(values.values, element, timezone)
-            return pa.ListArray.from_arrays(values.offsets, flat, type=json_type(type_), mask=mask)
+            return pa.ListArray.from_arrays(offsets_of(values), flat, type=json_type(type_))
         case MapType(_, value):
             items = json_array(values.items, value, timezone)
-            found = pa.MapArray.from_arrays(values.offsets, values.keys, items, mask=mask)
+            found = pa.MapArray.from_arrays(offsets_of(values), values.keys, items)
             return found.cast(json_type(type_))
     return to_json(values, timezone=timezone)

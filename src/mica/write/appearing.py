@@ -80,7 +80,7 @@ def _look(appearing: Appearing, work: Work, ended: threading.Event) -> None:
             appearing.look()
             if not ended.is_set():
                 work.tell(rows=sum(appearing.rows.values()), files=len(appearing.rows))
-        except BaseException:  # noqa: BLE001 - who looks on ends the write where its facts arrive
+        except BaseException:  # noqa: BLE001 - a callback that raises does so in the writing thread too
             return
         pause = max(PAUSE, 10 * (time.monotonic() - began))
 

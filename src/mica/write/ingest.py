@@ -28,6 +28,7 @@ from mica.tasks.left import RARE
 from mica.wording import counted, sized
 from mica.write import compact, flow, inputs
 from mica.write.commit import Commit
+from mica.write.facts import Facts
 from mica.write.ingest_options import KINDS, IngestOptions
 from mica.write.ingest_plan import IngestPlan, plan
 from mica.write.ingested import Ingested, Taken

@@ -71,11 +71,13 @@ def stream_json(
     for name in ("mode", "idempotent", "txn"):
         if name in options:
             raise UserError.bad_value(name, options[name], "no option of stream_json: each file is ingested once")
+    if max_files < 1:
+        raise UserError.bad_value("max_files", max_files, "1 or more")
     engine = engines.of(spark)
     ansi, timezone = engine.settings(options.pop("ansi", True), options.pop("timezone", "UTC"))
     kept = {"idempotent": True, "storage_options": storage_options, "ansi": ansi, "timezone": timezone}
     job = Ingest(engine, IngestOptions.of(options | kept), Storage.open(table, storage_options))
-    return _batches(os.fspath(source), job, interval, max(max_files, 1), size_of(max_bytes, "max_bytes"))
+    return _batches(os.fspath(source), job, interval, max_files, size_of(max_bytes, "max_bytes"))
 
 
 def _batches(

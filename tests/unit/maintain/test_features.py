@@ -64,7 +64,7 @@ def test_nothing_of_a_dropped_feature_is_left(table: mica.Table, name: str) -> N
 def test_what_comes_while_a_feature_is_dropped_keeps_its_rows(
     table: mica.Table, monkeypatch: pytest.MonkeyPatch, name: str, change: str, empty: bool
 ) -> None:
-    """An appended file had names that nobody looked for any more, a deletion vector was left that no feature told of."""
+    """An appended file had names that nobody looked for, a deletion vector was left that no feature named."""
     if empty:
         table.delete()
     other, put = mica.Table.open(table.path), Transaction._put

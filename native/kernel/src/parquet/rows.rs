@@ -7,10 +7,25 @@ use arrow_buffer::{BooleanBuffer, Buffer};
 use arrow_select::filter::prep_null_mask_filter;
 use parquet::arrow::arrow_reader::{RowSelection, RowSelector};
 
+use crate::error::{Code, Error, Result};
+
 pub type Rows = Vec<Range<u64>>;
 
 pub fn count(rows: &[Range<u64>]) -> u64 {
     rows.iter().map(|r| r.end - r.start).sum()
+}
+
+/// Ranges that a caller gives for the `total` rows of what `name` names.
+pub fn check(rows: &[Range<u64>], total: u64, name: &str) -> Result<()> {
+    let mut end = 0;
+    for range in rows {
+        if range.start < end || range.end < range.start || range.end > total {
+            let message = format!("row ranges must be sorted, without overlap and within the {total} rows of {name}");
+            return Err(Error::new(Code::InvalidArgument, message));
+        }
+        end = range.end;
+    }
+    Ok(())
 }
 
 /// The parts of the ranges that lie in `first..end`.

@@ -119,20 +119,7 @@ struct Kept {
 impl Scan {
     /// `items` are given for the rows that pass `filter`; without a filter all do.
     pub fn new(file: Arc<FileReader>, items: Vec<Item>, filter: Vec<Item>, options: ScanOptions) -> Result<Self> {
-        let mut end = 0;
-        for range in options.ranges.iter().flatten() {
-            if range.start < end || range.end < range.start || range.end > file.num_rows() {
-                return Err(Error::new(
-                    Code::InvalidArgument,
-                    format!(
-                        "row ranges must be sorted, without overlap and within the {} rows of {}",
-                        file.num_rows(),
-                        file.name()
-                    ),
-                ));
-            }
-            end = range.end;
-        }
+        options.ranges.iter().try_for_each(|ranges| rows::check(ranges, file.num_rows(), file.name()))?;
         items.iter().chain(&filter).try_for_each(|item| check(&file, item))?;
         let left = options.limit.unwrap_or(u64::MAX);
         Ok(Scan { file, filter, items, options, left, next_row: 0, next_group: 0, windows: 0, state: State::Between })

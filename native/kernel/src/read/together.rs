@@ -131,18 +131,7 @@ impl Files {
 
     /// As [`Scan::new`].
     pub fn scan(&self, items: &[Item], filter: &[Item], options: &ScanOptions) -> Result<FilesScan> {
-        let mut end = 0;
-        for range in options.ranges.iter().flatten() {
-            if range.start < end || range.end < range.start || range.end > self.num_rows() {
-                let message = format!(
-                    "row ranges must be sorted, without overlap and within the {} rows of {}",
-                    self.num_rows(),
-                    self.first.name()
-                );
-                return Err(Error::new(Code::InvalidArgument, message));
-            }
-            end = range.end;
-        }
+        options.ranges.iter().try_for_each(|ranges| rows::check(ranges, self.num_rows(), self.first.name()))?;
         if options.limit.is_some() && self.files.len() > 1 {
             return Err(Error::new(Code::InvalidArgument, "a scan with a limit reads one file"));
         }

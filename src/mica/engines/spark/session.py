@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mica.cores import cores
 from mica.errors import UserError
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ def _cores(master: str) -> int:
     found = re.fullmatch(r"local\[(\d+)(?:,\d+)?\]", master)
     if found:
         return int(found[1])
-    return 1 if master == "local" else os.cpu_count() or 1
+    return 1 if master == "local" else cores()
 
 
 def _memory_mib() -> int:
