@@ -60,7 +60,7 @@ fn extract(
     run(py, move || batch::extract(&batch.0, &items, timezone)).map(PyArrowType)
 }
 
-/// How columns of the early layout are told: a bool (by their fields, or not at all), or paths of names.
+/// How columns of the early layout are recognised: a bool (by their fields, or not at all), or paths of names.
 fn parse_early(given: &Bound<'_, PyAny>) -> PyResult<Early> {
     Ok(match given.extract::<bool>() {
         Ok(true) => Early::Recognise,

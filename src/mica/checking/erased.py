@@ -113,7 +113,7 @@ def check_erased(
     """
     snapshot = snapshot_of(path, storage_options)
     if snapshot is None:
-        raise UserError("INVALID_ARGUMENT", "only a table's log tells which files hold it", hint="Name a table.")
+        raise UserError("INVALID_ARGUMENT", "only a table's log says which files hold it", hint="Name a table.")
     column, found = erased_path(snapshot.schema, erased)
     known = _Log(snapshot, column, found)
     files = [entry for entry in snapshot.storage.list() if _is_data(entry.path)]

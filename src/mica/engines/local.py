@@ -52,7 +52,7 @@ def run(
 def shown(
     function: Callable[[Task], Iterable[pa.RecordBatch]], tasks: Sequence[Task], *, parallelism: int | None = None
 ) -> Generator[pa.RecordBatch]:
-    """Like `run`, for batches that are not shown as they come: whoever looks on sees how many tasks have ended."""
+    """Like `run`, for batches that are not shown as they come: a watcher sees how many tasks have ended."""
     work = progress.current()
     if work is None:
         yield from run(function, tasks, parallelism=parallelism)

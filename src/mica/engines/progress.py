@@ -38,7 +38,7 @@ def _nothing() -> None:
 
 @dataclass
 class Work:
-    """Work that somebody looks on. Any thread may tell; `ended` is called when a job has ended, before its results are
+    """Work that somebody watches. Any thread may report; `ended` is called when a job has ended, before its results are
     used."""
 
     report: Report
@@ -58,13 +58,13 @@ _WORK: ContextVar[Work | None] = ContextVar("work", default=None)
 
 
 def current() -> Work | None:
-    """The work of this thread, if somebody looks on."""
+    """The work of this thread, if somebody watches it."""
     return _WORK.get()
 
 
 @contextmanager
 def watched(report: Report | None, ended: Callable[[], None] = _nothing) -> Iterator[None]:
-    """Somebody looks on the work of the block; with None nothing changes."""
+    """Somebody watches the work of the block; with None nothing changes."""
     if report is None:
         yield
         return

@@ -75,7 +75,7 @@ def signature(name: str, left: DataType, right: DataType, *, ansi: bool) -> Sign
 
 
 def _with_interval(name: str, interval: DataType, other: DataType) -> Signature | None:
-    """An interval and what is none: (the interval's type, that of the other, that of the result)."""
+    """An interval and another type: (the interval's type, that of the other, that of the result)."""
     if name in ("*", "/"):
         number = DOUBLE if other in (STRING, VOID) else other
         full = YEAR_TO_MONTH if of_months(interval) else DAY_TO_SECOND

@@ -29,7 +29,7 @@ Part = Callable[[pa.Array, DataType, DataType], Cast]
 
 
 def can_cast(source: DataType, target: DataType, part: Callable[[DataType, DataType], bool], *, by_name: bool) -> bool:
-    """Whether a nested type is cast to another; `part` tells of the types inside."""
+    """Whether a nested type is cast to another; `part` answers for the types inside."""
 
     def fits(one: DataType, other: DataType, may_be_null: bool, is_required: bool) -> bool:
         return part(one, other) if not is_required else not may_be_null and _is_exact(one, other)

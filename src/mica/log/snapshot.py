@@ -177,7 +177,7 @@ class Snapshot:
             yield rest, partial(list, [self.stats(rest if wanted is None else wanted[rest])])
 
     def _surely(self, indices: np.ndarray, texts: Texts) -> Iterator[pa.Array]:
-        """The texts of these files; those that a replaced checkpoint does not tell any more are read again."""
+        """The texts of these files; those that a replaced checkpoint no longer has are read again."""
         done = 0
         try:
             for some in texts():

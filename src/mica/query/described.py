@@ -100,7 +100,7 @@ def _columns(table: Table) -> list[_Row]:
 
 
 def _information(table: Table) -> list[_Row]:
-    """What DESCRIBE EXTENDED tells besides: of a table that is in no catalog."""
+    """What DESCRIBE EXTENDED adds, for a table that is in no catalog."""
     comment = table.metadata.description
     properties = ",".join(f"{key}={value}" for key, value in _every_property(table).items())
     rows: list[_Row] = [("", "", ""), ("# Detailed Table Information", "", "")]
@@ -131,7 +131,7 @@ def _column(table: Table, column: str) -> pa.Table:
 def _partitions(table: Table) -> pa.Table:
     """The values of the partition columns, each row once, in their order; null comes last."""
     if not table.partition_by:
-        hint = "DESCRIBE DETAIL tells how it is laid out."
+        hint = "DESCRIBE DETAIL shows how it is laid out."
         raise UserError("INVALID_ARGUMENT", f"{table.path} has no partitions to show", hint=hint)
     return table.partitions().select(range(len(table.partition_by)))
 

@@ -25,7 +25,7 @@ from mica.query.table_statements import Unread
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-#: How a query begins. `WITH` and `FROM` may also lead to an INSERT, which Spark's parser tells.
+#: How a query begins. `WITH` and `FROM` may also lead to an INSERT, as Spark's parser decides.
 _QUERY = re.compile(
     r"(?:\s|\(|--[^\r\n]*|/\*.*?\*/)*(?:SELECT|WITH|FROM|VALUES|TABLE|MAP|REDUCE)\b", re.IGNORECASE | re.DOTALL
 )

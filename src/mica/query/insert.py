@@ -141,7 +141,7 @@ def _as_stored(rows: DataFrame, schema: StructType, *, by_name: bool) -> DataFra
 
 
 def _refuse_fewer(given: DataType, wanted: DataType, name: str) -> None:
-    """Refuses a struct that lacks fields: which of them, its places do not tell."""
+    """Refuses a struct that lacks fields: places do not say which."""
     match given, wanted:
         case StructType(fields), StructType(own):
             if len(fields) < len(own):
@@ -174,7 +174,7 @@ def _texts_read(rows: DataFrame, schema: StructType) -> DataFrame:
 
 
 def _cast(given: DataType, wanted: DataType) -> DataType:
-    """The type that an INSERT casts to. Integers are cast by the append, which tells those that do not fit."""
+    """The type that an INSERT casts to. Integers are cast by the append, which names those that do not fit."""
     match given, wanted:
         case StructType(), StructType():
             own = [wanted.find(f.name) for f in given.fields]

@@ -85,7 +85,7 @@ def _query(spark: SparkSession, text: str, views: Mapping[str, Table], args: Any
             raise
     try:
         return Query(spark, text, schemas, args)  # that of another table
-    except Exception:  # noqa: BLE001 - told otherwise
+    except Exception:  # noqa: BLE001 - reported as an error of mica's own
         raise UserError(
             "UNSUPPORTED_EXPRESSION",
             f"a star beside {METADATA} is over other rows than those of one table",

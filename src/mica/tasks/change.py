@@ -3,7 +3,7 @@
 The rule: a file without a matching row is not changed, and of a file whose every row is deleted only the predicate's
 columns are read. If a deletion vector is allowed, the file stays and gets one; otherwise its remaining rows are
 rewritten with the same shredding. A row matches if the predicate is true for it, not if it is NULL. With a change data
-feed the changed rows are written to change files too, unless deletion vectors alone tell which rows are gone.
+feed the changed rows are written to change files too, unless deletion vectors alone say which rows are gone.
 
 Source: PROTOCOL.md, "Deletion Vectors", "Change Data Files".
 """

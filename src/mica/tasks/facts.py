@@ -1,4 +1,4 @@
-"""What a write task tells the driver: a row for each file that it wrote or replaced, and its counts.
+"""What a write task reports to the driver: a row for each file that it wrote or replaced, and its counts.
 
 The rule: facts are Arrow columns of one schema, whatever the task did; numbers that are left out are 0.
 """

@@ -101,7 +101,7 @@ class TrackedColumn(FileColumn):
     def take(
         self, arrays: Iterator[pa.Array], rows: int, numbers: Numbers | None, failed: pa.Array | None
     ) -> list[pa.Array]:
-        """Those that the file holds; where it holds none, those that the log tells."""
+        """Those that the file holds; where it holds none, those of the log."""
         del failed
         assert self.value is not None
         if self.counts:

@@ -2,7 +2,7 @@
 
 The rule: a small file takes longer to open, plan and judge than to decode, so files in which a scan meets the same
 columns and constants share one plan, and their rows one batch. The rows are those of the files read one by one, in
-their order; what fails is read again that way, which tells the file and the row.
+their order; what fails is read again that way, and the error names file and row.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def found_together(
             try:
                 file = DataFileReader(spec, left[0], left[1:])
                 found = of_files(find(file), file.ends)
-            except MicaError:  # reading each by itself tells the file and the row
+            except MicaError:  # reading each by itself names the file and the row
                 break
             yield from zip(left, found, strict=False)  # the others have other columns
             left = left[len(found) :]

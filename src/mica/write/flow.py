@@ -93,7 +93,7 @@ def commit(
 ) -> tuple[Commit, Facts]:
     """Writes files and commits them to the table. `inspect` sees the files before the commit and may raise an error to
     refuse them. `aside` is the storage for by-products such as bad lines; it is cleared if the write fails.
-    `input_bytes` is the size of the input, for whoever looks on."""
+    `input_bytes` is the size of the input, for the progress."""
     leaves, version = collated.comparable(target.collated, engine)
     spec = replace(spec, collated=tuple(leaves), version=version)
     with _undone(spec, lambda: target.certainly_not_written, aside) as undo:
@@ -142,7 +142,7 @@ def _written(engine: Engine, spec: WriteSpec, source: RowSource, input_bytes: in
                 found.append(batch)
                 show(batch)
         finally:
-            # Tasks end before their files are deleted, also if who looks on raises.
+            # Tasks end before their files are deleted, also if the progress callback raises.
             close = getattr(batches, "close", None)
             if close is not None:
                 close()

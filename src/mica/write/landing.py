@@ -30,7 +30,7 @@ from mica.write.ingest_options import IngestOptions, size_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: Files whose footers tell what a batch has, and notes of a batch.
+#: How many footers say what a batch has, and how many notes a batch gets.
 LOOKED_AT, NOTED = 4, 8
 
 #: Shredded types by path (`v:a.b`).

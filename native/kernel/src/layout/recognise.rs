@@ -8,7 +8,7 @@ use crate::error::{Code, Error, Result};
 use crate::layout::early::{check, recognise};
 use crate::layout::standard::{METADATA, VALUE, is_variant, mark};
 
-/// How the columns of the early layout are told.
+/// How the columns of the early layout are recognised.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Early {
     /// There are none: a plain struct may look alike.

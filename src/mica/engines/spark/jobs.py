@@ -122,7 +122,7 @@ def collect_given(frame: DataFrame) -> pa.Table:
 
 
 def interruptible(spark: SparkSession, work: Callable[[], Result]) -> Result:
-    """Returns the result of `work`; Ctrl-C cancels the jobs and raises KeyboardInterrupt. Whoever looks on sees how
+    """Returns the result of `work`; Ctrl-C cancels the jobs and raises KeyboardInterrupt. A watcher sees how
     many tasks of the running stages have ended.
 
     The main thread handles signals. PySpark's handler asks the JVM to cancel the jobs, which fails if the main thread
@@ -174,7 +174,7 @@ def _cancel(spark: SparkSession) -> None:
 
 @contextlib.contextmanager
 def shown(spark: SparkSession) -> Iterator[None]:
-    """Shows the session's jobs while the block runs, to whoever looks on."""
+    """Shows the session's jobs while the block runs, to whoever watches."""
     work, ended = progress.current(), threading.Event()
     if work is None:
         yield

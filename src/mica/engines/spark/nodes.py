@@ -1,6 +1,6 @@
 """Catalyst's expressions as plain data.
 
-The rule: a `Node` holds what tells an expression from others, so that whoever reads it needs no JVM.
+The rule: a `Node` holds what distinguishes an expression from others, so that whoever reads it needs no JVM.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from mica.records import dataclass
 
 @dataclass(frozen=True)
 class Node:
-    """A Catalyst expression as plain data: its class, and what the class needs to be told from others.
+    """A Catalyst expression as plain data: its class, and what distinguishes it from others of the class.
 
     `value` is a column's name, a literal's value as text (None: NULL), a field's name, a path, a list's texts or an
     escape character; `type` the type as DDL; `strict` whether a failing cast is an error (None: unknown).
