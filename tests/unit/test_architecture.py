@@ -1,4 +1,4 @@
-"""The doors of the package: one to the kernel, one to storage, three to Spark; `import mica` stays light.
+"""The doors of the package: one to the kernel, one to storage, two to Spark; `import mica` stays light.
 
 import-linter holds the arrows between the rooms (`pyproject.toml`); it sees no extension module and no door.
 """

@@ -1,6 +1,6 @@
 //! The byte-level kernel of mica: JSON, Variant, the shredding layouts and Parquet, over Arrow batches.
 //!
-//! It knows bytes, types and files; no Delta, no Spark, no SQL. `docs/architecture.md` names the rooms, and
+//! It knows bytes, types and files; no Delta, no Spark, no SQL. `docs/architecture.md` names the modules, and
 //! `tests/architecture.rs` holds who may import whom.
 //!
 //! ```text

@@ -172,7 +172,7 @@ class Transaction:
     def commit(self, *, clock: Callable[[], float] = time.time) -> Committed:
         """Writes the commit on top of the newest version without conflicts. Raises `ConflictError`,
         `UnsupportedTableError`, `UserError` (appendOnly, an existing table) or `StorageError`; then nothing was
-        written."""
+        written, except with the codes COMMIT_UNKNOWN (may be written) and COMMIT_NOT_READ (is written)."""
         if self._committed:
             raise UserError("INVALID_ARGUMENT", "this transaction is already committed", hint="Start another one.")
         started = clock()
