@@ -230,6 +230,25 @@ def _partitioned(folder: Path) -> pa.Table:
     return rows
 
 
+@pytest.mark.parametrize("variants", [False, True])
+def test_a_file_that_cannot_be_replaced_stays(tmp_path: Path, variants: bool) -> None:
+    """Before a sample of rows was there, the old file was deleted as if it were the unfinished new one."""
+    path = tmp_path / "one.parquet"
+    schema = pa.schema([variant_field("v") if variants else pa.field("v", pa.int64())])
+    rows = pa.Table.from_arrays([mica.variant.from_json(["1", "2"]) if variants else pa.array([1, 2])], schema=schema)
+    mica.write_parquet(rows, path)
+    before = path.read_bytes()
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield rows.to_batches()[0]
+        raise RuntimeError("the source failed")
+
+    with pytest.raises(RuntimeError):
+        mica.write_parquet(pa.RecordBatchReader.from_batches(schema, batches()), path, mode="overwrite")
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
 def test_a_folder_is_partitioned_as_hive_does_it(tmp_path: Path) -> None:
     _partitioned(tmp_path / "t")
     names = {str(path.parent.relative_to(tmp_path / "t")) for path in (tmp_path / "t").rglob("*.parquet")}

@@ -96,6 +96,11 @@ class Transaction:
         return not self._committed and not self._in_doubt
 
     @property
+    def rests_on_files(self) -> bool:
+        """Whether it read, removes or updates files of the version that it started from: it is more than an append."""
+        return bool(self._reads or self._removed or self._updated)
+
+    @property
     def metadata(self) -> Metadata:
         """The metadata after the commit."""
         found = self._metadata or (self.snapshot.metadata if self.snapshot is not None else None)

@@ -294,6 +294,8 @@ class DataFileWriter:
         self._fits: pa.Schema | None = None
         self._trees: dict[tuple[str, ...], pa.DataType] = {}
         self._upload: Writer | None = None
+        #: Whether the kernel writes the file where it stays.
+        self._is_direct = False
         self._waiting: list[kernel.Batch] = []
         self._waiting_bytes = 0
         self._has_variants = contains(spec.schema, VARIANT)
@@ -337,7 +339,9 @@ class DataFileWriter:
 
     def transcribe(self, reader: kernel.FileReader) -> kernel.Transcription | None:
         """Converts the other file page by page; returns None and writes nothing if that is not possible."""
-        if self._mapped:
+        # Pages are copied with their types: where a column was widened since, they are not the table's.
+        types = {f.name: f.type for f in reader.schema}
+        if self._mapped or any(types.get(f.name, f.type) != f.type for f in to_arrow(self.spec.schema)):
             self.abort()
             return None
         columns = [(f.name, f.nullable) for f in self.spec.schema.fields]
@@ -397,12 +401,13 @@ class DataFileWriter:
         }
 
     def abort(self) -> None:
-        """Deletes the file, as far as the storage allows."""
+        """Deletes what was written of the file, as far as the storage allows. Before that there may be another file of
+        this name, which it is to replace."""
         self._writer = None
         with contextlib.suppress(MicaError):
             if self._upload is not None:
                 self._upload.abort()
-            else:
+            elif self._is_direct:
                 self.spec.storage.delete(self.path)
 
     def _given_trees(self) -> Mapping[tuple[str, ...], pa.DataType]:
@@ -450,6 +455,7 @@ class DataFileWriter:
             self._upload = storage.writer(self.path)
             return None
         storage.prepare(self.path)
+        self._is_direct = True
         return storage.path(self.path)
 
     def _put(self, batch: kernel.Rows) -> None:

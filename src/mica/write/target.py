@@ -221,8 +221,8 @@ class Target:
             self._last = self.transaction(facts)
             done = self._last.commit(clock=time.time)
         except ConflictError as e:
-            replaces = self.replaced is not None or self.reads is not None or len(facts.removed) > 0
-            if replaces or not self.joins or (e.code, self.snapshot is None) not in _JOINED:
+            rests = self._last is None or self._last.rests_on_files
+            if rests or not self.joins or (e.code, self.snapshot is None) not in _JOINED:
                 raise
             # Another writer created the table first, or recorded the same version of a collation: this write becomes
             # an append to the current version, if it is the same table.

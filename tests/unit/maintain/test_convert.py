@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -221,3 +222,19 @@ def test_partitions_of_the_source_and_of_the_target(tmp_path: Path, layout: str)
     assert table.partition_by == ("k",)
     assert sorted(table.partitions()["k"].to_pylist()) == sorted(set(names.to_pylist()))
     assert table.count() == len(DOCUMENTS)
+
+
+def test_columns_that_were_widened_are_written_with_their_types(tmp_path: Path) -> None:
+    """Pages were copied with the old type, and bounds of days were read as microseconds."""
+    table = mica.Table.create(
+        tmp_path / "src", "d DATE, n INT, f FLOAT, v VARIANT", properties={"delta.enableTypeWidening": "true"}
+    )
+    table.append([{"d": date(2020, 1, 1), "n": 7, "f": 0.5, "v": {"a": 1}}])
+    for column, type_ in {"d": "TIMESTAMP_NTZ", "n": "BIGINT", "f": "DOUBLE"}.items():
+        table.alter_column(column, type=type_)
+    mica.convert_files(tmp_path / "src", tmp_path / "table")
+    found = mica.Table.open(tmp_path / "table")
+    where = "d = TIMESTAMP_NTZ'2020-01-01' AND n = 7 AND f = 0.5 AND v:a::int = 1"
+    assert found.scan(where).count() == 1
+    assert mica.check(found).ok
+    assert pq.ParquetFile(found.file_uris()[0]).schema_arrow.field("n").type == pa.int64()

@@ -14,6 +14,7 @@ from mica.log import transaction
 from mica.table import Table
 from mica.tasks.facts import FACTS
 from mica.write import collated
+from mica.write.commit import Commit
 from mica.write.facts import Facts
 from mica.write.target import Target, open_target
 
@@ -160,3 +161,29 @@ def test_a_dynamic_overwrite_replaces_the_partitions_that_get_rows(tmp_path: Pat
     whole.append(pa.table({"n": [1]}))
     whole.dynamic_partition_overwrite(pa.table({"n": [2]}))
     assert whole.scan().to_arrow()["n"].to_pylist() == [2]
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+def test_rows_in_order_do_not_undo_what_others_commit_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clustered: bool
+) -> None:
+    """Both record the version of a collation for the first time: an OPTIMIZE went on as an append of its files."""
+    table = Table.create(tmp_path, "id INT, s STRING", cluster_by=["id"] if clustered else [])
+    for part in range(3):
+        table.append([{"id": 10 * part + i, "s": "x"} for i in range(10)])
+    table.set_collation("s", "UTF8_LCASE")
+    other, commit = Table.open(tmp_path), Target.commit
+
+    def late(target: Target, facts: Facts) -> Commit:
+        monkeypatch.setattr(Target, "commit", commit)
+        other.update({"s": "'changed'"}, "id < 10")
+        other.append([{"id": 99, "s": "new"}])
+        other.delete("id BETWEEN 10 AND 12")
+        return target.commit(facts)
+
+    monkeypatch.setattr(Target, "commit", late)
+    with pytest.raises(ConflictError):
+        table.optimize(zorder_by=None if clustered else ["id"])
+    rows = {row["id"]: row["s"] for row in Table.open(tmp_path).to_arrow().to_pylist()}
+    assert sorted(rows) == [*range(10), *range(13, 30), 99]
+    assert [id_ for id_, s in rows.items() if s == "changed"] == list(range(10))
