@@ -159,6 +159,8 @@ CODES: Mapping[str, Code] = {
              "Start the stream again; with a new checkpointLocation if the table was replaced."),
         Code("CHANGES_NOT_RECORDED", _USER, "The table had no change data feed at one of the versions.",
              "Read a range in which delta.enableChangeDataFeed is true, or compare two versions of the table."),
+        Code("CHANGES_UNREADABLE", _USER, "Files of a change feed name columns otherwise than its last version does.",
+             "Read the versions before and after the change of column mapping each by themselves."),
         Code("DELTA_TABLE", _USER, "Bare Parquet files are read from or written to a Delta table's folder.",
              "Use mica.Table, or another folder."),
         Code("FEATURE_NEEDED", _USER, "A transaction writes something that the table's protocol does not allow.",

@@ -29,7 +29,7 @@ from mica.log.listing import Listing, list_log
 from mica.log.paths import canonical_keys, file_keys
 from mica.log.replay import DELETION_VECTOR, PARTITION_VALUES, partition_keys, partition_map
 from mica.log.snapshot import Snapshot, load
-from mica.log.stream_schema import check_goes_on
+from mica.log.stream_schema import check_goes_on, columns_of, same_in_files
 from mica.log.time_travel import increasing
 from mica.records import dataclass
 from mica.schema.types import StructType
@@ -71,7 +71,7 @@ def changed_files(end: Snapshot, first: int) -> tuple[pa.Table, tuple[str, ...]]
     """Returns the files that hold the changes of the versions from `first` to that of `end`, as `FEED`, by version; and
     the partition columns of all of them.
 
-    Errors: VERSION_EXPIRED, CHANGES_NOT_RECORDED, INVALID_NAME.
+    Errors: VERSION_EXPIRED, CHANGES_NOT_RECORDED, CHANGES_UNREADABLE, INVALID_NAME.
     """
     refuse_reserved(end.schema)
     versions = range(first, end.version + 1)
@@ -89,9 +89,12 @@ def changed_files(end: Snapshot, first: int) -> tuple[pa.Table, tuple[str, ...]]
             for version, before, own in zip(versions, keys[:-1], keys[1:], strict=True)
         ]
     modified = increasing(listing.commits[version].modified for version in versions)
+    fits = [own is end.metadata or same_in_files(columns_of(own), end.schema) for own in found]
     files, few = [FEED.empty_table()], list[pa.Table]()
-    for commit, when in zip(commits, modified, strict=True):
+    for number, (commit, when) in enumerate(zip(commits, modified, strict=True)):
         few.append(commit.files(when if commit.timestamp is None else commit.timestamp))
+        if few[-1].num_rows and not (fits[number] and fits[number + 1]):
+            raise _other_columns(end, commit.version, following=fits[number + 1])
         if len(few) == _HELD:
             files.append(pa.concat_tables(few).combine_chunks())
             few = []
@@ -381,6 +384,14 @@ def _metadata_at(end: Snapshot, commits: Sequence[_Commit]) -> list[Metadata]:
         own = commit.metadata or own
         found.append(own)
     return found
+
+
+def _other_columns(end: Snapshot, version: int, *, following: bool) -> UserError:
+    """The error for a version whose files name columns otherwise than those of `end`: values would be read as null."""
+    what = "removed files that name their columns" if following else "has files that name their columns"
+    hint = f"Read the changes from version {version + 1} on, or those up to an earlier version, each by themselves."
+    message = f"version {version} of {end.storage} {what} otherwise than version {end.version} (column mapping)"
+    return UserError("CHANGES_UNREADABLE", message, hint=hint, version=version)
 
 
 def _check_recorded(end: Snapshot, versions: Sequence[int], found: Sequence[Metadata]) -> None:

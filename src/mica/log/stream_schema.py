@@ -40,7 +40,7 @@ def check_goes_on(end: Snapshot, version: int, metadata: Metadata) -> None:
         if same_partitions:
             return
     else:
-        columns = read_schema(metadata.schema_string, COLUMN_MAPPING_MODE.of(metadata.configuration))
+        columns = columns_of(metadata)
         if same_partitions and (_readable(columns, end.schema) if before else _same(end.schema, columns)):
             return
     raise UserError(
@@ -52,6 +52,26 @@ def check_goes_on(end: Snapshot, version: int, metadata: Metadata) -> None:
         else "Start the stream again: it goes on from here with the new schema.",
         version=version,
     )
+
+
+def columns_of(metadata: Metadata) -> StructType:
+    """The columns of a version, as its files name them."""
+    return read_schema(metadata.schema_string, COLUMN_MAPPING_MODE.of(metadata.configuration))
+
+
+def same_in_files(old: DataType, new: DataType) -> bool:
+    """Whether columns and fields of `new` have the names in files that those of `old` have; columns that one of them
+    lacks have none."""
+    match old, new:
+        case StructType(fields), StructType():
+            later = {f.name: f for f in new.fields}
+            both = [(f, later[f.name]) for f in fields if f.name in later]
+            return all(physical_name(f) == physical_name(g) and same_in_files(f.type, g.type) for f, g in both)
+        case ArrayType(), ArrayType():
+            return same_in_files(old.element, new.element)
+        case MapType(), MapType():
+            return same_in_files(old.key, new.key) and same_in_files(old.value, new.value)
+    return True
 
 
 def _readable(old: DataType, new: DataType) -> bool:

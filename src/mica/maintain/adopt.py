@@ -21,9 +21,11 @@ from mica import engines
 from mica.errors import CorruptDataError, UserError
 from mica.log import creation, features
 from mica.log.added import ADDED
+from mica.log.configuration import checked
 from mica.log.paths import encode_path
 from mica.log.snapshot import Snapshot, exists
 from mica.log.transaction import Transaction
+from mica.properties import COLUMN_MAPPING_MODE
 from mica.scan import hive
 from mica.scan.files import FilesSource
 from mica.scan.find import find
@@ -60,9 +62,14 @@ def convert_to_delta(
     source.schema = StructType(
         tuple(StructField(f.name, loosened(partitions.get(f.name, f.type))) for f in source.schema.fields)
     )
+    given = {name: text for name, text in checked(properties or {}).items() if text is not None}
+    mapping = given.pop(COLUMN_MAPPING_MODE.name, None)
     protocol, metadata = creation.new_table(
-        source.schema, list(partitions), properties, created_time=int(time.time() * 1000)
+        source.schema, list(partitions), given, created_time=int(time.time() * 1000)
     )
+    if mapping is not None:
+        # The files have the columns' own names, as those of a table do that is mapped later.
+        protocol, metadata = creation.altered(protocol, metadata, changes={COLUMN_MAPPING_MODE.name: mapping})
     spec = FooterSpec(
         Scan(source).spec(), dict(metadata.configuration), features.supports(protocol, "variantShredding")
     )

@@ -10,6 +10,7 @@ Source: PROTOCOL.md, "Action Reconciliation"; operation and metrics as in delta-
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import field, fields, replace
 from typing import Any
 
@@ -36,10 +37,10 @@ from mica.write.rules import never_again
 #: Number of concurrent checks for missing files.
 LOOKERS = 16
 
-#: Properties of the log itself, or of ids that were ever assigned: they are not restored.
+#: Properties of the log itself: they are not restored.
 _STAY = (
     properties.ICT_VERSION.name, properties.ICT_TIMESTAMP.name, properties.IN_COMMIT_TIMESTAMPS.name,
-    properties.MAX_COLUMN_ID.name, properties.CHECKPOINT_PROTECTION.name,
+    properties.CHECKPOINT_PROTECTION.name,
 )  # fmt: skip
 
 
@@ -110,6 +111,9 @@ def _restore(newest: Snapshot, older: Snapshot, txn: Txn | None) -> Restore:
     transaction.remove_files(gone)
     transaction.add_files(added.again(older, back))
     kept = {n: newest.properties[n] for n in _STAY if n in newest.properties}
+    last = max(properties.MAX_COLUMN_ID.of(version.properties) for version in (older, newest))
+    if last:
+        kept[properties.MAX_COLUMN_ID.name] = str(last)  # an id that a column ever had is given to no other
     own = {n: v for n, v in older.properties.items() if n not in _STAY}
     metadata = never_again(replace(older.metadata, configuration={**own, **kept}), newest.metadata)
     transaction.update_protocol(features.upgraded(newest.protocol, features.names(older.protocol)))
@@ -120,7 +124,13 @@ def _restore(newest: Snapshot, older: Snapshot, txn: Txn | None) -> Restore:
             transaction.set_domain(domain, older.domains.get(domain))
     # Input files whose rows are removed may be ingested again.
     again = forgotten(newest.app_transactions, older.app_transactions)
-    transaction.set_application_transactions({**again, **dict([txn] if txn is not None else ())})
+
+    def still_there(base: Snapshot | None) -> Mapping[str, int]:
+        if base is not None and base.version > newest.version:
+            _refuse_missing(older, back)  # another writer was first: if it is a vacuum, it may have deleted them
+        return {}
+
+    transaction.set_application_transactions({**again, **dict([txn] if txn is not None else ())}, still_there)
     done = transaction.commit()
     return Restore(table, done.version, older.version, len(back), len(gone), restored, removed, done.snapshot)
 

@@ -50,8 +50,8 @@ from mica.write.ingested import named
 
 _LOG = logging.getLogger("mica")
 
-#: Number of concurrent deletions.
-DELETERS = 16
+#: Number of concurrent deletions, and of commits that are read at once.
+WORKERS = 16
 
 #: Attempts to record the end of a vacuum while other writers change the schema or the protocol.
 _MAX_ENDS = 100
@@ -116,7 +116,7 @@ def vacuum(
             "false.",
         )
     oldest = int(clock() * 1000) - wanted
-    needed = needed_files(snapshot, oldest, longer=wanted > kept)
+    needed = needed_files(snapshot, oldest)
     entries = list(snapshot.storage.list())
     found = [entry for entry in _data_files(entries, snapshot.partition_columns) if entry.modified < oldest]
     if any(entry.path.startswith(_CHANGES) for entry in found):
@@ -127,19 +127,26 @@ def vacuum(
     unused += _unnamed_sidecars(snapshot, int(clock() * 1000))
     unused += _unnamed_records(snapshot, oldest)
     deleted = pa.Table.from_pylist([entry_row(entry) for entry in unused], DELETED)
-    size = pc.sum(deleted.column("size")).as_py() or 0
     last = snapshot
     if not dry_run:
         settings = {"retentionCheckEnabled": enforce_retention, "defaultRetentionMillis": kept}
         settings |= {} if retention is None else {"specifiedRetentionMillis": wanted}
-        metrics = {"numFilesToDelete": deleted.num_rows, "sizeOfDataToDelete": size}
+        metrics = {"numFilesToDelete": deleted.num_rows, "sizeOfDataToDelete": _size(deleted)}
         last = _if_there_is_room(snapshot, partial(_recorded, snapshot, "VACUUM START", settings, metrics))
+        if last.version > snapshot.version + 1:
+            # A version that was restored meanwhile has its files again.
+            again = pc.is_in(deleted.column("path"), value_set=needed_files(last, oldest))
+            deleted = deleted.filter(pc.invert(again))
         _delete(snapshot.storage, deleted.column("path").to_pylist())
         for directory in sorted({e.path.rpartition("/")[0] for e in entries if e.path.endswith(".tmp")}):
             snapshot.storage.sweep(directory)
         last = _if_there_is_room(last, partial(_ended, last, {"numDeletedFiles": deleted.num_rows}))
     took = time.monotonic() - began
-    return Vacuum(table, last.version, dry_run, wanted / _HOUR, deleted.num_rows, size, took, deleted, last)
+    return Vacuum(table, last.version, dry_run, wanted / _HOUR, deleted.num_rows, _size(deleted), took, deleted, last)
+
+
+def _size(deleted: pa.Table) -> int:
+    return pc.sum(deleted.column("size")).as_py() or 0
 
 
 def entry_row(entry: Entry) -> dict[str, Any]:
@@ -169,22 +176,21 @@ def _hours(duration: int) -> str:
     return f"{duration / _HOUR:g} hours"
 
 
-def needed_files(snapshot: Snapshot, oldest: int, *, longer: bool) -> pa.Array:
+def needed_files(snapshot: Snapshot, oldest: int) -> pa.Array:
     """The relative paths of files that are in use by this version or by a version that was the newest at `oldest` (ms)
-    or later. `longer` says that checkpoints may lack tombstones since `oldest`: then commits are read too.
+    or later. Checkpoints may lack tombstones since then, if the table kept removed files for a shorter time when they
+    were written: the commits since are read too.
     """
     storage, files = snapshot.storage, snapshot.files
-    gone = tombstones(snapshot)
+    gone, removed = tombstones(snapshot), _removed_since(snapshot, oldest)
     # Files without a time are kept: another writer may have omitted it.
     times = pc.fill_null(pc.struct_field(gone, "deletionTimestamp"), oldest)
     young = gone.filter(pc.greater_equal(times, oldest))
     named = [
         (files.column("path"), files.column("deletion_vector")),
         (pc.struct_field(young, "path"), pc.struct_field(young, "deletionVector")),
+        (removed.column("path"), removed.column("deletion_vector")),
     ]
-    if longer:
-        removed = _removed_since(snapshot, oldest)
-        named.append((removed.column("path"), removed.column("deletion_vector")))
     parts = [pa.array([], pa.string())]
     for paths, vectors in named:
         keys = canonical_keys(one_array(paths))
@@ -201,9 +207,20 @@ def _removed_since(snapshot: Snapshot, oldest: int) -> pa.Table:
     listing = list_log(storage)
     keys = partition_keys(snapshot.metadata, snapshot.protocol)
     names = [entry.path for _, entry in sorted(listing.commits.items()) if entry.modified >= oldest]
-    found = [parse_commits([storage.read(name)], keys, storage.path(name)).removes for name in names]
+
+    def removes(name: str) -> pa.Table:
+        data = storage.read(name)
+        if b'"remove"' not in data:
+            return REMOVES.empty_table()
+        return parse_commits([data], keys, storage.path(name)).removes
+
+    with late.futures.ThreadPoolExecutor(WORKERS, thread_name_prefix="mica") as pool:
+        found = [table.select(["path", "deletion_vector"]) for table in pool.map(removes, names)]
     return pa.concat_tables([REMOVES.empty_table().select(["path", "deletion_vector"]), *found])
 
+
+#: A name that is not UTF-8, as Python has it: no log names such a file, and Arrow holds no such text.
+_NO_TEXT = re.compile("[\ud800-\udfff]")
 
 #: A path with a directory without a name, or that is the one that it is in, or the one above.
 _ODD = r"(^|/)\.{0,2}/"
@@ -238,6 +255,8 @@ def _data_files(entries: Iterable[Entry], partition_columns: Sequence[str]) -> I
     hidden = re.compile(r"(?:^|/)[_.]")
     for entry in entries:
         path = entry.path
+        if _NO_TEXT.search(path) is not None:
+            continue
         if hidden.search(path) is not None and not path.startswith(_CHANGES):
             parts = (part for part in path.split("/") if not (partitions and part.startswith(partitions)))
             if any(part[:1] in ("_", ".") for part in parts):
@@ -268,7 +287,7 @@ def _unnamed_records(snapshot: Snapshot, oldest: int) -> list[Entry]:
 
 def _delete(storage: Storage, paths: Iterable[str]) -> None:
     """Deletes the files; a file that another vacuum deleted meanwhile is not an error (`Storage.delete`)."""
-    with late.futures.ThreadPoolExecutor(DELETERS, thread_name_prefix="mica") as pool:
+    with late.futures.ThreadPoolExecutor(WORKERS, thread_name_prefix="mica") as pool:
         for _ in pool.map(storage.delete, paths):
             pass
 

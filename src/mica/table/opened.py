@@ -231,6 +231,7 @@ class OpenedTable:
         by version. Operations that change no rows, such as `optimize`, are not in it.
 
         Errors: CHANGES_NOT_RECORDED if `delta.enableChangeDataFeed` was not true at a version of the range;
+        CHANGES_UNREADABLE if its files name columns otherwise (column mapping was dropped, or the table made anew);
         VERSION_NOT_FOUND; VERSION_EXPIRED if the log of a version was cleaned up; TIMESTAMP_OUT_OF_RANGE; NOT_FOUND,
         when rows are read, if a file was vacuumed.
         Source: PROTOCOL.md, "Change Data Files"; delta-spark's `readChangeFeed`.

@@ -139,3 +139,16 @@ def test_types_that_no_delta_reader_knows_are_refused(tmp_path: Path, type_: pa.
 def test_on_the_command_line(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["convert-to-delta", str(folder(tmp_path)), "--json"])
     assert (done.exit_code, '"files":4' in done.stdout.replace(" ", "")) == (0, True)
+
+
+def test_columns_are_mapped_to_the_names_of_the_files(tmp_path: Path) -> None:
+    """They had names that no file has, and every value was null."""
+    (tmp_path / "p=1").mkdir()
+    pq.write_table(pa.table({"a": [1, 2], "s": [{"x": 1}, {"x": 2}]}), tmp_path / "p=1" / "f.parquet")
+    with pytest.raises(mica.UserError, match="cannot become 'id'"):
+        mica.Table.convert_to_delta(tmp_path, properties={"delta.columnMapping.mode": "id"})
+    table = mica.Table.convert_to_delta(tmp_path, "p INT", properties={"DELTA.columnmapping.mode": "name"})
+    table.rename_column("a", "b").rename_column("p", "q").append([{"b": 3, "s": {"x": 3}, "q": 2}])
+    rows = table.scan("b >= 2 AND s.x >= 2 AND q >= 1").to_arrow().to_pylist()
+    assert sorted((row["b"], row["s"]["x"], row["q"]) for row in rows) == [(2, 2, 1), (3, 3, 2)]
+    assert mica.check(table).ok

@@ -125,3 +125,16 @@ def test_identity_columns_go_on_where_they_are(tmp_path: Path) -> None:
         table.restore(version)
         table.append([{"n": 4}])
     assert sorted(table.to_arrow().to_pylist(), key=lambda row: row["id"]) == [{"id": 5, "down": 5, "n": 4}]
+
+
+def test_an_id_that_a_column_had_is_given_to_no_other(tmp_path: Path) -> None:
+    """A new column had the values of a dropped one, after mapping was dropped and came back."""
+    table = mica.Table.create(tmp_path, "a INT, c STRING", properties={"delta.columnMapping.mode": "id"})
+    table.append([{"a": 1, "c": "dropped"}])
+    table.drop_columns(["c"])
+    version = table.version
+    table.drop_feature("columnMapping")
+    table.restore(version)
+    table.add_columns("d STRING")
+    assert table.to_arrow().to_pylist() == [{"a": 1, "d": None}]
+    assert table.properties["delta.columnMapping.maxColumnId"] == "3"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import time
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ import pytest
 
 import mica
 from mica.errors import StorageError, UserError
+from mica.log.checkpoint_writer import write_checkpoint
+from mica.log.transaction import Transaction
 from mica.maintain import vacuum as maintain_vacuum
 from mica.maintain.vacuum import millis, vacuum
 from mica.storage.local import LocalStorage
@@ -280,3 +283,64 @@ def test_sidecars_that_no_checkpoint_names_go(tmp_path: Path) -> None:
     (folder / "killed.parquet").write_bytes(b"")
     os.utime(folder / "killed.parquet", (0, 0))
     assert table.vacuum().files == 0
+
+
+def test_files_are_kept_for_the_retention_of_today(tmp_path: Path) -> None:
+    """A checkpoint had dropped the tombstone by the shorter retention of its day."""
+    table = table_of(tmp_path)
+    table.overwrite([{"id": 9, "p": "x"}])
+    older(tmp_path, 40)
+    now, day = time.time(), 86_400
+    write_checkpoint(table.snapshot, now=int((now + 8 * day) * 1000))
+    table = mica.Table.open(tmp_path)
+    table.set_properties({"delta.deletedFileRetentionDuration": "interval 30 days"})
+    assert vacuum(table.snapshot, clock=lambda: now + 10 * day).files == 0
+    assert mica.Table.open(tmp_path, version=3).count() == 6
+    assert vacuum(table.refresh().snapshot, clock=lambda: now + 31 * day).files == 6
+
+
+def test_what_is_restored_while_a_vacuum_begins_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = table_of(tmp_path)
+    table.overwrite([{"id": 9, "p": "x"}])
+    older(tmp_path)
+    put = Transaction._put
+
+    def late(transaction: Transaction, version: int, data: bytes) -> bool:
+        monkeypatch.setattr(Transaction, "_put", put)
+        mica.Table.open(tmp_path).restore(3)
+        return put(transaction, version, data)
+
+    monkeypatch.setattr(Transaction, "_put", late)
+    done = vacuum(table.snapshot, clock=lambda: time.time() + 30 * 86_400)
+    table.refresh()
+    assert (done.files, table.count()) == (0, 6)
+    assert [row["operation"] for row in table.history(limit=3).to_pylist()] == ["VACUUM END", "VACUUM START", "RESTORE"]
+
+
+def test_what_a_vacuum_deletes_while_a_restore_begins_is_not_restored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = table_of(tmp_path)
+    table.overwrite([{"id": 9, "p": "x"}])
+    older(tmp_path)
+    put = Transaction._put
+
+    def late(transaction: Transaction, version: int, data: bytes) -> bool:
+        monkeypatch.setattr(Transaction, "_put", put)
+        vacuum(mica.Table.open(tmp_path).snapshot, clock=lambda: time.time() + 30 * 86_400)
+        return put(transaction, version, data)
+
+    monkeypatch.setattr(Transaction, "_put", late)
+    with pytest.raises(StorageError, match="cannot be restored"):
+        table.restore(3)
+    assert mica.Table.open(tmp_path).count() == 1
+
+
+def test_names_that_are_no_text_stay(tmp_path: Path) -> None:
+    table = table_of(tmp_path)
+    odd = os.fsencode(tmp_path) + b"/x\xff.parquet"
+    with open(odd, "wb") as file:  # noqa: PTH123 - a Path has no such name
+        file.write(b"x")
+    os.utime(odd, (0, 0))
+    assert vacuum(table.snapshot, clock=lambda: time.time() + 30 * 86_400).files == 0
+    assert os.path.exists(odd)  # noqa: PTH110 - as above

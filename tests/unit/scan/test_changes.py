@@ -284,3 +284,29 @@ def test_columns_that_are_mapped_to_other_names(tmp_path: Path, properties: dict
     table.reshred({"v": None})
     assert table.scan(columns=columns | {"t": "number"}).to_arrow().sort_by("number").equals(before)
     assert mica.check(table).ok
+
+
+@pytest.mark.parametrize("change", ["drop feature", "replace"])
+def test_files_that_name_columns_otherwise_are_refused(tmp_path: Path, change: str) -> None:
+    """Their values were null."""
+    mapped = {**FEEDS, "delta.columnMapping.mode": "name"}
+    table = mica.Table.create(tmp_path, "id INT, s STRUCT<x: INT>", properties=mapped)
+    table.append([{"id": 1, "s": {"x": 1}}])
+    before = table.version
+    if change == "replace":
+        mica.Table.create(tmp_path, "id INT, s STRUCT<x: INT>", mode="overwrite")
+    else:
+        table.drop_feature("columnMapping")
+    table = mica.Table.open(tmp_path)
+    after = table.version
+    table.append([{"id": 2, "s": {"x": 2}}])
+    with pytest.raises(UserError, match=r"version 1 .* name their columns otherwise") as raised:
+        table.changes(1).to_arrow()
+    assert raised.value.code == "CHANGES_UNREADABLE"
+    assert told(table, 1, before) == [(1, "insert", 1)]
+    if change == "drop feature":
+        assert told(table, before + 1) == [(after + 1, "insert", 2)]
+        return
+    with pytest.raises(UserError, match=r"version 2 .* removed files"):
+        table.changes(before + 1).to_arrow()
+    assert told(table, after + 1) == [(after + 1, "insert", 2)]
