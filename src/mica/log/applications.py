@@ -1,7 +1,8 @@
 """Application transactions: which batch of which application a table has, for writes that must not happen twice.
 
 The rule: a write of an application is repeated if the table has a version of it that is not smaller. Entries older than
-`delta.setTransactionRetentionDuration` are forgotten, as in delta-spark; without the property all are kept.
+`delta.setTransactionRetentionDuration` are forgotten, as in delta-spark; without the property all are kept, and those
+that say which files were ingested always: without them the same files would be ingested again.
 
 Source: PROTOCOL.md, "Transaction Identifiers".
 """
@@ -12,6 +13,9 @@ from collections.abc import Mapping
 
 from mica.properties import TRANSACTION_RETENTION
 
+#: How the names of entries begin that say which files were ingested (`write/ingested.py`).
+INGESTED = "mica.ingest:"
+
 #: appId → version, lastUpdated in ms since the epoch.
 Applications = Mapping[str, tuple[int, int | None]]
 
@@ -21,4 +25,8 @@ def unexpired(found: Applications, configuration: Mapping[str, str], now: int) -
     retention = TRANSACTION_RETENTION.of(configuration)
     if retention is None:
         return found
-    return {app: (version, at) for app, (version, at) in found.items() if at is not None and at > now - retention}
+    return {
+        app: (version, at)
+        for app, (version, at) in found.items()
+        if app.startswith(INGESTED) or (at is not None and at > now - retention)
+    }

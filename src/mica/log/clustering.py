@@ -43,7 +43,7 @@ def cluster_by(snapshot: Snapshot) -> list[str]:
         raise CorruptDataError(
             "INVALID_DOMAIN",
             f"{snapshot.storage} is clustered, but the domain {CLUSTERING_DOMAIN} cannot be used: {text}",
-            hint="Set the clustering columns again with the engine that made the table.",
+            hint="Set the clustering columns again (ALTER TABLE … CLUSTER BY).",
         ) from None
 
 

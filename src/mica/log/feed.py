@@ -168,8 +168,10 @@ def check_start(end: Snapshot, version: int, *, recorded: bool) -> None:
 
 
 def standing_files(snapshot: Snapshot, timestamp: int) -> pa.Table:
-    """Returns the files of a version, as `FEED`: as if all of its rows were inserted by it at `timestamp` (ms)."""
-    files = snapshot.files
+    """Returns the files of a version, as `FEED`: as if all of its rows were inserted by it at `timestamp` (ms). In an
+    order that is the same whichever checkpoint the version is loaded from: a stream counts them."""
+    order = pc.sort_indices(snapshot.files, [("modification_time", "ascending"), ("path", "ascending")])
+    files = snapshot.files.take(order)
     count = files.num_rows
     known = {COMMIT_VERSION: str(snapshot.version), COMMIT_TIMESTAMP: _text(timestamp)}
     values = [[*(one or ()), *known.items()] for one in files.column("partition_values").to_pylist()]
@@ -177,7 +179,7 @@ def standing_files(snapshot: Snapshot, timestamp: int) -> pa.Table:
         [
             files.column("path"), pa.array(values, PARTITION_VALUES), files.column("size"),
             files.column("deletion_vector"), pa.nulls(count, DELETION_VECTOR),
-            pa.repeat(pa.scalar("insert"), count), pa.nulls(count, PARTITION_VALUES), snapshot.stats(),
+            pa.repeat(pa.scalar("insert"), count), pa.nulls(count, PARTITION_VALUES), snapshot.stats(order.to_numpy()),
         ],
         schema=FEED,
     )  # fmt: skip

@@ -94,8 +94,10 @@ def changed(
     metadata: Metadata,
     *,
     rests_on_files: bool = False,
+    domains: Mapping[str, str] | None = None,
 ) -> Snapshot:
-    """Commits the protocol and the metadata; `rests_on_files` as in `altered`. Where rows are tracked from now on,
+    """Commits the protocol and the metadata; `rests_on_files` as in `altered`. `domains` are written, even those that
+    stay as they are: then another writer who changes them meanwhile is a conflict. Where rows are tracked from now on,
     files without ids are added again with ids (PROTOCOL.md, "Row Tracking", backfill).
     """
     transaction = Transaction(before, operation, parameters)
@@ -108,6 +110,8 @@ def changed(
         missing = np.flatnonzero(np.asarray(pc.struct_field(before.file_ids(), "base_row_id").is_null()))
         again = added.rows(added.again(before, missing))
         transaction.update_files(missing, [{**row, "data_change": False} for row in again])
+    for domain, configuration in (domains or {}).items():
+        transaction.set_domain(domain, configuration)
     transaction.update_protocol(protocol)
     transaction.update_metadata(metadata)
     return transaction.commit().snapshot

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import orjson
 
-from mica.errors import UserError
+from mica.errors import CorruptDataError, UserError
 from mica.log import clustering, features
 from mica.log.actions import Metadata, Protocol
 from mica.log.column_mapping import mode_of, read_schema
@@ -32,7 +32,11 @@ def cluster_by(before: Snapshot, columns: Sequence[str]) -> Snapshot:
     """See `Table.cluster_by`."""
     writable(before)
     found, domain = _domain(before.protocol, before.metadata, columns, str(before.storage))
-    old, new = ",".join(clustering.cluster_by(before)), ",".join(".".join(path) for path in found)
+    try:
+        old = ",".join(clustering.cluster_by(before))
+    except CorruptDataError:
+        old = ""  # the new ones replace what cannot be read
+    new = ",".join(".".join(path) for path in found)
     transaction = Transaction(before, "CLUSTER BY", {"oldClusteringColumns": old, "newClusteringColumns": new})
     transaction.update_protocol(clustered(before.protocol))
     transaction.set_domain(CLUSTERING_DOMAIN, domain)

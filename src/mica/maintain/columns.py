@@ -131,7 +131,7 @@ def drop_columns(before: Snapshot, columns: Sequence[str], *, if_exists: bool = 
         path = _field_path(schema, column)
         _refuse_partition(before, path, column, "dropped")
         refuse_use(before, ".".join(path), "drop")
-        _refuse_clustering(before, path, column)
+        _refuse_clustering(before, path, column, "dropped")
         _needs_mapping(before, column, "dropped")
         schema = edited(schema, path, lambda fields, i, at=path: _rest(fields, i, at))  # type: ignore[misc]
         metadata = _in_properties(metadata, path, None)
@@ -145,6 +145,7 @@ def rename_column(before: Snapshot, column: str, name: str) -> Snapshot:
     refuse_use(before, ".".join(path), "rename")
     if before.mapping == "none":
         _refuse_partition(before, path, column, "renamed")
+        _refuse_clustering(before, path, column, "renamed without column mapping")
     _needs_mapping(before, column, "renamed")
     schema = collations.renamed(char.sized(before.schema), path, name)
     metadata = _in_properties(before.metadata, path, name)
@@ -240,13 +241,13 @@ def _refuse_partition(before: Snapshot, path: Sequence[str], column: str, does: 
         )
 
 
-def _refuse_clustering(before: Snapshot, path: Sequence[str], column: str) -> None:
+def _refuse_clustering(before: Snapshot, path: Sequence[str], column: str, does: str) -> None:
     names = () if {*path[1:]} & {*_STEPS} else physical_names(before.schema, path)
     for wanted in clustering_columns(before.domains.get(CLUSTERING_DOMAIN)):
         if names and wanted[: len(names)] == names:
             raise UserError(
                 "COLUMN_IN_USE",
-                f"{before.storage} is clustered by {column!r}, which cannot be dropped",
+                f"{before.storage} is clustered by {column!r}, which cannot be {does}",
                 hint="Change the clustering first (ALTER TABLE … CLUSTER BY).",
                 column=column,
             )
@@ -432,4 +433,6 @@ def _committed(
 ) -> Snapshot:
     protocol, after = creation.altered(before.protocol, metadata, schema=schema)
     rests = rests_on_files and before.mapping == "none"
-    return changed(before, operation, parameters, protocol, after, rests_on_files=rests)
+    # The clustering columns are among those that stay.
+    domains = {name: text for name, text in before.domains.items() if name == CLUSTERING_DOMAIN}
+    return changed(before, operation, parameters, protocol, after, rests_on_files=rests, domains=domains)

@@ -21,6 +21,7 @@ Source: PROTOCOL.md, "Table Features", "Checkpoint Protection"; delta-spark's AL
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -31,17 +32,20 @@ import orjson
 
 from mica import properties
 from mica.engines.local import IN_PROCESS
-from mica.errors import UserError
+from mica.errors import MicaError, UserError
 from mica.log import features
 from mica.log.actions import Metadata, Protocol
 from mica.log.checkpoint_writer import write_checkpoint
 from mica.log.cleanup import expired
+from mica.log.clustering import cluster_by
 from mica.log.column_mapping import read_schema
 from mica.log.conflicts import every_file
 from mica.log.creation import altered
+from mica.log.domains import CLUSTERING_DOMAIN
 from mica.log.listing import list_log, log_entries
 from mica.log.snapshot import Snapshot
 from mica.maintain.alter import changed, writable
+from mica.maintain.cluster import domain_of
 from mica.properties import FEATURE
 from mica.records import dataclass
 from mica.scan.scan import Scan
@@ -57,6 +61,8 @@ from mica.tasks.zones import zone_tags
 from mica.write import flow
 from mica.write.rules import constraints
 from mica.write.target import target_of
+
+_LOG = logging.getLogger("mica")
 
 Line = Mapping[str, Any]
 
@@ -127,13 +133,18 @@ def _without_traces(before: Snapshot, removal: _Removal, name: str) -> Snapshot:
     source = TableSource(before)
     files = [file for file in source.rewritten() if removal.stale(file)]
     was_clean = metadata == before.metadata
+    clustered = None
+    if name == "columnMapping" and CLUSTERING_DOMAIN in before.domains:  # it has the columns' names in files
+        clustered = domain_of(before.protocol, metadata, cluster_by(before), str(before.storage))
     if was_clean and (not files or name != "deletionVectors"):
         return before  # files are rewritten with the properties that made them
     if not files:
-        parameters = {"feature": name}
-        return changed(before, "UNSET TBLPROPERTIES", parameters, before.protocol, metadata, rests_on_files=True)
+        return changed(
+            before, "UNSET TBLPROPERTIES", {"feature": name}, before.protocol, metadata, rests_on_files=True,
+            domains=None if clustered is None else {CLUSTERING_DOMAIN: clustered},
+        )  # fmt: skip
     target = replace(
-        target, metadata=metadata, operation="REORG", parameters={"predicate": [], "applyPurge": True},
+        target, metadata=metadata, clustering=clustered, operation="REORG", parameters={"predicate": [], "applyPurge": True},
         data_change=False, reads=every_file,
         metrics=lambda facts: {"numRemovedFiles": len(files), "numAddedFiles": len(facts.names)},
     )  # fmt: skip
@@ -168,7 +179,10 @@ def _protected(snapshot: Snapshot, name: str) -> Snapshot:
     if done.version != wanted:  # another commit came between
         metadata = done.metadata.with_configuration({properties.CHECKPOINT_PROTECTION.name: str(done.version)})
         done = changed(done, "SET TBLPROPERTIES", {"properties": {}}, done.protocol, metadata)
-    write_checkpoint(done)
+    try:
+        write_checkpoint(done)
+    except MicaError as error:  # the feature is gone, and must not seem to be there
+        _LOG.warning("version %d of %s is committed, but its checkpoint is not: %s", done.version, done.storage, error)
     return done
 
 

@@ -22,12 +22,13 @@ import functools
 import json
 import os
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 
 import pyarrow as pa
 
 from mica.errors import ConflictError, CorruptDataError, StorageError, UserError
+from mica.log.applications import INGESTED
 from mica.log.listing import list_log
 from mica.log.snapshot import Snapshot, load, read_each
 from mica.records import dataclass
@@ -35,7 +36,7 @@ from mica.storage import SCHEMES, AlreadyExistsError, Storage, split_scheme
 from mica.tasks.ingest import Split
 
 #: What the transactions of input files are named by, the one of the record, and the version of none.
-PREFIX = "mica.ingest:"
+PREFIX = INGESTED
 RECORD = PREFIX + "files"
 NEVER = -1
 
@@ -87,8 +88,9 @@ class Ingested:
         again would be right.
         """
         found: dict[str, Split] = {}
+        real = functools.lru_cache(64)(_real)  # of this listing: a link may lead elsewhere later
         for file in files:
-            name = _name(file)
+            name = _name(file, real)
             known = self.time_of(name)
             if known == NEVER:
                 found.setdefault(name, file)
@@ -241,7 +243,7 @@ def _read(storage: Storage, version: int) -> _Record:
         ) from error
 
 
-def _name(file: Split) -> str:
+def _name(file: Split, real: Callable[[str], str]) -> str:
     """One name per file, however its scheme is spelled, and whatever links lead to it."""
     scheme, rest = split_scheme(file.name)
     kind = None if scheme is None else SCHEMES.get(scheme, scheme)
@@ -250,9 +252,8 @@ def _name(file: Split) -> str:
     folder, slash, name = file.name.rpartition("/")
     if os.path.islink(file.name):  # noqa: PTH114 - of millions
         return os.path.realpath(file.name)
-    return f"{_real(folder + slash)}/{name}"
+    return f"{real(folder + slash)}/{name}"
 
 
-@functools.lru_cache(64)
 def _real(folder: str) -> str:
     return os.path.realpath(folder).rstrip("/")

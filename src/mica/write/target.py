@@ -90,7 +90,7 @@ class Target:
     replaces: str | None = None
     #: Whether the table is made, or made anew with other columns.
     remakes: bool = False
-    #: The domain of clustering columns of a table that is made (anew).
+    #: The domain of clustering columns, if it is written: of a table that is made (anew), or whose columns are renamed.
     clustering: str | None = None
     #: The files that the result depends on, if they are not `replaced`.
     reads: FilePredicate | None = None
@@ -172,7 +172,7 @@ class Target:
         """
         configuration = dict(self.metadata.configuration)
         domain = self.clustering
-        if self.snapshot is not None and not self.remakes:
+        if domain is None and self.snapshot is not None and not self.remakes:
             domain = self.snapshot.domains.get(CLUSTERING_DOMAIN)
         wanted = clustering_columns(domain)
         if wanted:

@@ -235,3 +235,38 @@ def test_an_append_is_no_conflict_where_writes_are_serializable(tmp_path: Path, 
     other.update({"a": "9"}, "a = -5")
     with pytest.raises(ConflictError):
         stale.delete("a = -5")
+
+
+def test_clustering_columns_keep_their_names_without_mapping(tmp_path: Path) -> None:
+    """The domain had names that no file has any more, and neither OPTIMIZE nor CLUSTER BY could read it."""
+    properties = {"delta.columnMapping.mode": "name", "delta.dataSkippingNumIndexedCols": "1"}
+    for rows in ([], [{"a": 1, "s": {"x": 1}}, {"a": 2, "s": {"x": 2}}]):
+        path = tmp_path / str(len(rows))
+        table = mica.Table.create(path, "s STRUCT<x: INT>, a INT", properties=properties, cluster_by=["s.x"])
+        if rows:
+            table.append(rows)
+        table.rename_column("s", "t").drop_feature("columnMapping")
+        assert table.snapshot.domains["delta.clustering"].count('["t","x"]') == 1
+        table.append([{"a": 9, "t": {"x": 9}}])
+        table.optimize()
+        assert mica.check(table).ok
+        with pytest.raises(UserError, match="clustered by 't'"):
+            mica.Table.create(tmp_path / f"new{len(rows)}", "t INT", cluster_by=["t"]).rename_column("t", "u")
+
+
+def test_columns_are_not_dropped_by_which_another_clusters_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    properties = {"delta.columnMapping.mode": "name"}
+    table = mica.Table.create(tmp_path, "a INT, b INT", properties=properties, cluster_by=["a"])
+    put = Transaction._put
+
+    def late(transaction: Transaction, version: int, data: bytes) -> bool:
+        monkeypatch.setattr(Transaction, "_put", put)
+        mica.Table.open(tmp_path).cluster_by(["b"])
+        return put(transaction, version, data)
+
+    monkeypatch.setattr(Transaction, "_put", late)
+    with pytest.raises(ConflictError):
+        table.drop_columns(["b"])
+    assert mica.Table.open(tmp_path).schema.names == ["a", "b"]
