@@ -287,9 +287,16 @@ def _with(f: StructField, key: str, value: str) -> StructField:
 def _with_default(before: Snapshot, schema: StructType, path: tuple[str, ...], default: str) -> StructType:
     if len(path) > 1:
         raise UserError("INVALID_ARGUMENT", f"{'.'.join(path)!r} is no column: only columns have defaults")
+    _refuse_identity(schema, path, "have a default")
     schema = replaced(schema, path, lambda f: _with(f, special.DEFAULT, default))
     rules_of(schema, before.properties, str(before.storage), ansi=True, timezone="UTC")
     return schema
+
+
+def _refuse_identity(schema: StructType, path: tuple[str, ...], what: str) -> None:
+    """Refuses what an identity column cannot have, which is BIGINT and numbered (PROTOCOL.md, "Identity Columns")."""
+    if special.IDENTITY_START in schema.field(path[0]).metadata:
+        raise UserError("COLUMN_IN_USE", f"{path[0]!r} is an identity column, which cannot {what}", column=path[0])
 
 
 def _refuse_nulls(before: Snapshot, path: tuple[str, ...], column: str) -> bool:
@@ -328,6 +335,7 @@ def _widened(before: Snapshot, schema: StructType, path: tuple[str, ...], text: 
         return wanted
 
     refuse_use(before, ".".join(holder), "change the type of")
+    _refuse_identity(schema, path, "have another type")
 
     def of_length(f: StructField) -> StructField:
         """The column with another length of its strings."""

@@ -144,8 +144,8 @@ def _without_traces(before: Snapshot, removal: _Removal, name: str) -> Snapshot:
             domains=None if clustered is None else {CLUSTERING_DOMAIN: clustered},
         )  # fmt: skip
     target = replace(
-        target, metadata=metadata, clustering=clustered, operation="REORG", parameters={"predicate": [], "applyPurge": True},
-        data_change=False, reads=every_file,
+        target, metadata=metadata, clustering=clustered, reads=every_file, data_change=False,
+        operation="REORG", parameters={"predicate": [], "applyPurge": True},
         metrics=lambda facts: {"numRemovedFiles": len(files), "numAddedFiles": len(facts.names)},
     )  # fmt: skip
     spec = replace(target.write_spec(), target_file_size=1 << 62, tags=zone_tags())
@@ -182,7 +182,8 @@ def _protected(snapshot: Snapshot, name: str) -> Snapshot:
     try:
         write_checkpoint(done)
     except MicaError as error:  # the feature is gone, and must not seem to be there
-        _LOG.warning("version %d of %s is committed, but its checkpoint is not: %s", done.version, done.storage, error)
+        version, table = done.version, done.storage
+        _LOG.warning("version %d of %s is committed, but its checkpoint is not: %s", version, table, error)
     return done
 
 

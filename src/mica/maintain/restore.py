@@ -91,6 +91,8 @@ def restore(newest: Snapshot, version: int | None, timestamp: Timestamp | None, 
 def _restore(newest: Snapshot, older: Snapshot, txn: Txn | None) -> Restore:
     table = str(newest.storage)
     features.check_write(newest.protocol, newest.metadata, table)
+    if older.version == newest.version and txn is None:
+        return Restore(table, newest.version, older.version, 0, 0, 0, 0, newest)  # as delta-spark: nothing to commit
     mine, theirs = _keys(newest.files), _keys(older.files)
     back = np.flatnonzero(np.asarray(pc.invert(pc.is_in(theirs, value_set=mine))))
     gone = np.flatnonzero(np.asarray(pc.invert(pc.is_in(mine, value_set=theirs))))

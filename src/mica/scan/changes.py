@@ -16,12 +16,12 @@ from mica.collation.ordering import Ordering
 from mica.errors import CorruptDataError, UserError
 from mica.expressions.bind import BoundExpr
 from mica.log import time_travel
-from mica.log.feed import changed_files
+from mica.log.feed import FEED, changed_files
 from mica.log.feed_columns import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION, other_type
 from mica.log.listing import list_log
 from mica.log.paths import with_names
 from mica.log.snapshot import Snapshot, load
-from mica.log.time_travel import Timestamp
+from mica.log.time_travel import Timestamp, to_millis
 from mica.scan.source import Listed, Source
 from mica.scan.table import rows_in
 from mica.schema.types import LONG, STRING, TIMESTAMP, StructField, StructType
@@ -107,9 +107,16 @@ def changes(
             hint=f"Its latest version is {snapshot.version}.",
             version=max(first, last),
         )
+    end = snapshot if last == snapshot.version else load(snapshot.storage, last)
+    name = f"the changes of {end.storage} from version {first}"
+    if from_timestamp is not None and to_timestamp is not None:
+        if to_millis(from_timestamp) > to_millis(to_timestamp):
+            asked = f"{from_timestamp} to {to_timestamp}"
+            raise UserError.bad_value("the range of times", asked, "from a time to the same or a later one")
+        if first > last:
+            return ChangesSource(end, FEED.empty_table(), name)  # no commit is between the two
     if first > last:
         asked = f"{first} to {last}"
         raise UserError.bad_value("the range of versions", asked, "from a version to the same or a later one")
-    end = snapshot if last == snapshot.version else load(snapshot.storage, last)
     files, partition_by = changed_files(end, first)
-    return ChangesSource(end, files, f"the changes of {end.storage} from version {first}", partition_by)
+    return ChangesSource(end, files, name, partition_by)

@@ -138,3 +138,10 @@ def test_an_id_that_a_column_had_is_given_to_no_other(tmp_path: Path) -> None:
     table.add_columns("d STRING")
     assert table.to_arrow().to_pylist() == [{"a": 1, "d": None}]
     assert table.properties["delta.columnMapping.maxColumnId"] == "3"
+
+
+def test_the_newest_version_is_there_already(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "a INT", data=[{"a": 1}])
+    done = table.restore(0)
+    assert (done.version, done.restored_files, done.removed_files, table.refresh().version) == (0, 0, 0, 0)
+    assert table.restore(0, txn=("nightly", 1)).version == 1  # the version of the application is said

@@ -310,3 +310,16 @@ def test_files_that_name_columns_otherwise_are_refused(tmp_path: Path, change: s
     with pytest.raises(UserError, match=r"version 2 .* removed files"):
         table.changes(before + 1).to_arrow()
     assert told(table, after + 1) == [(after + 1, "insert", 2)]
+
+
+def test_a_time_between_two_commits_has_no_changes(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "id INT", properties=FEEDS)
+    table.append([{"id": 1}])
+    for version, at in enumerate((1000, 2000)):
+        os.utime(tmp_path / "_delta_log" / f"{version:020d}.json", ns=(at * 10**6, at * 10**6))
+    found = table.changes(from_timestamp=1200, to_timestamp=1300)
+    assert found.to_arrow().num_rows == 0
+    assert found.schema.names == ["id", "_change_type", "_commit_version", "_commit_timestamp"]
+    assert table.changes(from_timestamp=1200, to_timestamp=2000).count() == 1
+    with pytest.raises(UserError, match="1300 to 1200"):
+        table.changes(from_timestamp=1300, to_timestamp=1200)

@@ -185,6 +185,8 @@ def test_what_cannot_be_evaluated_is_refused_by_name(tmp_path: Path) -> None:
         (lambda t: t.drop_constraint("missing"), "UNKNOWN_CONSTRAINT"),
         (lambda t: t.rename_column("v", "w"), "COLUMN_IN_USE"),
         (lambda t: t.rename_column("n", "w"), "COLUMN_IN_USE"),
+        (lambda t: t.alter_column("id", type="DECIMAL(25,3)"), "COLUMN_IN_USE"),
+        (lambda t: t.alter_column("id", default="7"), "COLUMN_IN_USE"),
     ],
 )
 def test_mistakes_have_codes(table: mica.Table, call: Callable[[mica.Table], object], code: str) -> None:
