@@ -122,9 +122,7 @@ def _place(
     sure = [pushed.text for pushed in conditions.evaluated.values() if " OR " not in pushed.text]
     replaced = []
     for path in place.paths:
-        read = Extraction(
-            path.column, path.sql, path.sql.rpartition(", '")[2].removesuffix("')"), path.strict, variant=True
-        )
+        read = Extraction(path.column, path.sql, path.type, path.strict, variant=True)
         if (path.conditional or not every_row) and not any(path.sql in text for text in sure):
             read = read.guarded
         replaced.append((path.start, path.end, _column_of(read, columns, prefix)))
