@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from mica.engines.spark import reader
 from mica.engines.spark.catalyst import Extraction
+from mica.engines.spark.errors import is_sparks
 from mica.query.conditions import Conditions
 from mica.query.names import Named
 from mica.query.narrowed import Narrowed
@@ -56,7 +57,7 @@ def run(spark: SparkSession, named: Named, args: Any) -> DataFrame:
         try:
             return _narrowed(spark, named, found, args)
         except Exception as e:
-            if type(e).__module__.partition(".")[0] != "pyspark":
+            if not is_sparks(e):
                 raise
     return _whole(spark, named, args)
 
@@ -187,7 +188,7 @@ def _whole(spark: SparkSession, named: Named, args: Any) -> DataFrame:
         frame = _sparks(spark, within, args, frames.values())
         _ = frame.schema  # analysed now
     except Exception as e:
-        if type(e).__module__.partition(".")[0] != "pyspark":
+        if not is_sparks(e):
             raise
         for view, rows in frames.items():
             rows.createOrReplaceTempView(f"`{view}`")
