@@ -6,6 +6,7 @@ sqlglot cannot read it, or Spark not what became of it, it runs over whole table
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from mica.scan.scan import Scan
     from mica.table import Table
 
+_LOG = logging.getLogger("mica")
 
 #: Why a whole table is read.
 _UNREAD = (
@@ -59,6 +61,7 @@ def run(spark: SparkSession, named: Named, args: Any) -> DataFrame:
         except Exception as e:
             if not is_sparks(e):
                 raise
+            _LOG.debug("Spark does not take the narrowed text: whole tables are read", exc_info=True)
     return _whole(spark, named, args)
 
 
