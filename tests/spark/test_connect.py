@@ -20,6 +20,7 @@ import socket
 import sys
 from pathlib import Path
 import mica
+from mica.engines.spark.engine import Spark
 from mica.query import connect
 from pyspark.sql import SparkSession
 from pyspark.sql.connect.client import DefaultChannelBuilder
@@ -102,6 +103,8 @@ if __name__ == "__main__":
     (explained,) = mica.explain(f"SELECT v:k::string FROM several WHERE {low}", spark).to_dict()["tables"]
     assert "< 5" in explained["evaluated"][0] and explained["scan"]["files"]["kept"] == 1, explained
     # What a merge keeps on the server is freed when it ends, not when Python collects garbage.
+    own_kept, frames = Spark.kept, []  # held here, as the merge itself holds them no longer
+    Spark.kept = lambda *given: frames.append(own_kept(*given)) or frames[-1]
     for source in ("SELECT 3L AS id UNION ALL SELECT 3L", "SELECT CAST(raise_error('no') AS BIGINT) AS id"):
         try:
             merge = several.merge(spark.sql(source), "target.id = source.id")
@@ -111,6 +114,7 @@ if __name__ == "__main__":
             assert e.code in ("AMBIGUOUS_MERGE", "SPARK_JOB_FAILED"), e
             held = [one._relation_id for one in gc.get_objects() if isinstance(one, CachedRemoteRelation)]
             assert held and set(held) == {None}, held
+    Spark.kept = own_kept
     # Answers without rows.
     for text, first in (("VACUUM [] DRY RUN", "path"), ("DESCRIBE HISTORY [] LIMIT 0", "version")):
         empty = mica.sql(text.replace("[]", f"delta.`{table.path}`"), spark)

@@ -83,6 +83,7 @@ def named(tables: list[str] | None) -> Iterator[None]:
 @contextmanager
 def sparks_errors() -> Iterator[None]:
     """Shows a worker's error as mica raised it, and Spark's own as a mistake in the text; both without stacks."""
+    from mica.engines.spark.errors import is_sparks
     from mica.engines.spark.jobs import translate
 
     try:
@@ -90,7 +91,7 @@ def sparks_errors() -> Iterator[None]:
     except MicaError:
         raise
     except Exception as e:
-        if not type(e).__module__.startswith(("pyspark.errors", "py4j.protocol")):
+        if not is_sparks(e):
             raise
         own, sparks = translate(e), _SPARKS.search(str(e))
         if sparks is None or getattr(own, "code", None) != "SPARK_JOB_FAILED":

@@ -9,9 +9,9 @@ Source: PROTOCOL.md, "Add File and Remove File" (a file that is added again has 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +25,7 @@ from mica.log.snapshot import Snapshot
 from mica.log.transaction import Transaction
 from mica.schema import collations
 from mica.schema.types import VARIANT
-from mica.stats.collated import CollatedColumn, with_bounds
+from mica.stats.collated import CollatedBounds, CollatedColumn, with_bounds
 from mica.stats.columns import IndexedColumn, indexed_leaves
 from mica.stats.render import PathBounds, read_paths, with_variant_bounds
 from mica.tasks.parts import FilePart, in_tasks, parts_of
@@ -37,6 +37,9 @@ from mica.write.once import Txn, once
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+#: The statistics and the tags of a file, as its add action has them.
+_Line = tuple[str | None, Mapping[str, str] | None]
 
 
 def restats(
@@ -55,54 +58,78 @@ def _restats(snapshot: Snapshot, columns: Sequence[str] | None, spark: SparkSess
     features.check_write(snapshot.protocol, snapshot.metadata, table)
     collations.check(snapshot.schema, table)
     leaves, variants = _asked(snapshot, columns)
-    files = snapshot.files
-    numbered = parts_of(files, of_log=True)
-    texts: list[str | None] = snapshot.stats().to_pylist()
-    tags = snapshot.tags().to_pylist(maps_as_pydicts="lossy")
-    before = list(zip(texts, tags, strict=True))
-    transaction = Transaction(snapshot, "COMPUTE STATS", {} if columns is None else {"columns": list(columns)})
-    transaction.set_application_transactions(dict([txn] if txn is not None else ()))
-    if leaves and numbered:
-        made, version = comparable(leaves, engine)
-        left = [".".join(leaf.column) for leaf in leaves if leaf not in made]
-        if left:
-            raise UserError(
-                "NEEDS_SPARK",
-                f"bounds of the collated column {left[0]} need Spark's comparator, and there is no session",
-                hint="Give restats a session: spark=mica.session(). Variant columns and UTF8_LCASE need none.",
-            )
-        found = collated_bounds(engine, snapshot.storage, leaves, version, numbered)
-        texts = [with_bounds(text, own, version) for text, own in zip(texts, found, strict=True)]
-        tags = [tagged(own) for own in tags]
+    files = parts_of(snapshot.files, of_log=True)
+    before: list[_Line] = list(
+        zip(snapshot.stats().to_pylist(), snapshot.tags().to_pylist(maps_as_pydicts="lossy"), strict=True)
+    )
+    after, domain = before, None
+    if leaves and files:
+        version = _version(leaves, engine)
+        after = _with_collated(after, collated_bounds(engine, snapshot.storage, leaves, version, files), version)
         names = [leaf.collation for leaf in leaves]
         domain = with_versions(snapshot.domains.get(COLLATIONS_DOMAIN), names, version, table)
-        if domain is not None:
-            transaction.set_domain(COLLATIONS_DOMAIN, domain)
-    if variants and numbered:
-        paths = _variant_bounds(snapshot, variants, numbered, engine)
-        texts = [
-            with_variant_bounds(
-                text, own, snapshot.schema, snapshot.properties, [leaf.names for leaf in variants],
-                partition_columns=snapshot.partition_columns,
-            )
-            for text, own in zip(texts, paths, strict=True)
-        ]  # fmt: skip
-    changed = [i for i, now in enumerate(zip(texts, tags, strict=True)) if now != before[i]]
+    if variants and files:
+        after = _with_paths(after, _path_bounds(snapshot, variants, files, engine), snapshot, variants)
+    changed = [i for i, (old, new) in enumerate(zip(before, after, strict=True)) if old != new]
     if not changed and txn is None:
         return Commit(snapshot.version, 0, 0, snapshot=snapshot)
-    rows = files.take(pa.array(changed, pa.int64())).to_pylist()
-    ids = snapshot.file_ids(np.array(changed, np.int64)).to_pylist()
-    providers = snapshot.clustering_providers(np.array(changed, np.int64)).to_pylist()
-    transaction.update_files(
-        changed,
-        [
-            {**row, **(own or {}), "stats": texts[i], "tags": tags[i], "data_change": False, "clustering_provider": by}
-            for i, row, own, by in zip(changed, rows, ids, providers, strict=True)
-        ],
-    )
+    transaction = Transaction(snapshot, "COMPUTE STATS", {} if columns is None else {"columns": list(columns)})
+    transaction.set_application_transactions(dict([txn] if txn is not None else ()))
+    if domain is not None:
+        transaction.set_domain(COLLATIONS_DOMAIN, domain)
+    transaction.update_files(changed, _added(snapshot, changed, after))
     transaction.metrics["numUpdatedFiles"] = len(changed)
     done = transaction.commit()
     return Commit(done.version, len(changed), 0, snapshot=done.snapshot)
+
+
+def _version(leaves: Sequence[CollatedColumn], engine: Engine) -> str:
+    """The version of the engine's comparator. Errors: NEEDS_SPARK if it does not compare the strings of a column."""
+    made, version = comparable(leaves, engine)
+    left = [".".join(leaf.column) for leaf in leaves if leaf not in made]
+    if left:
+        raise UserError(
+            "NEEDS_SPARK",
+            f"bounds of the collated column {left[0]} need Spark's comparator, and there is no session",
+            hint="Give restats a session: spark=mica.session(). Variant columns and UTF8_LCASE need none.",
+        )
+    return version
+
+
+def _with_collated(lines: Sequence[_Line], found: Sequence[Sequence[CollatedBounds]], version: str) -> list[_Line]:
+    return [(with_bounds(text, own, version), tagged(tags)) for (text, tags), own in zip(lines, found, strict=True)]
+
+
+def _with_paths(
+    lines: Sequence[_Line],
+    found: Sequence[Sequence[PathBounds]],
+    snapshot: Snapshot,
+    variants: Sequence[IndexedColumn],
+) -> list[_Line]:
+    render = partial(
+        with_variant_bounds,
+        schema=snapshot.schema,
+        configuration=snapshot.properties,
+        columns=[leaf.names for leaf in variants],
+        partition_columns=snapshot.partition_columns,
+    )
+    return [(render(text, own), tags) for (text, tags), own in zip(lines, found, strict=True)]
+
+
+def _added(snapshot: Snapshot, changed: Sequence[int], lines: Sequence[_Line]) -> list[dict[str, Any]]:
+    """The add actions of the files at these positions, with their new lines."""
+    at = np.array(changed, np.int64)
+    found = zip(
+        snapshot.files.take(pa.array(at)).to_pylist(),
+        snapshot.file_ids(at).to_pylist(),
+        snapshot.clustering_providers(at).to_pylist(),
+        (lines[i] for i in changed),
+        strict=True,
+    )
+    return [
+        {**row, **(ids or {}), "stats": stats, "tags": tags, "data_change": False, "clustering_provider": by}
+        for row, ids, by, (stats, tags) in found
+    ]
 
 
 def _asked(snapshot: Snapshot, columns: Sequence[str] | None) -> tuple[list[CollatedColumn], list[IndexedColumn]]:
@@ -126,7 +153,7 @@ def _asked(snapshot: Snapshot, columns: Sequence[str] | None) -> tuple[list[Coll
     )
 
 
-def _variant_bounds(
+def _path_bounds(
     snapshot: Snapshot, variants: Sequence[IndexedColumn], files: Sequence[FilePart], engine: Engine
 ) -> list[list[PathBounds]]:
     """The path bounds of each file."""

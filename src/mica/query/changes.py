@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from mica import compute as pc
 from mica.engines.spark import catalog
+from mica.engines.spark.errors import is_condition
 from mica.engines.spark.session import is_connect
 from mica.engines.spark.types import from_spark, of_arrow
 from mica.errors import UserError
@@ -301,7 +302,7 @@ def _stored(spark: SparkSession, statement: StoredView, named: names.Named) -> D
         # Not the method of an enabled session.
         return type(spark).sql(spark, f"{statement.before}WITH {', '.join(tables)} SELECT * FROM ({text})")  # noqa: S608
     except Exception as e:
-        if "TABLE_OR_VIEW_NOT_FOUND] The table or view `delta`" not in str(e):
+        if not is_condition(e, "TABLE_OR_VIEW_NOT_FOUND") or "The table or view `delta`" not in str(e):
             raise
         raise UserError(
             "INVALID_ARGUMENT",

@@ -6,11 +6,13 @@ sqlglot cannot read it, or Spark not what became of it, it runs over whole table
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mica.engines.spark import reader
 from mica.engines.spark.catalyst import Extraction
+from mica.engines.spark.errors import is_sparks
 from mica.query.conditions import Conditions
 from mica.query.names import Named
 from mica.query.narrowed import Narrowed
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from mica.scan.scan import Scan
     from mica.table import Table
 
+_LOG = logging.getLogger("mica")
 
 #: Why a whole table is read.
 _UNREAD = (
@@ -56,8 +59,9 @@ def run(spark: SparkSession, named: Named, args: Any) -> DataFrame:
         try:
             return _narrowed(spark, named, found, args)
         except Exception as e:
-            if type(e).__module__.partition(".")[0] != "pyspark":
+            if not is_sparks(e):
                 raise
+            _LOG.debug("Spark does not take the narrowed text: whole tables are read", exc_info=True)
     return _whole(spark, named, args)
 
 
@@ -122,9 +126,7 @@ def _place(
     sure = [pushed.text for pushed in conditions.evaluated.values() if " OR " not in pushed.text]
     replaced = []
     for path in place.paths:
-        read = Extraction(
-            path.column, path.sql, path.sql.rpartition(", '")[2].removesuffix("')"), path.strict, variant=True
-        )
+        read = Extraction(path.column, path.sql, path.type, path.strict, variant=True)
         if (path.conditional or not every_row) and not any(path.sql in text for text in sure):
             read = read.guarded
         replaced.append((path.start, path.end, _column_of(read, columns, prefix)))
@@ -189,7 +191,7 @@ def _whole(spark: SparkSession, named: Named, args: Any) -> DataFrame:
         frame = _sparks(spark, within, args, frames.values())
         _ = frame.schema  # analysed now
     except Exception as e:
-        if type(e).__module__.partition(".")[0] != "pyspark":
+        if not is_sparks(e):
             raise
         for view, rows in frames.items():
             rows.createOrReplaceTempView(f"`{view}`")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from mica import late
 from mica.arguments import SESSION, TEXT, takes
 from mica.engines.spark import catalog
+from mica.engines.spark.errors import is_condition
 from mica.engines.spark.session import current, is_connect
 from mica.errors import UserError
 from mica.query import changes, connect, names, select, settings
@@ -163,11 +164,11 @@ def _hinted(work: Callable[[], DataFrame]) -> DataFrame:
     try:
         return work()
     except Exception as e:
-        unknown = re.search(r"TABLE_OR_VIEW_NOT_FOUND\] .*?`(\w+)` cannot be found", str(e))
-        if unknown is not None:
+        unknown = re.search(r"`(\w+)` cannot be found", str(e))
+        if unknown is not None and is_condition(e, "TABLE_OR_VIEW_NOT_FOUND"):
             near = late.difflib.get_close_matches(unknown[1].lower(), names.all_registered(), 3)
             if near:
                 e.add_note(f"mica.register has: {', '.join(near)}.")
-        if "DATA_SOURCE_NOT_FOUND] Failed to find the data source: delta" in str(e):
+        if is_condition(e, "DATA_SOURCE_NOT_FOUND") and "the data source: delta" in str(e):
             e.add_note("CREATE TABLE … USING mica makes a Delta table in a session without delta-spark.")
         raise

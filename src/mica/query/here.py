@@ -7,6 +7,7 @@ it in their way.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
@@ -28,6 +29,8 @@ from mica.tasks.read import read_parts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+_LOG = logging.getLogger("mica")
 
 #: Rows without an aggregate are few, if they are not more; and so many bytes of files are worth a look.
 FEW_ROWS, FEW_BYTES, FEW_FILE_BYTES = 50_000, 8 << 20, 4 << 20
@@ -82,5 +85,6 @@ def _given(
             return None
         whole = found.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], to_arrow(schema))]
         return engine.given(pa.Table.from_batches([for_spark(batch, schema) for batch in whole]), schema)
-    except Exception:  # noqa: BLE001 - Spark's tasks do it, and report what is wrong
+    except Exception:  # noqa: BLE001 - a slower way is left
+        _LOG.debug("left to Spark's tasks, which report what is wrong", exc_info=True)
         return None

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from mica.engines.spark.errors import is_condition
 from mica.engines.spark.session import without_sql_log
 from mica.errors import UserError
 from mica.query import described, settings
@@ -99,7 +100,7 @@ def _given(text: str, defaults: Sequence[str], query: Query) -> DataFrame:
             with without_sql_log():
                 return query(text)
         except Exception as e:
-            if "[UNRESOLVED_COLUMN" not in str(e):
+            if not is_condition(e, "UNRESOLVED_COLUMN"):
                 raise
     made = next((text for text in defaults if text.startswith(_MADE) and text in filled), None)
     if made is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from mica.engines.spark.errors import is_condition
 from mica.engines.spark.session import without_sql_log
 from mica.engines.spark.types import from_spark
 from mica.errors import UserError
@@ -74,7 +75,7 @@ def _asked(asked: str, query: Callable[[str], DataFrame]) -> tuple[DataFrame, Da
         with without_sql_log():
             rows = query(asked[1:-1])
     except Exception as e:
-        if "[UNRESOLVED_COLUMN" not in str(e):
+        if not is_condition(e, "UNRESOLVED_COLUMN"):
             raise
         raise UserError(
             "UNSUPPORTED_EXPRESSION",

@@ -56,8 +56,9 @@ class TextPath:
     """A path of a Variant as a type, at one place of the text."""
 
     column: str
-    #: The expression over the table.
+    #: The expression over the table, and its type.
     sql: str
+    type: str
     #: Whether a value that cannot be cast is an error, and whether Spark casts only some rows.
     strict: bool
     conditional: bool
@@ -195,9 +196,10 @@ class _Reader:
             sql = scope.text(whole)
         except _Unknown:
             return None
+        type_ = _type(whole.to) if isinstance(whole, exp.Cast) else whole.expressions[-1].name.upper()
         first = node.parts[0].meta.get("start")
         at = next((i for i, token in enumerate(self.tokens) if token.start == first), None)
-        if at is None:
+        if at is None or type_ is None:
             return None
         begins = at
         if at >= 2 and self.tokens[at - 1].text == "(" and not isinstance(whole, exp.Paren):
@@ -211,7 +213,7 @@ class _Reader:
             open_ = sum({"(": 1, ")": -1}.get(token.text, 0) for token in self.tokens[begins : end + 1])
             if again == whole and not open_ and not self._goes_on(end):
                 conditional = any(isinstance(above, _CONDITIONAL) for above in _above(whole))
-                return TextPath(column, sql, _strict(whole), conditional, start, stop)
+                return TextPath(column, sql, type_, _strict(whole), conditional, start, stop)
         return None
 
     def _goes_on(self, end: int) -> bool:
@@ -289,6 +291,11 @@ class _Scope:
             raise _Unknown
         return show(value, STRING)
 
+    def negative(self, node: exp.Neg) -> str:
+        if not isinstance(node.this, exp.Literal):
+            raise _Unknown
+        return f"(- {self.literal(node.this)})"
+
     def cast(self, node: exp.Cast) -> str:
         got = node.this
         type_ = _type(node.to)
@@ -348,7 +355,7 @@ _RULES: Mapping[type[exp.Expr], Callable[[_Scope, Any], str]] = {
     exp.Or: lambda s, n: f"({s.text(n.this)} OR {s.text(n.expression)})",
     exp.Not: lambda s, n: f"(NOT {s.text(n.this)})",
     exp.Paren: lambda s, n: s.text(n.this),
-    exp.Neg: lambda s, n: f"(- {s.literal(n.this)})" if isinstance(n.this, exp.Literal) else s.text(exp.Star()),
+    exp.Neg: _Scope.negative,
     exp.Boolean: lambda _, n: "TRUE" if n.this else "FALSE",
     exp.Null: lambda _, __: "NULL",
     exp.Column: _Scope.column,

@@ -13,16 +13,14 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
-from mica import engines
 from mica.arguments import TEXT, TEXTS, TXN, takes
 from mica.collation.alike import Alike
-from mica.engines.spark import types
 from mica.errors import UserError
 from mica.expressions.collations import collations_of, in_process, judged_in_process, refuse_in_process
 from mica.expressions.joined import Sides
@@ -50,9 +48,7 @@ from mica.write.once import Txn, checked, once
 from mica.write.target import target_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from mica.engines.spark.engine import Spark
+    from pyspark.sql import DataFrame, SparkSession
 
 
 @dataclass(frozen=True)
@@ -157,17 +153,10 @@ class _Merge:
     def __init__(self, given: Merge, txn: Txn | None) -> None:
         self.began = time.monotonic()
         self.given, self.snapshot = given, given.snapshot
-        is_frame = types.is_frame(given.source)
-        data = given.source
-        if given.spark is not None and hasattr(data, "to_df") and not is_frame:
-            data, is_frame = data.to_df(given.spark), True  # a Scan or a Table is read where the merge runs
-        self.engine = engines.of(data if is_frame else given.spark)
-        ansi, timezone = self.engine.settings(True, "UTC")
         self.target = target_of(self.snapshot, txn)
-        if is_frame:
-            schema = merge_source.frame_schema(data)
-        else:
-            schema, given_rows = merge_source.rows_of(data, self.snapshot.schema)
+        self.source = merge_source.of(given.source, given.spark, self.snapshot.schema)
+        self.engine, schema = self.source.engine, self.source.schema
+        ansi, timezone = self.engine.settings(True, "UTC")
         readable = TableSource(self.snapshot).readable  # new columns have no name in expressions
         if given.evolves:
             self.target = self.target.evolved(to_arrow(assigned_of(schema, given.clauses, given.target_alias)))
@@ -186,14 +175,6 @@ class _Merge:
         named = {leaf.column[0] for leaf in self.match.source_leaves}
         fields = tuple(replace(f, nullable=True) for f in schema.fields if f.name in named) or schema.fields[:1]
         self.columns = StructType(fields)
-        self.frame: Any = None
-        if is_frame:
-            self.frame, self.batch = merge_source.of_frame(cast("Spark", self.engine), data, self.columns)
-        elif self.engine.shuffles and not cast("Spark", self.engine).few(given_rows):
-            self.frame = cast("Spark", self.engine).spread(given_rows.select(self.columns.names), self.columns)
-            self.batch = None
-        else:
-            self.batch = merge_source.batch_of(given_rows)
 
     def _check(self) -> None:
         """Refuses comparisons by collation that need Spark, and ids of rows that are not tracked."""
@@ -207,7 +188,7 @@ class _Merge:
             if key.collation is not None and not self.engine.comparator.judges(key.collation):
                 in_process("", key.collation)
 
-    def _alike(self) -> None:
+    def _alike(self, rows: pa.RecordBatch | DataFrame) -> None:
         """Asks the engine's comparator which strings of both sides are equal, by the collations of keys that tasks do
         not have."""
         keys = list(self.match.on.keys)
@@ -215,7 +196,7 @@ class _Merge:
         if not asked:
             return
         task = partial(source_strings, self.match, self.columns)
-        given = task([self.batch]) if self.batch is not None else self.engine.write(self.frame, task, STRINGS)
+        given = task([rows]) if isinstance(rows, pa.RecordBatch) else self.engine.write(rows, task, STRINGS)
         source = pa.Table.from_batches(given, STRINGS)
         for number in asked:
             key, own = keys[number], source.filter(pc.equal(source.column("key"), number)).column("string")
@@ -227,30 +208,27 @@ class _Merge:
 
     def commit(self) -> Commit:
         """Reads, writes and commits; commits nothing if nothing changes."""
-        try:
-            return self._commit()
-        finally:
-            if self.frame is not None:
-                cast("Spark", self.engine).forget(self.frame)
+        with self.source.taken(self.columns) as rows:
+            return self._commit(rows)
 
-    def _commit(self) -> Commit:
-        self._alike()
+    def _commit(self, rows: pa.RecordBatch | DataFrame) -> Commit:
+        self._alike(rows)
         keys, source = self.match.on.keys, None
-        if self.batch is not None:
-            source = SharedSource(self.match, self.batch)
-            rows = self.batch.num_rows
+        if isinstance(rows, pa.RecordBatch):
+            source = SharedSource(self.match, rows)
+            count = rows.num_rows
             usable = pa.array(source.rows.usable)
             values = [found.filter(usable) for found in source.rows.key_values]
             known = [KeyValues.of(key, found) for key, found in zip(keys, values, strict=True)]
         else:
-            rows, size, known = summary_of(self.engine, self.frame, self.match, self.columns)
+            count, size, known = summary_of(self.engine, rows, self.match, self.columns)
         predicate = filtering = None
         if not self.match.numbers(NOT_BY_SOURCE):
             predicate = possible(self.match.on, known)
             filtering = possible(self.match.on, known, MOST_IN_FILES)
         kept = self._kept(predicate)
         self.planned = time.monotonic()
-        self._describe(predicate, rows)
+        self._describe(predicate, count)
         rules = self.target.rules(self.scan.ansi, self.scan.timezone)
         spec = MergeSpec(
             replace(self.scan.rewriting(), predicate=filtering),
@@ -264,7 +242,7 @@ class _Merge:
         if source is not None:
             whole = WithSource(spec, source, parts)
         else:
-            whole = Shuffled(spec, self.frame, self.columns, size, parts)
+            whole = Shuffled(spec, rows, self.columns, size, parts)
         done = flow.commit_changes(self.engine, self.target, spec.write, whole)
         return done if done.metrics else replace(done, metrics=self._metrics(no_facts()))
 
@@ -292,7 +270,7 @@ class _Merge:
         }
         reads_all = bool(self.match.numbers(NOT_BY_SOURCE))
         # Any other source may read the table; strings that others add are in no list of those that are equal.
-        is_all = isinstance(self.given.source, pa.Table | pa.RecordBatch | list | tuple | Mapping)
+        is_all = isinstance(self.given.source, pa.Table | pa.RecordBatch | list | tuple)
         is_all = is_all and all(key.alike is None for key in self.match.on.keys)
         target.reads = every_file if reads_all else read_files(self.snapshot, predicate, self.engine, is_all)
         target.metrics = self._metrics

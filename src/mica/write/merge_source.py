@@ -7,12 +7,17 @@ rows are few: those of a DataFrame are then collected, many of other sources bec
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
+from mica import engines
+from mica.engines.base import Engine
 from mica.engines.spark import types
 from mica.errors import UserError
+from mica.records import dataclass
 from mica.schema.arrow import from_arrow_field, looks_like_variant, to_arrow
 from mica.schema.types import VARIANT, StructField, StructType, refuse_twice
 from mica.tasks.shuffled_merge import in_schema
@@ -20,39 +25,58 @@ from mica.tasks.unshred import unshredded_schema
 from mica.write.given import arrow
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
     from mica.engines.spark.engine import Spark
 
 
-def rows_of(data: Any, table: StructType) -> tuple[StructType, pa.Table]:
-    """The schema and the rows of a source that is no DataFrame; `table` has the columns of the target."""
+@dataclass(frozen=True)
+class MergeSource:
+    """A source, and the engine on which the merge runs."""
+
+    engine: Engine
+    schema: StructType
+    #: A DataFrame; of any other source its rows.
+    rows: DataFrame | pa.Table
+
+    @contextmanager
+    def taken(self, columns: StructType) -> Iterator[pa.RecordBatch | DataFrame]:
+        """The rows if they are few, with these columns at least; else a DataFrame of them that is computed once, and is
+        freed at the end."""
+        engine = cast("Spark", self.engine)  # if there is a DataFrame, or if it shuffles
+        if isinstance(self.rows, pa.Table):
+            if engine.shuffles and not engine.few(self.rows):
+                yield engine.spread(self.rows.select(columns.names), columns)
+            else:
+                yield _batch(self.rows)
+            return
+        found = engine.at_hand(self.rows, columns.names)
+        if found is not None:
+            yield _batch(_typed(found, columns))
+            return
+        frame = engine.kept(self.rows, columns.names)
+        try:
+            found = engine.collected(frame)
+            yield frame if found is None else _batch(_typed(found, columns))
+        finally:
+            engine.forget(frame)
+
+
+def of(data: Any, spark: SparkSession | None, table: StructType) -> MergeSource:
+    """What a person gives, on the session of a DataFrame, or on `spark`; `table` has the columns of the target."""
+    if spark is not None and hasattr(data, "to_df") and not types.is_frame(data):
+        data = data.to_df(spark)  # a Scan or a Table is read where the merge runs
+    if types.is_frame(data):
+        schema = types.from_spark(data.schema)  # with its collations
+        refuse_twice(schema.names)
+        return MergeSource(engines.of(data), schema, data)
     found = arrow(data, table)
     schema = _schema(unshredded_schema(found.schema, table), table)
-    return schema, _typed(found if isinstance(found, pa.Table) else found.read_all(), schema)
+    rows = _typed(found if isinstance(found, pa.Table) else found.read_all(), schema)
+    return MergeSource(engines.of(spark), schema, rows.combine_chunks())  # so that a batch of them is no second copy
 
 
-def frame_schema(frame: Any) -> StructType:
-    """The schema of a Spark DataFrame, with its collations."""
-    found = types.from_spark(frame.schema)
-    refuse_twice(found.names)
-    return found
-
-
-def of_frame(engine: Spark, data: Any, schema: StructType) -> tuple[Any, pa.RecordBatch | None]:
-    """These columns of a DataFrame: a frame that is computed once, and the rows if they are few. The caller forgets the
-    frame; there is none of rows that are at hand."""
-    found = engine.at_hand(data, schema.names)
-    if found is not None:
-        return None, batch_of(_typed(found, schema))
-    frame = engine.kept(data, schema.names)
-    try:
-        found = engine.collected(frame)
-        return frame, None if found is None else batch_of(_typed(found, schema))
-    except BaseException:
-        engine.forget(frame)
-        raise
-
-
-def batch_of(rows: pa.Table) -> pa.RecordBatch:
+def _batch(rows: pa.Table) -> pa.RecordBatch:
     """The rows as one batch. Errors: INVALID_ARGUMENT for more than a batch can hold."""
     batches = rows.combine_chunks().to_batches()
     if len(batches) > 1:

@@ -7,8 +7,9 @@ many they are (`count`, `min`, `max`, anything DISTINCT). All else takes rows on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
+from functools import partial
 from typing import Any
 
 from mica.engines.spark.catalyst import Plan, Query, Relation, every
@@ -110,8 +111,9 @@ class Folded:
         self.columns[name] = text
         return name
 
-    def measure(self, tree: Tree, argument: Tree | None, function: str, column: str = "") -> None:
-        """An aggregate function of rows that are alike."""
+    def measure(self, tree: Tree, function: str, argument: Tree | None = None, text: str = "") -> None:
+        """An aggregate function of rows that are alike, or of an expression of them, which has this text."""
+        column = self.column(text) if text else ""
         name = self.measures.setdefault((function, column), f"m{len(self.measures)}")
         self._as_measures.append((tree.java, None if argument is None else argument.java, function, name))
 
@@ -187,10 +189,14 @@ def find(query: Query, texts: Texts) -> Iterator[Folded]:
     for plan in plans:
         if plan.name == "Aggregate":
             found = _chain(query, plan)
-            if found is not None and _reads(found, texts):
-                if id(plan) in limited:
-                    found.cut(*limited[id(plan)])
-                yield found
+            asks = None if found is None else _Asks(found, texts).all()
+            if found is None or not asks:
+                continue
+            for ask in asks:
+                ask(found)
+            if id(plan) in limited:
+                found.cut(*limited[id(plan)])
+            yield found
 
 
 def _limited(plan: Plan) -> Iterator[tuple[Plan, int, Tree]]:
@@ -220,69 +226,73 @@ def _chain(query: Query, aggregate: Plan) -> Folded | None:
     return Folded(relation, aggregate, plans)
 
 
-class _Refused(Exception):  # noqa: N818 - it ends the search, and no caller sees it
-    pass
+#: What an expression of an aggregate asks of its groups: a key or a measure of what is found.
+_Ask = Callable[[Folded], None]
 
 
-def _reads(found: Folded, texts: Texts) -> bool:
-    """Fills in the keys and measures; False if a part of the aggregate needs rows one by one."""
-    defined = {
-        tree.number: tree.children[0]
-        for plan in found.plans
-        if plan.name == "Project"
-        for tree in plan.expressions
-        if tree.name == "Alias"
-    }
+class _Asks:
+    """What the expressions of an aggregate ask of its groups; None if they need rows one by one."""
 
-    def known(number: int) -> str | Tree | None:
-        return found.relation.columns.get(number) or defined.get(number)
+    def __init__(self, found: Folded, texts: Texts) -> None:
+        self.aggregate, self.relation, self.texts = found.aggregate, found.relation, texts
+        self.defined = {
+            tree.number: tree.children[0]
+            for plan in found.plans
+            if plan.name == "Project"
+            for tree in plan.expressions
+            if tree.name == "Alias"
+        }
 
-    def translated(tree: Tree) -> str | None:
-        return texts(found.relation, node(tree, known), tree.type)
+    def all(self) -> list[_Ask] | None:
+        """Those of the whole aggregate, in its order."""
+        grouped = int(self.aggregate.java.groupingExpressions().size())
+        trees = self.aggregate.expressions
+        return _joined(self._key(tree) if i < grouped else self._value(tree) for i, tree in enumerate(trees))
 
-    def text(tree: Tree) -> str:
-        one = translated(tree)
-        if one is None:
-            raise _Refused
-        return one
+    def _key(self, tree: Tree) -> list[_Ask] | None:
+        text = self._text(tree)
+        return None if text is None else [partial(Folded.key, tree=tree, text=text)]
 
-    def walk(tree: Tree) -> None:
+    def _value(self, tree: Tree) -> list[_Ask] | None:
         if tree.name == "AggregateExpression":
-            aggregated(tree)
-        elif tree.name == "Alias":
-            walk(tree.children[0])
-        elif tree.name != "Literal":
-            one = translated(tree)
-            if one is not None:
-                found.key(tree, one)
-            elif not tree.children:
-                raise _Refused
-            else:
-                for child in tree.children:
-                    walk(child)
+            return self._function(tree)
+        if tree.name == "Literal":
+            return []
+        key = None if tree.name == "Alias" else self._key(tree)
+        if key is not None or not tree.children:
+            return key
+        return _joined(map(self._value, tree.children))
 
-    def aggregated(tree: Tree) -> None:
+    def _function(self, tree: Tree) -> list[_Ask] | None:
         if len(tree.children) > 1:  # FILTER
-            raise _Refused
+            return None
         (what,) = tree.children
         if bool(tree.java.isDistinct()):
-            arguments = [(argument, text(argument)) for argument in what.children]
-            found.distinct(tree, arguments, counts=what.name == "Count")
+            texts = [(argument, self._text(argument)) for argument in what.children]
+            known = [(argument, text) for argument, text in texts if text is not None]
+            if len(known) == len(texts):
+                return [partial(Folded.distinct, tree=tree, arguments=known, counts=what.name == "Count")]
         elif what.name == "Count" and all(argument.text is not None for argument in what.children):
-            found.measure(tree, None, "rows")
+            return [partial(Folded.measure, tree=tree, function="rows")]
         elif what.name in ("Count", "Min", "Max") and len(what.children) == 1:
             (argument,) = what.children
-            found.measure(tree, argument, what.name.lower(), found.column(text(argument)))
-        else:
-            raise _Refused
+            text = self._text(argument)
+            if text is not None:
+                return [partial(Folded.measure, tree=tree, function=what.name.lower(), argument=argument, text=text)]
+        return None
 
-    grouped = int(found.aggregate.java.groupingExpressions().size())
-    try:
-        for number, tree in enumerate(found.aggregate.expressions):
-            if number < grouped:
-                found.key(tree, text(tree))
-            else:
-                walk(tree)
-    except _Refused:
-        return False
-    return bool(found.columns) or bool(found.measures)
+    def _text(self, tree: Tree) -> str | None:
+        return self.texts(self.relation, node(tree, self._known), tree.type)
+
+    def _known(self, number: int) -> str | Tree | None:
+        return self.relation.columns.get(number) or self.defined.get(number)
+
+
+def _joined(parts: Iterable[list[_Ask] | None]) -> list[_Ask] | None:
+    """All of these; None if one is None, and those behind it are not looked at."""
+    found: list[_Ask] = []
+    for part in parts:
+        if part is None:
+            return None
+        found += part
+    return found

@@ -1,0 +1,20 @@
+"""Which errors are Spark's, and of which condition.
+
+The rule: the condition is what PySpark says; the text is read only of errors that have none, such as those that passed
+through other hands. Does not import pyspark.
+"""
+
+from __future__ import annotations
+
+
+def is_sparks(error: BaseException) -> bool:
+    """Whether PySpark raised it, or Py4J beneath it."""
+    return type(error).__module__.partition(".")[0] in ("pyspark", "py4j")
+
+
+def is_condition(error: BaseException, name: str) -> bool:
+    """Whether it is of this condition, or of one below it: `UNRESOLVED_COLUMN.WITH_SUGGESTION`."""
+    condition = getattr(error, "getCondition", lambda: None)()
+    if condition is not None:
+        return f"{condition}.".startswith(f"{name}.")
+    return f"[{name}]" in str(error) or f"[{name}." in str(error)
