@@ -125,7 +125,8 @@ def tables_of(text: str, spark: SparkSession) -> names.Named | None:
     """The mica tables of a query; None if the text is not a query."""
     if not _QUERY.match(text):
         return None
-    named = names.by_path(text, partial(settings.moment, spark))
+    is_taken = names.is_registered if is_connect(spark) else partial(catalog.is_temporary, spark)
+    named = names.by_path(text, partial(settings.moment, spark), is_taken)
     if is_connect(spark):
         mentioned = sorted(names.words(text))
         own = {name: table for name in mentioned if (table := names.registered(name)) is not None}
@@ -147,8 +148,10 @@ def tables_of(text: str, spark: SparkSession) -> names.Named | None:
             continue
         table = names.opened(place)
         if "." in name:
-            text, view = names.renamed(text, name.split("."), {view.lower() for view in views})
-            views[view] = table
+            found = names.renamed(text, name.split("."), {view.lower() for view in views}, is_taken)
+            if found is not None:  # else Spark reads the table itself
+                text, view = found
+                views[view] = table
         else:
             views[name] = table
     return names.Named(text, views, named.pinned)

@@ -15,9 +15,22 @@ from mica.engines.spark.session import without_sql_log
 from mica.errors import UserError
 from mica.query import described, settings
 from mica.query.row_statements import Insert, with_defaults
+from mica.schema.char import char_length, declared
 from mica.schema.ddl import quote_if_needed, type_to_ddl
 from mica.schema.special import DEFAULT, GENERATED
-from mica.schema.types import INTEGRALS, VARIANT, VOID, ArrayType, DataType, MapType, StructField, StructType, renamed
+from mica.schema.types import (
+    BINARY,
+    INTEGRALS,
+    STRING,
+    VARIANT,
+    VOID,
+    ArrayType,
+    DataType,
+    MapType,
+    StructField,
+    StructType,
+    renamed,
+)
 from mica.table import Table
 from mica.write.assignment import assignable, is_read_from_text
 from mica.write.once import Txn
@@ -88,8 +101,17 @@ def _fixed(table: Table, statement: Insert) -> dict[str, str]:
             )
         if value is not None:
             # As Spark, for which these values are texts first.
-            found[column.name] = f"CAST(CAST({value} AS STRING) AS {type_to_ddl(column.type)})"
+            found[column.name] = f"CAST({_stored(f'CAST({value} AS STRING)', column)} AS {type_to_ddl(column.type)})"
     return found
+
+
+def _stored(text: str, column: StructField) -> str:
+    """A text of a partition as it is read again: an empty one is null (PROTOCOL.md, "Partition Value Serialization"), a
+    CHAR(n) has its blanks."""
+    length = char_length(declared(column))
+    if length is not None:
+        text = f"CASE WHEN length({text}) < {length} THEN rpad({text}, {length}, ' ') ELSE {text} END"
+    return f"nullif({text}, '')" if column.type in (STRING, BINARY) else text
 
 
 def _given(text: str, defaults: Sequence[str], query: Query) -> DataFrame:

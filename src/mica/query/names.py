@@ -111,9 +111,14 @@ class Named:
     pinned: frozenset[str] = frozenset()
 
 
-def by_path(text: str, moment: Callable[[str], int]) -> Named:
+def is_registered(name: str) -> bool:
+    """Whether the name is registered."""
+    return name.lower() in _REGISTERED
+
+
+def by_path(text: str, moment: Callable[[str], int], is_taken: Callable[[str], bool] = is_registered) -> Named:
     """The text with names of views in place of `` delta.`path` `` and of registered names with a version or time, and
-    the tables there. `moment` gives the ms since the epoch of an expression.
+    the tables there. `moment` gives the ms since the epoch of an expression, `is_taken` whether a view has that name.
     """
     named = [match for match in _LEXED.finditer(text) if match["other"] is None]
     views: dict[str, Table] = {}
@@ -127,7 +132,7 @@ def by_path(text: str, moment: Callable[[str], int]) -> Named:
             continue
         key = (path, "" if as_of is None else as_of[0])
         if key not in chosen:
-            view = chosen[key] = _view_of(text, match, named, path, views)
+            view = chosen[key] = _view_of(text, match, named, path, views, is_taken)
             views[view], old = _as_of(path, as_of, moment)
             pinned |= {view} if old else set()
         found, at = f"{found}{text[at : match.start()]}`{chosen[key]}`", match.end() if as_of is None else as_of.end()
@@ -167,7 +172,14 @@ def _path_of(match: re.Match[str], as_of: re.Match[str] | None) -> str | None:
     return None if known is None else known.path
 
 
-def _view_of(text: str, match: re.Match[str], named: Sequence[re.Match[str]], path: str, views: Collection[str]) -> str:
+def _view_of(
+    text: str,
+    match: re.Match[str],
+    named: Sequence[re.Match[str]],
+    path: str,
+    views: Collection[str],
+    is_taken: Callable[[str], bool],
+) -> str:
     """The name of a new view, for a table that one of the names `named` of the text stands for."""
     used = {view.lower() for view in views}
     stem = match[0].strip("`")
@@ -175,13 +187,13 @@ def _view_of(text: str, match: re.Match[str], named: Sequence[re.Match[str]], pa
         stem = re.sub(r"\W", "_", os.path.basename(path.rstrip("/"))) or "table"  # noqa: PTH119
     elif stem.lower() not in used and all(AS_OF.match(text, m.end()) for m in named if _is_name(text, m, stem)):
         return stem  # the text reads this name only at versions, and it may qualify columns
-    return _free(stem, words(text) | used)
+    return _free(stem, words(text) | used, is_taken)
 
 
-def _free(stem: str, taken: Collection[str]) -> str:
-    """A name that begins so and is none of these, nor a registered one."""
+def _free(stem: str, taken: Collection[str], is_taken: Callable[[str], bool]) -> str:
+    """A name that begins so and is none of these, nor a registered one or that of a view."""
     name, number = stem, 2
-    while name.lower() in taken or is_registered(name):
+    while name.lower() in taken or is_registered(name) or is_taken(name):
         name, number = f"{stem}_{number}", number + 1
     return name
 
@@ -203,14 +215,26 @@ def _as_of(path: str, as_of: re.Match[str] | None, moment: Callable[[str], int])
     return opened(path), False
 
 
-def renamed(text: str, parts: Sequence[str], taken: Collection[str]) -> tuple[str, str]:
-    """The text with the name of a view in place of a name of several parts (`shop.events`), and that name."""
+def renamed(
+    text: str, parts: Sequence[str], taken: Collection[str], is_taken: Callable[[str], bool] = is_registered
+) -> tuple[str, str] | None:
+    """The text with the name of a view in place of a name of several parts (`shop.events`), and that name. None where
+    the last part before a column may be another's: a CTE's or that of a view, or of a table that the text names so."""
     view = parts[-1]
-    if view.lower() in taken or is_registered(view):
-        view = _free(view, words(text) | {view.lower()})
     name = r"\s*\.\s*".join(f"(?:`{re.escape(part)}`|{re.escape(part)})" for part in parts)
     pattern = re.compile(rf"(?P<name>(?<![\w.`]){name}(?!\w))|{_LEXED.pattern}", _LEXED.flags)
+    rest = pattern.sub(lambda m: m[0] if m["name"] is None else " ", text)
+    alone = [match for match in _LEXED.finditer(rest) if match["word"] and _is_last(rest, match, view)]
+    qualifies = [rest[match.end() :].lstrip().startswith(".") for match in alone]
+    if not all(qualifies) or view.lower() in taken or is_registered(view) or is_taken(view):
+        if any(qualifies):
+            return None
+        view = _free(view, words(text) | {view.lower()}, is_taken)
     return pattern.sub(lambda m: m[0] if m["name"] is None else f"`{view}`", text), view
+
+
+def _is_last(text: str, match: re.Match[str], name: str) -> bool:
+    return match[0].strip("`").lower() == name.lower() and not text[: match.start()].rstrip().endswith(".")
 
 
 #: What a star of a SELECT follows, and what follows it.
@@ -244,8 +268,3 @@ def all_registered() -> list[str]:
 def is_table(name: str) -> bool:
     """Whether the name was registered with a `Table` instead of a path."""
     return isinstance(_REGISTERED.get(name.lower()), Table)
-
-
-def is_registered(name: str) -> bool:
-    """Whether the name is registered."""
-    return name.lower() in _REGISTERED

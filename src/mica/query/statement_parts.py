@@ -52,9 +52,8 @@ class Parts(Cursor):
         return self.identifier()
 
     def names_of(self, table: tuple[str, ...], *stops: str) -> set[str]:
-        """What may qualify a column of the table, in lower case."""
-        alias = self.alias_or_name(table, *stops)
-        return {table[-1].lower(), alias.lower()}
+        """What may qualify a column of the table, in lower case: an alias hides the table's name, as in Spark."""
+        return {self.alias_or_name(table, *stops).lower()}
 
     def alias_or_name(self, table: tuple[str, ...], *stops: str) -> str:
         """The alias that follows a table, or else the last part of its name, whose other parts may precede columns."""
@@ -76,7 +75,9 @@ class Parts(Cursor):
         long name of a table the last part stays. A query in parentheses is kept: there a name may be another one's."""
         start, depth, case, cut = self.token.at, 0, 0, []
         while self.token.kind != "end":
-            word, mark = self.word(), self.mark()
+            before = self.tokens[self.at - 1].text if self.at else ""
+            # A word that follows these is the name of a field or of a key.
+            word, mark = "" if before in (".", ":") else self.word(), self.mark()
             case += (word == "CASE") - (word == "END" and case > 0)
             if depth == 0 and case == 0 and (word in stops or (mark and mark in marks)):
                 break
@@ -86,7 +87,6 @@ class Parts(Cursor):
                 self.parenthesised()
                 continue
             depth += (mark == "(") - (mark == ")")
-            before = self.tokens[self.at - 1].text if self.at else ""
             more = 0 if before in (".", ":") else self.of_long_name()
             if more:
                 cut.append((self.token.at, self.tokens[self.at + more].at))

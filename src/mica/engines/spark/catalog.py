@@ -31,6 +31,11 @@ def relations(spark: SparkSession, text: str) -> Parsed:
     return Parsed(tree, list(dict.fromkeys(name.replace(", ", ".") for name in found)))
 
 
+def is_temporary(spark: SparkSession, name: str) -> bool:
+    """Whether the session has a temporary view of this name."""
+    return bool(_state(spark).catalog().getTempView(name).isDefined())
+
+
 def delta_location(spark: SparkSession, name: str) -> str | None:
     """The path of a Delta table of the session's catalog; None for anything else."""
     catalog = _state(spark).catalog()

@@ -169,7 +169,8 @@ class Query:
             for oldest in list(known)[:-_KEPT]:
                 del known[oldest]
         else:
-            catalog.createTempView(view, known[key][0], True)
+            # Columns with ids of their own: the rows of two queries can be joined, as those of two of Spark's.
+            catalog.createTempView(view, self.make.anew(known[key][0]), True)
         return known[key][1]
 
     def _identity(self, java: Any) -> int:

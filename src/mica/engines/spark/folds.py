@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from mica.engines.spark.catalyst import Plan, Query, Relation, every
@@ -235,6 +236,7 @@ class _Asks:
 
     def __init__(self, found: Folded, texts: Texts) -> None:
         self.aggregate, self.relation, self.texts = found.aggregate, found.relation, texts
+        self.keys: list[str | None] = []
         self.defined = {
             tree.number: tree.children[0]
             for plan in found.plans
@@ -245,13 +247,14 @@ class _Asks:
 
     def all(self) -> list[_Ask] | None:
         """Those of the whole aggregate, in its order."""
-        grouped = int(self.aggregate.java.groupingExpressions().size())
-        trees = self.aggregate.expressions
-        return _joined(self._key(tree) if i < grouped else self._value(tree) for i, tree in enumerate(trees))
+        count, trees = int(self.aggregate.java.groupingExpressions().size()), self.aggregate.expressions
+        self.keys = [self._text(tree) for tree in trees[:count]]
+        return _joined(chain(map(self._key, trees[:count]), map(self._value, trees[count:])))
 
     def _key(self, tree: Tree) -> list[_Ask] | None:
+        """One of the keys; None for what is computed of them, which Spark does."""
         text = self._text(tree)
-        return None if text is None else [partial(Folded.key, tree=tree, text=text)]
+        return [partial(Folded.key, tree=tree, text=text)] if text is not None and text in self.keys else None
 
     def _value(self, tree: Tree) -> list[_Ask] | None:
         if tree.name == "AggregateExpression":

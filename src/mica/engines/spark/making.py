@@ -5,9 +5,13 @@ The rule: what is made here is plain: no name in it is left for Spark to resolve
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 from weakref import WeakKeyDictionary
+
+#: The type in a DDL, and no name: that of a field is before a colon or in quotes.
+_TIMESTAMP = re.compile(r"\bTIMESTAMP\b(?!\s*:)(?=[^`]*(?:`[^`]*`[^`]*)*$)")
 
 
 class Maker:
@@ -40,7 +44,11 @@ class Maker:
         self._nothing = jvm.org.apache.spark.sql.types.Metadata.empty()
         self.dataset = jvm.org.apache.spark.sql.classic.Dataset
         self.identity = system.identityHashCode
-        self._none = jvm.scala.Option.empty()
+        self._none, self._some = jvm.scala.Option.empty(), jvm.scala.Some
+        self._view = catalyst.catalog.TemporaryViewRelation
+        #: One row without columns, of which Spark makes rows of literals: joined by NOT IN, a row of its own is lost.
+        row = self.seq([catalyst.InternalRow.empty()])
+        self.one_row = catalyst.plans.logical.LocalRelation(self.seq([]), row, False, self._none)
         self._empty = self.seq([])
 
     @staticmethod
@@ -65,12 +73,16 @@ class Maker:
         """A column with an id of its own, of a type as Catalyst spells it."""
         number = self._named.newExprId()
         # Of a DDL a setting of the session says what TIMESTAMP means (`spark.sql.timestampType`).
-        ddl = "TIMESTAMP_LTZ" if ddl == "TIMESTAMP" else ddl
+        ddl = _TIMESTAMP.sub("TIMESTAMP_LTZ", ddl)
         return self.attribute_reference(name, self.type.fromDDL(ddl), nullable, self._nothing, number, self._empty)
 
     def alias(self, child: Any, name: str, number: Any) -> Any:
         """An expression under a name and an id."""
         return self._alias(child, name, number, self._empty, self._none, self._empty)
+
+    def anew(self, view: Any) -> Any:
+        """A temporary view of the same rows, whose columns have other ids."""
+        return self._view(view.tableMeta(), self._some(view.plan().get().newInstance()))
 
     def in_one(self, plan: Any) -> Any:
         """The rows of a plan in one partition: what groups or sorts few rows there needs no shuffle."""

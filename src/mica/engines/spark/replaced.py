@@ -52,6 +52,7 @@ class _Replacing:
             else:
                 nodes += self._places(relation, rows)
         root, plans = self.query.root, list(every(self.query.root))
+        nodes += [(plan.java, self.make.one_row) for plan in plans if plan.name == "OneRowRelation"]
         gone = {id(plan) for _, rows in self.rows if rows.folded is not None for plan in rows.folded.plans}
         pairs = [pair for plan in plans if id(plan) not in gone for pair in self._expressions(plan)]
         nodes += [pair for plan in plans if id(plan) not in gone for pair in self._passing(plan)]
