@@ -374,3 +374,47 @@ def test_a_restore_to_no_time_is_told(spark: SparkSession, tmp_path: Path) -> No
     mica.Table.create(tmp_path, "id INT")
     with pytest.raises(mica.UserError, match="TIMESTAMP AS OF must be a time"):
         mica.sql(f"RESTORE mica.`{tmp_path}` TO TIMESTAMP AS OF NULL", spark)
+
+
+def test_what_is_computed_of_keys_is_computed_of_groups(spark: SparkSession, events: mica.Table) -> None:
+    mica.register("computed", events)
+    for text in (
+        "SELECT CAST(v:n::int AS BIGINT) AS k, count(*) FROM {} GROUP BY v:n::int",
+        "SELECT year(d), d, count(*) FROM (SELECT CAST('2024-01-02' AS DATE) + v:n::int AS d FROM {}) GROUP BY d",
+    ):
+        events.to_df(spark).createOrReplaceTempView("computed_view")
+        found, wanted = (mica.sql(text.format("computed"), spark), spark.sql(text.format("computed_view")))
+        assert sorted(map(str, found.collect())) == sorted(map(str, wanted.collect()))
+
+
+def test_rows_of_two_queries_can_be_joined(spark: SparkSession, events: mica.Table) -> None:
+    mica.register("twice", events)
+    one, other = (mica.sql(f"SELECT v:n::int AS n FROM twice WHERE v:n::int {by} 1", spark) for by in ("<=", ">="))
+    assert {row[0] for row in one.join(other, one.n == other.n).select(other.n).collect()} == {1}
+    assert one.join(other, one.n < other.n).count() > 0
+
+
+def test_not_in_a_row_of_literals(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark's join of rows without columns would keep it."""
+    mica.Table.create(tmp_path / "t", "id BIGINT", data=[{"id": i} for i in (1, 2, 3)])
+    mica.register("three", tmp_path / "t")
+    for one in ("SELECT 1L", "WITH e AS (SELECT 1L AS id) SELECT id FROM e"):
+        found = mica.sql(f"SELECT id FROM three WHERE id NOT IN ({one})", spark).collect()
+        assert sorted(row.id for row in found) == [2, 3]
+
+
+def test_a_path_takes_no_name_that_the_session_has(spark: SparkSession, tmp_path: Path) -> None:
+    mica.Table.create(tmp_path / "held", "id BIGINT", data=[{"id": 1}])
+    spark.sql("SELECT 100L AS id").createOrReplaceTempView("held")
+    spark.sql("CREATE OR REPLACE TEMPORARY VIEW over_held AS SELECT id FROM held")
+    found = mica.sql(f"SELECT id FROM over_held UNION ALL SELECT id FROM delta.`{tmp_path / 'held'}`", spark)
+    assert sorted(row.id for row in found.collect()) == [1, 100]
+
+
+def test_values_of_partition_are_compared_as_they_are_stored(spark: SparkSession, tmp_path: Path) -> None:
+    for name, type_, value in (("empty_text", "STRING", ""), ("padded", "CHAR(5)", "ab")):
+        mica.Table.create(tmp_path / name, f"id BIGINT, c {type_}", ["c"])
+        mica.register(name, tmp_path / name)
+        for number in range(3):
+            mica.sql(f"INSERT OVERWRITE {name} PARTITION (c = '{value}') SELECT {number}L", spark)
+        assert [row["id"] for row in mica.Table.open(tmp_path / name).to_arrow().to_pylist()] == [2]

@@ -41,7 +41,7 @@ def compare(wanted: list[Bounds], reader: kernel.FileReader, deleted: np.ndarray
         yield {"kind": "bounds_not_checked", "path": str(e.context.get("path") or ""), "found": e.message}
         return
     for tally in tallies:
-        for found in tally.found(whole=deleted is None):
+        for found in tally.found(0 if deleted is None else len(deleted)):
             group = {} if "row" not in found else {"row_group": int(np.searchsorted(firsts, found["row"], "right")) - 1}
             yield {**found, **group}
 
@@ -98,8 +98,8 @@ class _Tally:
         if failed is not None:
             self.other.add(failed, None, numbers)
 
-    def found(self, *, whole: bool) -> Iterator[Found]:
-        """Yields the violations; null counts are compared only if no row was deleted."""
+    def found(self, deleted: int) -> Iterator[Found]:
+        """Yields the violations; `deleted` rows, which are not looked at, may be among those that a count has."""
         path, nulls = self.bounds.path, self.bounds.nulls
         for side, end, beyond in (("minimum", self.bounds.low, self.below), ("maximum", self.bounds.high, self.above)):
             if beyond.count:
@@ -110,8 +110,9 @@ class _Tally:
         if self.other.count:
             found = f"the log has bounds of the path, but {self.other.count} rows hold values of another type there"
             yield {"kind": "bound_other_type", "rule": 41, "path": path, "row": self.other.row, "found": found}
-        if whole and nulls is not None and nulls != self.nulls:
+        if nulls is not None and not self.nulls <= nulls <= self.nulls + deleted:
             found = f"nullCount is {nulls}, the column has {self.nulls} nulls"
+            found += f" beside {deleted} deleted rows" if deleted else ""
             yield {"kind": "null_count", "path": path, "found": found}
 
 

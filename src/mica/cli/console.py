@@ -85,13 +85,15 @@ def warned(message: Warning | str, *_: Any, **__: Any) -> None:
 
 def pairs(texts: Sequence[str], option: str, *, secret: bool = False) -> dict[str, str]:
     """Parses the `name=value` texts of a repeated option; an error does not show secret values."""
-    found = {}
+    found = dict[str, str]()
     for number, text in enumerate(texts, 1):
         name, equals, value = text.partition("=")
         if not equals or not name:
             raise typer.BadParameter(
                 f"{f'no. {number}' if secret else repr(text)} is not NAME=VALUE.", param_hint=option
             )
+        if name.strip() in found:
+            raise typer.BadParameter(f"{name.strip()!r} is given twice.", param_hint=option)
         found[name.strip()] = value.strip()
     return found
 

@@ -20,6 +20,11 @@ Tables = Annotated[
     list[str] | None, typer.Option("--table", "-t", help="NAME=PATH: a name for a table in the text. Repeatable.")
 ]
 
+#: Options of `to_json`: null fields are shown, and times with all of their digits.
+_JSON = (
+    "map('ignoreNullFields', 'false', 'timestampFormat', 'yyyy-MM-dd\\'T\\'HH:mm:ss.SSSSSS[XXX]', "
+    "'timestampNTZFormat', 'yyyy-MM-dd\\'T\\'HH:mm:ss.SSSSSS')"
+)
 #: What Spark says, after the name of its condition. [PYTHON_EXCEPTION] is a worker's.
 _SPARKS = re.compile(r"\[(?!PYTHON_EXCEPTION)([A-Z][A-Z0-9_.]+)\] .+")
 
@@ -58,7 +63,7 @@ def run(
         frame = frame if most is None else frame.limit(most)
         if json:
             names = ", ".join(map(quoted, frame.columns))
-            lines = frame.selectExpr(f"to_json(struct({names}), map('ignoreNullFields', 'false')) AS line")
+            lines = frame.selectExpr(f"to_json(struct({names}), {_JSON}) AS line")
             for row in lines.toLocalIterator():
                 sys.stdout.write(f"{row.line}\n")
             return

@@ -117,7 +117,7 @@ def vacuum(
         )
     oldest = int(clock() * 1000) - wanted
     needed = needed_files(snapshot, oldest)
-    entries = list(snapshot.storage.list())
+    entries = list(snapshot.storage.list(links=False))
     found = [entry for entry in _data_files(entries, snapshot.partition_columns) if entry.modified < oldest]
     if any(entry.path.startswith(_CHANGES) for entry in found):
         needed = pa.concat_arrays([needed, _below(snapshot.storage, change_files_since(snapshot, oldest))])

@@ -63,13 +63,16 @@ def _refuse_tables(asked: str, below: str, files: Sequence[str], options: Mappin
             )
 
 
-def data_files(storage: Storage) -> list[Found]:
+def data_files(storage: Storage, *, links: bool = True) -> list[Found]:
     """The `*.parquet` files of a directory; names that begin with `_` or `.` are not data, as for Spark. A partition's
-    directory is, whatever the name of its column: `_day=7`."""
-    return [(storage, entry) for entry in storage.list() if entry.path.endswith(".parquet") and is_data(entry.path)]
+    directory is, whatever the name of its column: `_day=7`. `links` as for `Storage.list`."""
+    every = storage.list(links=links)
+    return [(storage, entry) for entry in every if entry.path.endswith(".parquet") and is_data(entry.path)]
 
 
 def is_data(path: str) -> bool:
     """Whether the path below a folder is that of data, by its names."""
     *above, name = path.split("/")
-    return name[0] not in "_." and not any(part[:1] in ("_", ".") and not hive.is_directory(part) for part in above)
+    return name[:1] not in ("", "_", ".") and not any(
+        part[:1] in ("_", ".") and not hive.is_directory(part) for part in above
+    )

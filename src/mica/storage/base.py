@@ -114,10 +114,12 @@ class Storage(ABC):
         """Reads the bytes [start, end) of each range; raises if the file is shorter."""
 
     @abstractmethod
-    def read_same(self, rel: str, start: int, end: int, tag: str | None) -> tuple[bytes, str | None]:
+    def read_same(
+        self, rel: str, start: int, end: int, tag: str | None, *, size: int | None = None
+    ) -> tuple[bytes, str | None]:
         """Reads the bytes [start, end) of the file with this tag, of whichever is there if it is None. Returns the tag
         too: what tells a file from another one under its name (an ETag), None where a store has none. `NOT_FOUND` if
-        another file is there now."""
+        another file is there now, or one of another `size`."""
 
     def tag(self, rel: str) -> str | None:  # noqa: ARG002 - for those that know it
         """The tag of a file without reading it, `NOT_FOUND` if it does not exist. None in a store, where reads tell."""
@@ -132,8 +134,12 @@ class Storage(ABC):
         return self.stat(rel).size
 
     @abstractmethod
-    def list(self, prefix: str = "", *, start_after: str | None = None, recursive: bool = True) -> Iterator[Entry]:
-        """Yields the files below the directory `prefix` in the order of their names; none for a missing directory."""
+    def list(
+        self, prefix: str = "", *, start_after: str | None = None, recursive: bool = True, links: bool = True
+    ) -> Iterator[Entry]:
+        """Yields the files below the directory `prefix` in the order of their names; none for a missing directory.
+        Without `links` those are left out that only a link to another directory leads to: whoever deletes what it finds
+        would delete files of others, or its own under another name."""
 
     @abstractmethod
     def put(self, rel: str, data: bytes) -> None:
@@ -158,7 +164,7 @@ class Storage(ABC):
     def clear(self) -> None:
         """Deletes all files below this location, which must be unreferenced, as far as possible."""
         with contextlib.suppress(MicaError):
-            self.discard([entry.path for entry in self.list()])
+            self.discard([entry.path for entry in self.list(links=False)])
 
     def sweep(self, directory: str) -> None:
         """Deletes the partial files that killed writers left directly in a directory, as far as possible."""

@@ -56,6 +56,12 @@ _STAGED = re.compile(r"\.[0-9a-f]{32}\.tmp")
 ABANDONED_SECONDS = 60
 
 
+def _leads_up(link: str) -> bool:
+    """Whether a link leads to a directory that it is in."""
+    target = os.path.realpath(link)
+    return f"{os.path.realpath(os.path.dirname(link))}/".startswith(f"{target.rstrip('/')}/")
+
+
 class LocalStorage(Storage):
     """A directory of this machine, through the operating system."""
 
@@ -110,10 +116,12 @@ class LocalStorage(Storage):
                 out.append(data)
             return out
 
-    def read_same(self, rel: str, start: int, end: int, tag: str | None) -> tuple[bytes, str | None]:
+    def read_same(
+        self, rel: str, start: int, end: int, tag: str | None, *, size: int | None = None
+    ) -> tuple[bytes, str | None]:
         tag = tag or self.tag(rel)
         [data] = self.read_ranges(rel, [(start, end)])
-        if self.tag(rel) != tag:
+        if self.tag(rel) != tag or size not in (None, self.size(rel)):
             raise another(self.path(rel))
         return data, tag
 
@@ -134,7 +142,9 @@ class LocalStorage(Storage):
             _refuse_special(path, info)
             return info
 
-    def list(self, prefix: str = "", *, start_after: str | None = None, recursive: bool = True) -> Iterator[Entry]:
+    def list(
+        self, prefix: str = "", *, start_after: str | None = None, recursive: bool = True, links: bool = True
+    ) -> Iterator[Entry]:
         prefix = prefix.rstrip("/")
         names: list[tuple[str, os.DirEntry[str]]] = []
         todo = [prefix]
@@ -148,7 +158,7 @@ class LocalStorage(Storage):
                         if not item.is_dir():
                             if start_after is None or head + item.name > start_after:
                                 names.append((head + item.name, item))
-                        elif recursive:
+                        elif recursive and not (item.is_symlink() and (not links or _leads_up(item.path))):
                             todo.append(head + item.name)
             except StorageError as error:
                 if error.code != "NOT_FOUND":

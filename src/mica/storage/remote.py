@@ -154,7 +154,9 @@ class RemoteStorage(Storage):
                 raise too_short(self.path(rel), end, start + len(part))
         return [parts.get((start, end), b"") for start, end in ranges]
 
-    def read_same(self, rel: str, start: int, end: int, tag: str | None) -> tuple[bytes, str | None]:
+    def read_same(
+        self, rel: str, start: int, end: int, tag: str | None, *, size: int | None = None
+    ) -> tuple[bytes, str | None]:
         import obstore
 
         options: dict[str, Any] = {"range": (start, end)} | ({} if tag is None else {"if_match": tag})
@@ -164,6 +166,8 @@ class RemoteStorage(Storage):
                 data = bytes(found.bytes())
         except AlreadyExistsError:  # the precondition
             raise another(self.path(rel)) from None
+        if size is not None and int(found.meta["size"]) != size:
+            raise another(self.path(rel))
         if len(data) != end - start:
             raise too_short(self.path(rel), end, start + len(data))
         return data, found.meta["e_tag"]
@@ -175,7 +179,14 @@ class RemoteStorage(Storage):
             found = obstore.head(self._open(), self._key(rel))
         return Entry(rel, int(found["size"]), int(found["last_modified"].timestamp() * 1000))
 
-    def list(self, prefix: str = "", *, start_after: str | None = None, recursive: bool = True) -> Iterator[Entry]:
+    def list(
+        self,
+        prefix: str = "",
+        *,
+        start_after: str | None = None,
+        recursive: bool = True,
+        links: bool = True,  # noqa: ARG002 - stores have none
+    ) -> Iterator[Entry]:
         import obstore
 
         directory = self._key(prefix.rstrip("/"))
@@ -193,7 +204,9 @@ class RemoteStorage(Storage):
                         found.append(Entry(key[cut:], int(item["size"]), modified))
         # S3, GCS and Azure list in this order already; obstore does not promise it.
         found.sort()
-        yield from found
+        # What stands for a folder in a store's console is no file.
+        above = {entry.path.rpartition("/")[0] for entry in found} if any(not entry.size for entry in found) else set()
+        yield from (entry for entry in found if entry.size or (entry.path and entry.path not in above))
 
     def put(self, rel: str, data: bytes) -> None:
         import obstore

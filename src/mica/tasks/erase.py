@@ -25,6 +25,7 @@ from mica.tasks.parts import FilePart
 from mica.tasks.read import read_ranges
 from mica.tasks.rewrite import shredded_as
 from mica.tasks.write import WriteSpec, write_files
+from mica.variant import kernel
 from mica.variant.path import Step
 
 
@@ -43,6 +44,8 @@ class EraseSpec:
     whole: bool
     #: Whether the commit needs change files.
     feeds: bool = False
+    #: Reads the Variants alone, if names of the path in their metadata go too.
+    plain: ReadSpec | None = None
 
 
 def erase_files(spec: EraseSpec, files: Iterable[FilePart]) -> Iterator[pa.RecordBatch]:
@@ -52,7 +55,7 @@ def erase_files(spec: EraseSpec, files: Iterable[FilePart]) -> Iterator[pa.Recor
         ranges = file.ranges()
         matching = file.matching(spec.read.predicate, ranges)
         changed = rows_of(matching)
-        if not changed and not _hides(spec, file, part, ranges):
+        if not changed and not _hides(spec, file, part, ranges) and not _names(spec, part, ranges):
             continue
         write = _write_spec(spec, file)
         if ranges:
@@ -78,6 +81,15 @@ def _hides(spec: EraseSpec, file: DataFileReader, part: FilePart, ranges: RowRan
         return False
     hidden = without([(0, file.reader.num_rows)], ranges)
     return bool(rows_of(file.matching(spec.holds, hidden)))
+
+
+def _names(spec: EraseSpec, part: FilePart, ranges: RowRanges) -> bool:
+    """Whether the metadata of a row still names the path, which the row does not have."""
+    if spec.plain is None:
+        return False
+    batches = read_ranges(DataFileReader(spec.plain, part), ranges)
+    found = (kernel.traces(pa.record_batch([batch.column(0)], names=["v"]), spec.steps) for batch in batches)
+    return any(one.column("name").true_count for one in found)
 
 
 def _write_spec(spec: EraseSpec, file: DataFileReader) -> WriteSpec:

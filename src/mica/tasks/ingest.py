@@ -105,8 +105,12 @@ class IngestSpec:
 
     @property
     def numbered(self) -> frozenset[str]:
-        """The identity columns to complete: the tasks that write do it, and report their numbers."""
-        return self.absent & self.write.rules.identities.keys()
+        """The identity columns to complete, and those that are generated of them: the tasks that write do it, and
+        report the numbers."""
+        own = self.absent & self.write.rules.identities.keys()
+        generated = self.write.rules.generated.items()
+        of_them = {name for name, value in generated if any(leaf.column[0] in own for leaf in value.leaves)}
+        return own | (self.absent & of_them)
 
     @property
     def rows_schema(self) -> StructType:
@@ -322,6 +326,7 @@ class _Fed:
         self._reader, self._split = reader, split
         # The byte before a split says whether a line begins at its start.
         self._at = max(0, split.start - 1)
+        self._tag: str | None = None
 
     def infer(self, limits: Limits) -> kernel.Inferred:
         self._feed()
@@ -353,7 +358,8 @@ class _Fed:
             # A small split of a large file does not need a full fetch.
             end = min(self._at + min(FETCH_BYTES, max(split.bytes, HEAD_BYTES)), split.size)
             if self._at < end:
-                self._reader.feed(split.storage.read_ranges(split.path, [(self._at, end)])[0])
+                data, self._tag = split.storage.read_same(split.path, self._at, end, self._tag, size=split.size)
+                self._reader.feed(data)
                 self._at = end
             if self._at >= split.size:
                 # Said with the last bytes: a row without a line break, and what gzip holds back, are there at once.

@@ -23,7 +23,7 @@ from mica.errors import MicaError
 from mica.log.paths import NULL_DIRECTORY, encode_path, escape_partition_value, new_file_name
 from mica.records import dataclass
 from mica.schema.arrow import to_arrow
-from mica.schema.evolution import plan_write
+from mica.schema.evolution import check_nulls, plan_write
 from mica.schema.types import LONG, VARIANT, StructField, StructType, contains
 from mica.stats.collated import CollatedColumn
 from mica.stats.columns import physical_name, physical_names
@@ -256,7 +256,11 @@ class TableWriter:
             yield (), batch
             return
         batch = kernel.arrow(batch)
-        columns = [format_values(batch.column(name), self.spec.schema.field(name).type) for name in names]
+        fields = [self.spec.schema.field(name) for name in names]
+        columns = [format_values(batch.column(f.name), f.type) for f in fields]
+        for f, texts in zip(fields, columns, strict=True):
+            # An empty text is null as the value of a partition (PROTOCOL.md, "Partition Value Serialization").
+            check_nulls(texts, pa.field(f.name, texts.type, f.nullable), f.name)
         rest = batch if self.spec.materialized else batch.drop_columns(list(names))
         found = list(groups(columns))
         if len(found) > 1:

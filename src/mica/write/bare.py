@@ -66,7 +66,7 @@ def open_place(
         what, other = ("exists", "file") if single else ("holds files", "folder")
         hint = f"Name another {other}, or use mode= to replace it or to keep it."
         raise UserError("FILE_EXISTS", f"{path!r} {what}", hint=hint, path=path)
-    old = data_files(storage) if mode == "overwrite" and not single else ()
+    old = data_files(storage, links=False) if mode == "overwrite" and not single else ()
     return Place(storage, name or None, tuple(entry.path for _, entry in old))
 
 

@@ -96,16 +96,22 @@ class _Erase(Change):
         self._describe()
         self.target.operation = "ERASE"
         self.target.parameters = {**self.target.parameters, "path": f"{self.column}:{self.path}"}
-        hiding = np.flatnonzero(np.asarray(self.snapshot.files.column("deletion_vector").is_valid()))
-        parts = self.table.rewritten(np.union1d(self.scan.plan.kept, hiding))
+        whole, plain = self.rows is None, None
+        if whole:
+            # The metadata of any row may name the path: rows share metadata, and rows that had it may be gone.
+            parts = self.table.rewritten()
+            plain = Scan(self.table, None, {"v": quote_if_needed(self.column)}, None, True, "UTC").spec()
+        else:
+            hiding = np.flatnonzero(np.asarray(self.snapshot.files.column("deletion_vector").is_valid()))
+            parts = self.table.rewritten(np.union1d(self.scan.plan.kept, hiding))
         if not parts:
             return self.target.commit_nothing()
         read = replace(self.scan.spec(), outputs=self.outputs)
 
         def task(spec: WriteSpec) -> Task:
-            column, whole = (self.column,), self.rows is None
+            column, steps = (self.column,), self.path.steps
             return partial(
-                erase_files, EraseSpec(read, spec, self.holds, column, self.path.steps, whole, self.target.feeds)
+                erase_files, EraseSpec(read, spec, self.holds, column, steps, whole, self.target.feeds, plain)
             )
 
         return self._run(task, parts)

@@ -94,7 +94,7 @@ class Ingested:
             known = self.time_of(name)
             if known == NEVER:
                 found.setdefault(name, file)
-            elif known != file.modified:
+            elif not _is_same(known, file):
                 raise UserError(
                     "INPUT_CHANGED",
                     f"{file.name} was ingested before and has changed since",
@@ -241,6 +241,13 @@ def _read(storage: Storage, version: int) -> _Record:
             hint="Restore it, or leave idempotent=True out and name only files that the table does not have.",
             path=storage.path(name),
         ) from error
+
+
+def _is_same(known: int, file: Split) -> bool:
+    """Whether a file has the time that it had. A store tells seconds of one file, and of files in a list more."""
+    if split_scheme(file.name)[0] is not None:
+        return known // 1000 == (file.modified or 0) // 1000
+    return known == file.modified
 
 
 def _name(file: Split, real: Callable[[str], str]) -> str:

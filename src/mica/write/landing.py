@@ -84,7 +84,10 @@ def _batches(
     place: str, job: Ingest, interval: float | None, max_files: int, max_bytes: int | None
 ) -> Iterator[IngestReport]:
     known = None if job.snapshot is None else _types(job.snapshot, LOOKED_AT)
-    own = f"{str(job.storage).rstrip('/')}/"  # the table may lie in the folder
+    places = [job.storage]  # the table may be in the folder, and so may the lines that are set aside
+    if job.options.quarantine is not None:
+        places.append(Storage.open(job.options.quarantine, job.options.storage_options))
+    own = tuple(f"{str(place).rstrip('/')}/" for place in places)
     while True:
         there = [
             file

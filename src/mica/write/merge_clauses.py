@@ -13,12 +13,12 @@ from mica.errors import UserError
 from mica.expressions.joined import BOTH, JoinedExpr, Side, Sides
 from mica.expressions.parse import parse
 from mica.expressions.rewrite import rebuilt
-from mica.expressions.tree import Column, Expr, Literal
+from mica.expressions.tree import Call, Column, Expr, Literal
 from mica.records import dataclass
 from mica.schema.arrow import to_arrow_field
 from mica.schema.evolution import cast_to
 from mica.schema.special import DEFAULT, GENERATED
-from mica.schema.types import LONG, VARIANT, VOID, ArrayType, MapType, StructField, StructType
+from mica.schema.types import LONG, STRING, VARIANT, VOID, ArrayType, MapType, StructField, StructType
 from mica.tasks.matching import Action, Assigned, Clause, When
 from mica.variant.plain import to_variants
 from mica.write.assignment import Place, in_field, may_be_stored, meant, place_of, stored, together, unquoted
@@ -182,7 +182,9 @@ def _assigned(
     own = given.bound.type
     if own != column.type and not may_be_stored(own, column.type) and _converts(given, value, column):
         cast_to(to_arrow_field(StructField(column.name, own)), column, column.name, to_variants)  # refuses what differs
-        return Assigned(given, column, plain=True), value
+        # As others see the value, of which generated columns are made.
+        stored_as = Call("parse_json", (value,)) if (own, column.type) == (STRING, VARIANT) else value
+        return Assigned(given, column, plain=True), stored_as
     cast = stored(value, own, column, text)
     return Assigned(sides.bind(cast, sees, text), column), cast
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -353,3 +354,22 @@ def test_statistics_are_named_physically_where_files_know_columns_by_id(tmp_path
     assert list(state({"pa": 1, "pb": 8})) == []
     assert mica.Table.open(tmp_path).scan(where="a = 2").to_arrow().to_pylist() == [{"a": 2, "b": 9}]
     assert [(v.kind, v.path) for v in state({"pa": 1, "pb": 9})] == [("bound", "b")]
+
+
+@pytest.mark.parametrize("said", [0, 3, 5])
+def test_counts_of_nulls_beside_deleted_rows(tmp_path: Path, said: int) -> None:
+    """Of ten rows three are deleted; one of the others is null, so one to four of all are."""
+    properties = {"delta.enableDeletionVectors": "true"}
+    table = mica.Table.create(tmp_path, "id INT, s STRING", properties=properties)
+    table.append([{"id": i, "s": None if i < 1 or i > 8 else "x"} for i in range(10)])
+    table.delete("id IN (9, 4, 5)")
+    log = tmp_path / "_delta_log" / f"{2:020d}.json"
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    for line in lines:
+        if "add" in line:
+            stats = json.loads(line["add"]["stats"])
+            stats["nullCount"]["s"] = said
+            line["add"]["stats"] = json.dumps(stats)
+    log.write_text("\n".join(map(json.dumps, lines)))
+    kinds = mica.check(tmp_path).violations["kind"].to_pylist()
+    assert kinds == ([] if said == 3 else ["null_count"])

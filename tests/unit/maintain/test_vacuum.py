@@ -344,3 +344,13 @@ def test_names_that_are_no_text_stay(tmp_path: Path) -> None:
     os.utime(odd, (0, 0))
     assert vacuum(table.snapshot, clock=lambda: time.time() + 30 * 86_400).files == 0
     assert os.path.exists(odd)  # noqa: PTH110 - as above
+
+
+def test_links_lead_to_no_file_that_a_vacuum_deletes(tmp_path: Path) -> None:
+    """They were deleted under the name of the link, which no log knows."""
+    table, other = table_of(tmp_path / "t"), table_of(tmp_path / "other")
+    (tmp_path / "t" / "again").symlink_to("p=a%20b" if (tmp_path / "t" / "p=a%20b").exists() else "p=a b")
+    (tmp_path / "t" / "other").symlink_to("../other")
+    older(tmp_path)
+    assert table.vacuum().files == 0
+    assert (table.count(), other.count()) == (6, 6)

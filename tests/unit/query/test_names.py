@@ -65,8 +65,23 @@ def test_a_path_without_a_table_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_name_of_several_parts_becomes_a_view() -> None:
-    text, view = names.renamed("SELECT shop.events.id, 'shop.events' FROM `shop` . events", ["shop", "events"], set())
-    assert (text, view) == ("SELECT `events`.id, 'shop.events' FROM `events`", "events")
+    parts = ["shop", "events"]
+    found = names.renamed("SELECT shop.events.id, 'shop.events' FROM `shop` . events", parts, set())
+    assert found == ("SELECT `events`.id, 'shop.events' FROM `events`", "events")
+    # Something else has the name: a CTE, another table, a view; before a column it may mean either.
+    cte = "WITH events AS (SELECT id FROM shop.events) SELECT id FROM events, shop.events"
+    wanted = "WITH events AS (SELECT id FROM `events_2`) SELECT id FROM events, `events_2`"
+    assert names.renamed(cte, parts, set()) == (wanted, "events_2")
+    assert names.renamed("FROM shop.events", parts, set(), lambda name: name == "events") == (
+        "FROM `events_2`",
+        "events_2",
+    )
+    assert names.renamed("SELECT events.id FROM shop.events, events", parts, set()) is None
+    assert names.renamed("SELECT events.id FROM shop.events", parts, {"events"}) is None
+    assert names.renamed("SELECT events.id FROM shop.events", parts, set()) == (
+        "SELECT events.id FROM `events`",
+        "events",
+    )
 
 
 def test_a_path_is_read_at_its_newest_version_and_a_table_at_its_own(path: str) -> None:

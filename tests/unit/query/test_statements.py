@@ -210,6 +210,20 @@ def test_a_long_name_may_precede_columns() -> None:
     assert aliased == Delete(("shop", "t"), "shop.t.a = a")
 
 
+def test_an_alias_hides_the_name_of_its_table() -> None:
+    assert parse_statement("DELETE FROM t AS u WHERE t.id = u.id") == Delete(("t",), "t.id = id")
+    assert parse_statement("UPDATE t u SET t.x = 1, u.y = t.z") == Update(("t",), {"`t`.`x`": "1", "y": "t.z"}, None)
+
+
+def test_fields_and_keys_are_no_words() -> None:
+    text = "UPDATE t SET a = v:case::int + v:where.end, b = s.when WHERE v:set = s.`where`"
+    found = Update(("t",), {"a": "v:case::int + v:where.end", "b": "s.when"}, "v:set = s.`where`")
+    assert parse_statement(text) == found
+    merge = parse_statement("MERGE INTO t USING s ON t.v:when::int = s.k WHEN MATCHED THEN DELETE")
+    assert isinstance(merge, MergeInto)
+    assert merge.on == "t.v:when::int = s.k"
+
+
 def test_names_in_a_query_stay_as_they_are() -> None:
     text = "UPDATE t x SET a = x.b + (SELECT max(x.c) FROM u x WHERE (x.d) > 0) + x.e"
     assert parse_statement(text) == Update(("t",), {"a": "b + (SELECT max(x.c) FROM u x WHERE (x.d) > 0) + e"}, None)

@@ -183,3 +183,18 @@ def test_the_kernel_opens_no_pipe(tmp_path: Path) -> None:
     reader = kernel.JsonReader
     with pytest.raises(StorageError, match="a pipe or a device"):
         reader(path=str(tmp_path / "x"), column="v")
+
+
+def test_links_to_directories_are_followed_but_by_those_who_delete(tmp_path: Path) -> None:
+    (tmp_path / "root" / "p=1").mkdir(parents=True)
+    (tmp_path / "other").mkdir()
+    for name in ("root/p=1/a", "other/b"):
+        (tmp_path / name).write_bytes(b"1")
+    links = {"latest": "p=1", "beside": "../other", "loop": ".", "p=1/up": ".."}
+    for link, target in links.items():
+        (tmp_path / "root" / link).symlink_to(target)
+    storage = LocalStorage(str(tmp_path / "root"))
+    assert [entry.path for entry in storage.list()] == ["beside/b", "latest/a", "p=1/a"]
+    assert [entry.path for entry in storage.list(links=False)] == ["p=1/a"]
+    storage.clear()
+    assert [entry.path for entry in storage.list()] == ["beside/b"]

@@ -6,10 +6,13 @@ import subprocess
 import sys
 import textwrap
 
+import obstore
 import pytest
+from obstore.store import MemoryStore
 
-from mica.errors import UserError
+from mica.errors import StorageError, UserError
 from mica.storage import Storage
+from mica.storage.remote import RemoteStorage
 
 SECRET = "hush-hush-very-secret"
 
@@ -52,3 +55,19 @@ def test_a_store_that_cannot_be_reached_is_an_error_without_secrets() -> None:
     done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=60)
     assert done.stdout.startswith("IO "), done.stderr
     assert SECRET not in done.stdout + done.stderr
+
+
+def test_what_stands_for_a_folder_is_no_file() -> None:
+    store = MemoryStore()
+    for key, data in {"t": b"", "t/p=1": b"", "t/p=1/a": b"1", "t/empty": b""}.items():
+        obstore.put(store, key, data)
+    storage = RemoteStorage("s3://bucket", "t", None, store)
+    assert [entry.path for entry in storage.list()] == ["empty", "p=1/a"]
+
+
+def test_a_file_of_another_size_is_another_one() -> None:
+    storage = RemoteStorage("s3://bucket", "t", None, MemoryStore())
+    storage.put("a", b"1234")
+    assert storage.read_same("a", 0, 4, None, size=4)[0] == b"1234"
+    with pytest.raises(StorageError, match="another file"):
+        storage.read_same("a", 0, 2, None, size=2)

@@ -233,3 +233,23 @@ def test_partitions_and_other_columns_stay(tmp_path: Path) -> None:
     found = table.scan().to_arrow().sort_by("p")
     assert found["p"].to_pylist() == ["a", "b"]
     assert mica.variant.to_json(found["v"]).to_pylist() == ['{"user":{"k":2}}', '{"user":{"k":3}}']
+
+
+@pytest.mark.parametrize("gone", ["deleted", "updated"])
+def test_names_go_though_no_row_has_the_path_any_more(tmp_path: Path, gone: str) -> None:
+    """Rows share metadata, which still named it: nothing was committed, and traces were found for ever."""
+    table = mica.Table.create(tmp_path, "v VARIANT")
+    table.append([{"v": {"n": 1}}, {"v": {"n": 2, "user": {"email": "a@b"}}}])
+    table.append([{"v": {"n": 3}}])
+    if gone == "deleted":
+        table.delete("v:n::int = 2")
+    else:
+        table.update({"v": "variant_delete(v, '$.user')"})
+    version = table.version
+    table.erase("v:user.email")
+    traces = mica.check_erased(tmp_path, "v:user.email").traces.to_pylist()
+    assert [trace for trace in traces if trace["goes_with"] == "erase"] == []
+    assert table.version == version + (gone == "deleted" or bool(traces))
+    again = table.version
+    table.erase("v:user.email")
+    assert table.version == again

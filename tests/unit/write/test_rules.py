@@ -265,3 +265,32 @@ def test_a_generated_column_that_is_given_is_not_computed() -> None:
     found = rules.regenerated(schema, {"n": parse("5"), "g": parse("10")})
     assert list(found) == ["h"]
     assert rules.regenerated(schema, {}) == {}
+
+
+def test_an_empty_text_is_null_as_a_partition(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "id INT, p STRING NOT NULL", ["p"])
+    with pytest.raises(UserError) as caught:
+        table.append([{"id": 1, "p": ""}])
+    assert (caught.value.code, table.refresh().version) == ("NULL_IN_NOT_NULL_COLUMN", 0)
+
+
+@pytest.mark.parametrize("on_error", ["fail", "quarantine"])
+@pytest.mark.parametrize("sort_by", [[], ["v:n::int"]])
+def test_columns_are_generated_of_numbers_that_the_writer_gives(
+    tmp_path: Path, sort_by: list[str], on_error: str
+) -> None:
+    numbered = "id BIGINT GENERATED ALWAYS AS IDENTITY (START WITH 100)"
+    table = mica.Table.create(tmp_path / "t", f"v VARIANT, {numbered}, g BIGINT GENERATED ALWAYS AS (id * 2)")
+    (tmp_path / "in.ndjson").write_text("".join(f'{{"n":{n}}}\n' for n in range(5)))
+    mica.ingest_json(tmp_path / "in.ndjson", tmp_path / "t", sort_by=sort_by, on_error=on_error)  # type: ignore[arg-type]
+    rows = table.refresh().scan(columns=["id", "g"]).to_arrow().to_pylist()
+    assert sorted((row["id"], row["g"]) for row in rows) == [(n, 2 * n) for n in range(100, 105)]
+
+
+def test_a_merge_generates_from_texts_what_an_append_does(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "id INT, v VARIANT, kind STRING GENERATED ALWAYS AS (v:kind::string)")
+    table.append([{"id": 1, "v": {"kind": "a"}}])
+    rows = pa.table({"id": pa.array([1, 2], pa.int32()), "v": ['{"kind":"x"}', '{"kind":"y"}']})
+    table.merge(rows, "target.id = source.id").when_matched_update_all().when_not_matched_insert_all().execute()
+    found = table.scan(columns=["id", "kind"]).to_arrow().to_pylist()
+    assert sorted(row["kind"] for row in found) == ["x", "y"]

@@ -356,6 +356,9 @@ pub(crate) fn failed(error: parquet::errors::ParquetError) -> Error {
         parquet::errors::ParquetError::External(inner) if inner.is::<std::io::Error>() => {
             Error::new(Code::Io, inner.to_string())
         }
+        parquet::errors::ParquetError::External(inner) if inner.is::<Error>() => {
+            inner.downcast().map_or_else(|inner| Error::new(Code::InvalidArgument, inner.to_string()), |error| *error)
+        }
         other => Error::new(Code::InvalidArgument, format!("cannot write the Parquet file: {other}")),
     }
 }

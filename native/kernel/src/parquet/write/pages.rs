@@ -20,9 +20,11 @@ use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
 use parquet::schema::types::ColumnDescPtr;
 
+use crate::error::{Code, Error};
 use crate::parquet::bits::push_signed;
 use crate::parquet::page_header::page_header;
 use crate::parquet::thrift::{Fields, Walker};
+use crate::parquet::unpacked::MAX_PAGE_BYTES;
 use crate::parquet::write::codec::Codec;
 
 /// The pages of one column chunk, each a header and its bytes.
@@ -54,6 +56,13 @@ impl Pages {
 
     /// A page as it is stored, which took `plain` bytes before it was compressed.
     pub fn add(&mut self, header: &Bytes, body: Bytes, plain: usize) -> Result<()> {
+        if plain > MAX_PAGE_BYTES {
+            let message = format!(
+                "a value, or what a row has in a list or map, takes a page of {plain} bytes, more than the \
+                 {MAX_PAGE_BYTES} that a file can be read with"
+            );
+            return Err(ParquetError::External(Box::new(Error::new(Code::TooLarge, message))));
+        }
         let (is_dictionary, header) = sealed(header, &body).ok_or_else(broken)?;
         self.bytes += header.len() + body.len();
         self.plain += header.len() + plain;

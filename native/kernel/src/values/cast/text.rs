@@ -69,7 +69,7 @@ fn literal(text: &str) -> Option<&str> {
     Some(if plain { text } else { "" })
 }
 
-/// Java's hexadecimal literals: `0x1.8p3`. At most 16 significant digits, which no exact value needs more of.
+/// Java's hexadecimal literals: `0x1.8p3`. Of more than 15 significant digits it matters whether any is there.
 fn hex(text: &str) -> Option<f64> {
     let text = text.strip_suffix(['d', 'D', 'f', 'F']).unwrap_or(text);
     let (sign, rest) = match text.strip_prefix('-') {
@@ -80,12 +80,41 @@ fn hex(text: &str) -> Option<f64> {
     let (mantissa, exponent) = rest.split_once(['p', 'P'])?;
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let digits: String = [whole, fraction].concat();
-    if digits.is_empty() || digits.len() > 13 {
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
         return None;
     }
-    let value = u64::from_str_radix(&digits, 16).ok()? as f64;
+    let significant = digits.trim_start_matches('0');
+    let (first, rest) = significant.split_at(significant.len().min(15));
+    let value = if first.is_empty() { 0 } else { u64::from_str_radix(first, 16).ok()? };
+    let value = value << 1 | u64::from(rest.bytes().any(|b| b != b'0'));
     let exponent: i32 = exponent.parse().ok()?;
-    Some(sign * value * 2f64.powi(exponent.checked_sub(4 * fraction.len() as i32)?))
+    let shift = 4 * (rest.len() as i32 - fraction.len() as i32) - 1;
+    Some(sign * scaled(value, exponent.checked_add(shift)?))
+}
+
+/// The value times a power of two, rounded once, to the nearest and to an even one of two.
+fn scaled(value: u64, exponent: i32) -> f64 {
+    let bits = 64 - value.leading_zeros() as i32;
+    // Numbers below the least normal one have fewer bits.
+    let kept = 53.min(bits.saturating_add(exponent).saturating_add(1074)).max(0);
+    let cut = bits - kept;
+    let (value, exponent) = match cut {
+        ..=0 => (value, exponent),
+        65.. => (0, exponent),
+        _ => {
+            let wide = u128::from(value);
+            let (whole, rest, half) = ((wide >> cut) as u64, wide & ((1 << cut) - 1), 1 << (cut - 1));
+            (whole + u64::from(rest > half || (rest == half && whole & 1 == 1)), exponent.saturating_add(cut))
+        }
+    };
+    // Exact in steps that neither reach infinity nor zero before the value does.
+    let (mut found, mut left) = (value as f64, exponent.clamp(-3000, 3000));
+    while left != 0 {
+        let step = left.clamp(-1000, 1000);
+        found *= 2f64.powi(step);
+        left -= step;
+    }
+    found
 }
 
 /// Java's BigDecimal reads the decimal digits of every script; here those that begin at a known zero.
