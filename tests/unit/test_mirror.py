@@ -34,6 +34,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "query/statement_parts.py": "tests/unit/query/test_statements.py",
         "pictures/paged.py": "tests/unit/scan/test_pictured.py",
         "engines/progress.py": "tests/cli/test_progress.py",
+        "checking/columns_fit.py": "tests/unit/checking/test_check_kinds.py",
         "checking/bounds_hold.py": "tests/unit/checking/test_check.py",
         "checking/doctor.py": "tests/cli/test_doctor.py",
         "checking/erased.py": "tests/unit/write/test_erase.py",

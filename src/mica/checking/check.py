@@ -18,6 +18,7 @@ from mica.arguments import SESSION, refuse_other
 from mica.checking.bounds_hold import compare
 from mica.checking.collated import compared
 from mica.checking.collated import spelled as collated_spelled
+from mica.checking.columns_fit import unfit
 from mica.checking.foreign_vacuum import not_for_a_foreign_vacuum
 from mica.checking.report import TOTALS, VIOLATIONS, Report
 from mica.checking.statistics import Bounds, Found, Statistics, spelled
@@ -171,6 +172,7 @@ def _of_log(work: _Work, statistics: Statistics, reader: kernel.FileReader) -> I
     wanted: list[Bounds] = []
     yield from spelled(statistics, reader, wanted)
     yield from collated_spelled(statistics)
+    yield from unfit(statistics, reader, work.file)
     try:
         deleted = None if vector is None else deleted_rows(work.storage, vector)
     except (CorruptDataError, StorageError) as e:

@@ -36,6 +36,10 @@ def run(
     """
     stored = storage_options(storage_option or ())
     if erased is not None:
+        if version is not None or on_spark:
+            raise UserError(
+                "INVALID_ARGUMENT", "--erased looks at all versions and files", hint="Leave --version and --spark out."
+            )
         _erased(source, erased, stored, json)
         return
     asked = source[0] if len(source) == 1 else source

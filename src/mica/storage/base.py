@@ -21,10 +21,10 @@ SCHEMES: Mapping[str, str | None] = {
     "s3n": "s3",
     "gs": "gs",
     "gcs": "gs",
-    "abfs": "abfs",
+    "abfs": "abfss",
     "abfss": "abfss",
     "az": "az",
-    "azure": "azure",
+    "azure": "az",
     "adl": "adl",
 }
 

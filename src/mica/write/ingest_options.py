@@ -66,6 +66,12 @@ class IngestOptions:
         for name, allowed in _ALLOWED.items():
             one_of(name, getattr(self, name), allowed)
         kernel.fixed_offset(self.timezone)  # an unknown zone is an error, even if no column uses it
+        if self.quarantine is not None and self.on_error == "fail":
+            raise UserError(
+                "INVALID_ARGUMENT",
+                "a place for bad lines is given, but the first of them ends the ingest",
+                hint="Set on_error='quarantine' too.",
+            )
         if self.idempotent and self.mode == "overwrite":
             raise UserError.bad_value(
                 "idempotent", self.idempotent, "False with mode='overwrite', which replaces all rows"

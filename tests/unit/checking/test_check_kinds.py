@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import mica
@@ -84,3 +86,20 @@ def test_bounds_of_rows_that_cannot_be_read_are_not_judged(table: Path) -> None:
     log.write_text(log.read_text().replace(f'"size":{size}', f'"size":{path.stat().st_size}'))
     kinds = {(v.kind, v.rule) for v in mica.check(table)}
     assert kinds == {("value_and_typed_value", 25), ("null_count", None), ("bounds_not_checked", None)}
+
+
+def test_columns_that_no_scan_can_read(tmp_path: Path) -> None:
+    """A check said that nothing was wrong with tables whose every scan failed."""
+    table = mica.Table.create(tmp_path, "id INT NOT NULL, s STRING, d DATE", ["d"])
+    table.append([{"id": 1, "s": "a", "d": date(2024, 1, 1)}])
+    assert mica.check(tmp_path).ok
+    (name,) = table.files()["path"].to_pylist()
+    pq.write_table(pa.table({"id": pa.array([None], pa.int32()), "s": [1]}), tmp_path / name)
+    log = tmp_path / "_delta_log" / f"{1:020d}.json"
+    lines = [orjson.loads(line) for line in log.read_bytes().splitlines()]
+    for line in lines:
+        if "add" in line:
+            line["add"] |= {"size": (tmp_path / name).stat().st_size, "partitionValues": {"d": "soon"}, "stats": None}
+    log.write_bytes(b"\n".join(map(orjson.dumps, lines)))
+    kinds = {(v.kind, v.path) for v in mica.check(tmp_path)}
+    assert kinds == {("column_type", "s"), ("partition_value", "d"), ("not_null", "id")}

@@ -45,3 +45,10 @@ def test_what_the_tasks_are_told() -> None:
     assert options.descending == [True, False, False]
     assert options.reader == {"duplicate_keys": "error", "max_size": 16 << 20, "replace_invalid_utf8": True}
     assert (options.on_table, IngestOptions(mode="overwrite").on_table) == ("error", "overwrite")
+
+
+def test_a_place_for_bad_lines_that_are_errors_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "in.json").write_text("{}")
+    with pytest.raises(mica.UserError, match="ends the ingest") as caught:
+        mica.ingest_json(tmp_path / "in.json", tmp_path / "t", quarantine=tmp_path / "q")
+    assert caught.value.code == "INVALID_ARGUMENT"
