@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use arrow_array::{BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow_schema::Schema;
-use arrow_select::concat::concat_batches;
 use arrow_select::filter::filter_record_batch;
 use parquet::file::metadata::RowGroupMetaData;
 
@@ -25,6 +24,7 @@ use crate::parquet::schema::find;
 use crate::parquet::{projection, rows};
 use crate::read::asked::check;
 use crate::read::items::{Answers, answer, column_at, columns_of, takes_codes};
+use crate::read::kept::{Kept, take, take_all};
 use crate::read::merge;
 use crate::read::texts::Texts;
 use crate::values::coded::written;
@@ -109,13 +109,6 @@ struct Waiting {
     extracted: RecordBatch,
 }
 
-/// What the filter read, of rows that passed and were not given yet: as read, and as extracted.
-#[derive(Default)]
-struct Kept {
-    raw: Vec<RecordBatch>,
-    extracted: Vec<RecordBatch>,
-}
-
 impl Scan {
     /// `items` are given for the rows that pass `filter`; without a filter all do.
     pub fn new(file: Arc<FileReader>, items: Vec<Item>, filter: Vec<Item>, options: ScanOptions) -> Result<Self> {
@@ -162,12 +155,16 @@ impl Scan {
                     }
                 }
                 State::Reading { mut decoder, mut kept } => {
-                    let Some(batch) = decoder.next()? else {
+                    let Some(batch) = kept.rest.take().map_or_else(|| decoder.next(), |rest| Ok(Some(rest)))? else {
                         self.state = State::Between;
                         continue;
                     };
-                    let rows = batch.num_rows();
-                    let start = decoder.given() - rows as u64;
+                    let start = decoder.given() - batch.num_rows() as u64;
+                    let rows = kept.joined(batch.num_rows());
+                    if rows < batch.num_rows() {
+                        kept.rest = Some(batch.slice(rows, batch.num_rows() - rows));
+                    }
+                    let batch = batch.slice(0, rows);
                     let raw = match take(&mut kept.raw, rows)? {
                         Some(raw) => merge::join(self.file.columns(), &raw, &batch)?,
                         None => batch,
@@ -422,34 +419,4 @@ impl Scan {
 fn empty(rows: usize) -> Result<RecordBatch> {
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
     Ok(RecordBatch::try_new_with_options(Arc::new(Schema::empty()), vec![], &options)?)
-}
-
-/// The first `rows` rows of the batches, which are taken out of them; `None` where there are no batches at all.
-fn take(batches: &mut Vec<RecordBatch>, rows: usize) -> Result<Option<RecordBatch>> {
-    let (mut found, mut left) = (Vec::new(), rows);
-    while left > 0
-        && let Some(first) = batches.first_mut()
-    {
-        let taken = left.min(first.num_rows());
-        found.push(first.slice(0, taken));
-        left -= taken;
-        if taken == first.num_rows() {
-            batches.remove(0);
-        } else {
-            *first = first.slice(taken, first.num_rows() - taken);
-        }
-    }
-    join_batches(found)
-}
-
-fn take_all(batches: &mut Vec<RecordBatch>) -> Result<Option<RecordBatch>> {
-    join_batches(std::mem::take(batches))
-}
-
-fn join_batches(mut batches: Vec<RecordBatch>) -> Result<Option<RecordBatch>> {
-    if batches.len() <= 1 {
-        return Ok(batches.pop());
-    }
-    let schema = batches[0].schema();
-    Ok(Some(concat_batches(&schema, &batches)?))
 }
