@@ -11,6 +11,7 @@ from pathlib import Path
 from unittest import mock
 
 import orjson
+import pyarrow as pa
 import pytest
 
 from mica.cli.app import main
@@ -258,3 +259,15 @@ def test_a_warning_is_one_line(tmp_path: Path) -> None:
     path = "the nearest path with bounds is v:usual"
     assert done.stderr == f"warning: zorder_by names v:usuel, a path that no row of {table.path} has; {path}\n"
     assert (done.returncode, "version 2" in done.stdout) == (0, True)
+
+
+def test_a_reader_that_has_stopped_is_no_error(tmp_path: Path) -> None:
+    """Its exit status was 1, which scripts take for a failure (`set -o pipefail`)."""
+    table = Table.create(tmp_path, "id BIGINT, s STRING")
+    table.append(pa.table({"id": pa.array(range(20_000)), "s": ["x" * 100] * 20_000}))
+    command = [sys.executable, "-m", "mica.cli", "scan", str(tmp_path), "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stderr is not None  # noqa: PT018 - for the type checker
+        assert process.stdout.readline().startswith('{"id":0')
+        process.stdout.close()
+        assert (process.wait(60), process.stderr.read()) == (0, "")

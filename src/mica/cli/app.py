@@ -146,11 +146,9 @@ def main() -> None:
     except SystemExit as e:
         if e.code == STOPPED:  # typer has met the KeyboardInterrupt
             stop()
+        if isinstance(e.__context__, BrokenPipeError):
+            sys.exit(0)  # the reader of a pipe (`| head`) has stopped, which is no error as typer has it
         raise
-    except BrokenPipeError:
-        # The reader of a pipe (`| head`) has stopped, which is not an error.
-        sys.stderr.close()
-        sys.exit(0)
     except Exception as e:
         if debug:
             raise
