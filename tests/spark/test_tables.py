@@ -279,6 +279,25 @@ def test_rows_of_which_a_plan_says_that_they_are_few_are_written_without_workers
         few.append(spark.range(1).selectExpr("raise_error('its reason') AS n"))
 
 
+def _rows_of_driver(
+    path: Path, monkeypatch: pytest.MonkeyPatch, schema: str, frames: list[DataFrame], others: list[DataFrame]
+) -> list[dict[str, Any]]:
+    """The rows of `frames`, which workers write too, and the driver without them; `others` workers alone write."""
+    jobs, driver = (mica.Table.create(path / name, schema) for name in ("jobs", "driver"))
+    for frame in frames:
+        jobs.append(frame.repartition(1))
+    with monkeypatch.context() as patched:
+        patched.delattr("mica.engines.spark.jobs.over_rows")
+        for frame in frames:
+            driver.append(frame)
+        for frame in others:
+            with pytest.raises(AttributeError, match="over_rows"):
+                driver.append(frame)
+    every = [sorted(table.scan().to_arrow().to_pylist(), key=str) for table in (jobs, driver)]
+    assert every[0] == every[1]
+    return every[0]
+
+
 def test_a_list_of_rows_is_written_without_workers_and_what_a_function_makes_of_it_by_them(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -300,19 +319,7 @@ def test_a_list_of_rows_is_written_without_workers_and_what_a_function_makes_of_
         spark.createDataFrame(rows[:9], schema).selectExpr("n", "repeat(s, 9) AS s").selectExpr("n", "s"),
         spark.createDataFrame([(n,) for n in range(100_001)], "n BIGINT"),
     ]
-    jobs, driver = (mica.Table.create(tmp_path / name, schema) for name in ("jobs", "driver"))
-    for frame in lists:
-        jobs.append(frame.repartition(1))
-    with monkeypatch.context() as patched:
-        patched.delattr("mica.engines.spark.jobs.over_rows")
-        for frame in lists:
-            driver.append(frame)
-        for frame in others:
-            with pytest.raises(AttributeError, match="over_rows"):
-                driver.append(frame)
-    every = [sorted(table.scan().to_arrow().to_pylist(), key=str) for table in (jobs, driver)]
-    assert every[0] == every[1]
-    assert len(every[0]) == 1506
+    assert len(_rows_of_driver(tmp_path, monkeypatch, schema, lists, others)) == 1506
 
 
 def test_rows_of_frames_without_columns_are_null_in_every_column(spark: SparkSession, tmp_path: Path) -> None:
@@ -403,16 +410,4 @@ def test_rows_made_of_what_is_small_are_written_without_workers(
         lines.selectExpr("n", "explode(array(s, 'b')) AS s"),
         lines.repartition(2),
     ]
-    jobs, driver = (mica.Table.create(tmp_path / name, schema) for name in ("jobs", "driver"))
-    for frame in small:
-        jobs.append(frame.repartition(1))
-    with monkeypatch.context() as patched:
-        patched.delattr("mica.engines.spark.jobs.over_rows")
-        for frame in small:
-            driver.append(frame)
-        for frame in others:
-            with pytest.raises(AttributeError, match="over_rows"):
-                driver.append(frame)
-    every = [sorted(table.scan().to_arrow().to_pylist(), key=str) for table in (jobs, driver)]
-    assert every[0] == every[1]
-    assert len(every[0]) == 5000
+    assert len(_rows_of_driver(tmp_path, monkeypatch, schema, small, others)) == 5000

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from mica.checking.statistics import Found, Statistics
+from mica.checking.statistics import Found, Statistics, footer_nulls
 from mica.errors import MicaError
 from mica.schema.types import StructField
 from mica.stats.columns import physical_name
@@ -38,17 +38,13 @@ def unfit(said: Statistics, reader: kernel.FileReader, file: FilePart) -> Iterat
 
 
 def _partition(f: StructField, file: FilePart) -> Iterator[Found]:
-    text = file.partition.get(physical_name(f), file.partition.get(f.name))
-    if parse_values(pa.array([text], pa.string()), f.type).null_count and not f.nullable:
+    text = pa.array([file.partition.get(physical_name(f))], pa.string())
+    if parse_values(text, f.type).null_count and not f.nullable:
         yield {"kind": "not_null", "path": f.name, "found": "the column is NOT NULL, and the partition's value is null"}
 
 
 def _nulls(f: StructField, found: Located, reader: kernel.FileReader, deleted: int) -> Iterator[Found]:
     """Nulls of a top column by the footer, which may be among the deleted rows."""
-    if f.nullable:
-        return
-    bounds = reader.bounds([kernel.Request(found.names, name="v")]).column("v")
-    counts = bounds.field("null_count").to_pylist()
-    nulls = sum(counts) if None not in counts else 0
-    if nulls > deleted:
+    nulls = None if f.nullable else footer_nulls(found, reader)
+    if nulls is not None and nulls > deleted:
         yield {"kind": "not_null", "path": f.name, "found": f"the column is NOT NULL, and has {nulls} nulls"}

@@ -45,9 +45,9 @@ from mica.schema.ddl import quote_if_needed
 from mica.stats import documents
 from mica.stats.columns import physical_name, physical_names
 from mica.storage.base import Entry
-from mica.tasks.file import DataFileReader, ReadSpec
+from mica.tasks.erase import traces
+from mica.tasks.file import ReadSpec
 from mica.tasks.parts import FilePart
-from mica.tasks.read import read_ranges
 from mica.variant import kernel
 from mica.variant.path import VariantPath
 from mica.wording import counted
@@ -135,10 +135,8 @@ def _is_data(name: str) -> bool:
 
 def _traces_in(spec: ReadSpec, path: VariantPath, part: FilePart) -> Iterator[pa.RecordBatch]:
     """The rows of a file in which the path is, and in which only its name is."""
-    file = DataFileReader(spec, part)
     values = names = 0
-    for batch in read_ranges(file, file.ranges()):
-        found = kernel.traces(pa.record_batch([batch.column(0)], names=["v"]), path.steps)
+    for found in traces(spec, part, path.steps):
         values += found.column("value").true_count
         names += found.column("name").true_count
     if values or names:

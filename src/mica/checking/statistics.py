@@ -142,11 +142,16 @@ def _variant_nulls(
     leaf: IndexedColumn, there: Located, document: dict[str, Any], reader: kernel.FileReader
 ) -> Iterator[Found]:
     """Compares nulls of a Variant column with the footer, if it counts them: deleted rows count on both sides."""
-    said = documents.at(document, ("nullCount", *leaf.names))
-    counts = reader.bounds([kernel.Request(there.names, name="v")]).column("v").field("null_count").to_pylist()
-    if said is not None and None not in counts and said != sum(counts):
-        found = f"nullCount is {said}, the column has {sum(counts)} nulls"
+    said, nulls = documents.at(document, ("nullCount", *leaf.names)), footer_nulls(there, reader)
+    if said is not None and nulls is not None and said != nulls:
+        found = f"nullCount is {said}, the column has {nulls} nulls"
         yield {"kind": "null_count", "path": ".".join(leaf.column), "found": found}
+
+
+def footer_nulls(there: Located, reader: kernel.FileReader) -> int | None:
+    """The nulls of a column by the footer, deleted rows among them; None if it does not count them."""
+    counts = reader.bounds([kernel.Request(there.names, name="v")]).column("v").field("null_count").to_pylist()
+    return None if None in counts else sum(counts)
 
 
 def _exact(low: Value | None, high: Value | None) -> pa.DataType:

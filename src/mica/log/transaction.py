@@ -244,7 +244,7 @@ class Transaction:
                 metadata = metadata.with_configuration(
                     {properties.ICT_VERSION.name: str(version), properties.ICT_TIMESTAMP.name: str(stamp)}
                 )
-        blind = bool(self._adds) and not self._reads and not self._removed and not self._updated
+        blind = bool(self._adds) and not self.rests_on_files
         info |= {
             "timestamp": now,
             "operation": self.operation,

@@ -87,9 +87,17 @@ def _names(spec: EraseSpec, part: FilePart, ranges: RowRanges) -> bool:
     """Whether the metadata of a row still names the path, which the row does not have."""
     if spec.plain is None:
         return False
-    batches = read_ranges(DataFileReader(spec.plain, part), ranges)
-    found = (kernel.traces(pa.record_batch([batch.column(0)], names=["v"]), spec.steps) for batch in batches)
-    return any(one.column("name").true_count for one in found)
+    return any(found.column("name").true_count for found in traces(spec.plain, part, spec.steps, ranges))
+
+
+def traces(
+    plain: ReadSpec, part: FilePart, steps: tuple[Step, ...], ranges: RowRanges | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Where a path is in rows of a file (None: all that are not deleted), whose Variants `plain` reads alone: see
+    `kernel.traces`."""
+    file = DataFileReader(plain, part)
+    for batch in read_ranges(file, file.ranges() if ranges is None else ranges):
+        yield kernel.traces(pa.record_batch([batch.column(0)], names=["v"]), steps)
 
 
 def _write_spec(spec: EraseSpec, file: DataFileReader) -> WriteSpec:

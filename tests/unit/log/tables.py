@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import orjson
+import pytest
 
 from mica.log import creation
 from mica.log.snapshot import Snapshot
 from mica.log.transaction import Committed, Transaction, add_line
 from mica.schema.ddl import parse_ddl
 from mica.storage import Storage
+
+
+def before_commit(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
+    """Has another writer act right before the next commit is put."""
+    put = Transaction._put
+
+    def late(transaction: Transaction, version: int, data: bytes) -> bool:
+        monkeypatch.setattr(Transaction, "_put", put)
+        act()
+        return put(transaction, version, data)
+
+    monkeypatch.setattr(Transaction, "_put", late)
 
 
 def create(location: object, ddl: str = "id BIGINT", partition_by: tuple[str, ...] = (), **properties: str) -> Snapshot:

@@ -17,6 +17,7 @@ from mica.log.actions import Protocol
 from mica.log.transaction import Transaction
 from mica.maintain.features import without
 from mica.stats.columns import physical_name
+from tests.unit.log.tables import before_commit
 
 ALL = {"delta.columnMapping.mode": "name", "delta.enableDeletionVectors": "true", "delta.enableTypeWidening": "true"}
 DROPPED = ["deletionVectors", "typeWidening", "columnMapping", "variantShredding"]
@@ -67,22 +68,13 @@ def test_what_comes_while_a_feature_is_dropped_keeps_its_rows(
     """An appended file had names that nobody looked for, a deletion vector was left that no feature named."""
     if empty:
         table.delete()
-    other, put = mica.Table.open(table.path), Transaction._put
-
-    def late(transaction: Transaction, version: int, data: bytes) -> bool:
-        with monkeypatch.context() as patched:
-            patched.setattr(Transaction, "_put", put)
-            if other.version == table.version:
-                if change == "delete":
-                    other.delete("key = 3")
-                else:
-                    other.append([{"key": 9, "part": "a", "s": {"x": 9}, "v": {"a": 9}}])
-            return put(transaction, version, data)
-
-    monkeypatch.setattr(Transaction, "_put", late)
+    other = mica.Table.open(table.path)
+    if change == "delete":
+        before_commit(monkeypatch, lambda: other.delete("key = 3"))
+    else:
+        before_commit(monkeypatch, lambda: other.append([{"key": 9, "part": "a", "s": {"x": 9}, "v": {"a": 9}}]))
     with pytest.raises(mica.ConflictError):
         mica.Table.open(table.path).drop_feature(name)
-    monkeypatch.undo()
     wanted = rows(other)
     now = mica.Table.open(table.path).drop_feature(name)
     assert rows(now) == wanted
@@ -259,14 +251,7 @@ def test_columns_are_not_dropped_by_which_another_clusters_meanwhile(
 ) -> None:
     properties = {"delta.columnMapping.mode": "name"}
     table = mica.Table.create(tmp_path, "a INT, b INT", properties=properties, cluster_by=["a"])
-    put = Transaction._put
-
-    def late(transaction: Transaction, version: int, data: bytes) -> bool:
-        monkeypatch.setattr(Transaction, "_put", put)
-        mica.Table.open(tmp_path).cluster_by(["b"])
-        return put(transaction, version, data)
-
-    monkeypatch.setattr(Transaction, "_put", late)
+    before_commit(monkeypatch, lambda: mica.Table.open(tmp_path).cluster_by(["b"]))
     with pytest.raises(ConflictError):
         table.drop_columns(["b"])
     assert mica.Table.open(tmp_path).schema.names == ["a", "b"]

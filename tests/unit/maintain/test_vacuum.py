@@ -14,10 +14,10 @@ import pytest
 import mica
 from mica.errors import StorageError, UserError
 from mica.log.checkpoint_writer import write_checkpoint
-from mica.log.transaction import Transaction
 from mica.maintain import vacuum as maintain_vacuum
 from mica.maintain.vacuum import millis, vacuum
 from mica.storage.local import LocalStorage
+from tests.unit.log.tables import before_commit
 
 
 def older(path: Path, days: float = 30) -> None:
@@ -303,14 +303,7 @@ def test_what_is_restored_while_a_vacuum_begins_stays(tmp_path: Path, monkeypatc
     table = table_of(tmp_path)
     table.overwrite([{"id": 9, "p": "x"}])
     older(tmp_path)
-    put = Transaction._put
-
-    def late(transaction: Transaction, version: int, data: bytes) -> bool:
-        monkeypatch.setattr(Transaction, "_put", put)
-        mica.Table.open(tmp_path).restore(3)
-        return put(transaction, version, data)
-
-    monkeypatch.setattr(Transaction, "_put", late)
+    before_commit(monkeypatch, lambda: mica.Table.open(tmp_path).restore(3))
     done = vacuum(table.snapshot, clock=lambda: time.time() + 30 * 86_400)
     table.refresh()
     assert (done.files, table.count()) == (0, 6)
@@ -323,14 +316,9 @@ def test_what_a_vacuum_deletes_while_a_restore_begins_is_not_restored(
     table = table_of(tmp_path)
     table.overwrite([{"id": 9, "p": "x"}])
     older(tmp_path)
-    put = Transaction._put
-
-    def late(transaction: Transaction, version: int, data: bytes) -> bool:
-        monkeypatch.setattr(Transaction, "_put", put)
-        vacuum(mica.Table.open(tmp_path).snapshot, clock=lambda: time.time() + 30 * 86_400)
-        return put(transaction, version, data)
-
-    monkeypatch.setattr(Transaction, "_put", late)
+    before_commit(
+        monkeypatch, lambda: vacuum(mica.Table.open(tmp_path).snapshot, clock=lambda: time.time() + 30 * 86_400)
+    )
     with pytest.raises(StorageError, match="cannot be restored"):
         table.restore(3)
     assert mica.Table.open(tmp_path).count() == 1

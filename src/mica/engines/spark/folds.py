@@ -236,7 +236,8 @@ class _Asks:
 
     def __init__(self, found: Folded, texts: Texts) -> None:
         self.aggregate, self.relation, self.texts = found.aggregate, found.relation, texts
-        self.keys: list[str | None] = []
+        #: The texts of the keys.
+        self.keys = set[str]()
         self.defined = {
             tree.number: tree.children[0]
             for plan in found.plans
@@ -248,23 +249,20 @@ class _Asks:
     def all(self) -> list[_Ask] | None:
         """Those of the whole aggregate, in its order."""
         count, trees = int(self.aggregate.java.groupingExpressions().size()), self.aggregate.expressions
-        self.keys = [self._text(tree) for tree in trees[:count]]
-        return _joined(chain(map(self._key, trees[:count]), map(self._value, trees[count:])))
-
-    def _key(self, tree: Tree) -> list[_Ask] | None:
-        """One of the keys; None for what is computed of them, which Spark does."""
-        text = self._text(tree)
-        return [partial(Folded.key, tree=tree, text=text)] if text is not None and text in self.keys else None
+        texts = [self._text(tree) for tree in trees[:count]]
+        self.keys.update(text for text in texts if text is not None)
+        return _joined(chain(map(_key, trees, texts), map(self._value, trees[count:])))
 
     def _value(self, tree: Tree) -> list[_Ask] | None:
         if tree.name == "AggregateExpression":
             return self._function(tree)
         if tree.name == "Literal":
             return []
-        key = None if tree.name == "Alias" else self._key(tree)
-        if key is not None or not tree.children:
-            return key
-        return _joined(map(self._value, tree.children))
+        text = None if tree.name == "Alias" else self._text(tree)
+        if text in self.keys:
+            return _key(tree, text)
+        # What is computed of keys Spark computes of groups.
+        return _joined(map(self._value, tree.children)) if tree.children else None
 
     def _function(self, tree: Tree) -> list[_Ask] | None:
         if len(tree.children) > 1:  # FILTER
@@ -289,6 +287,10 @@ class _Asks:
 
     def _known(self, number: int) -> str | Tree | None:
         return self.relation.columns.get(number) or self.defined.get(number)
+
+
+def _key(tree: Tree, text: str | None) -> list[_Ask] | None:
+    return None if text is None else [partial(Folded.key, tree=tree, text=text)]
 
 
 def _joined(parts: Iterable[list[_Ask] | None]) -> list[_Ask] | None:
