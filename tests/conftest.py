@@ -21,6 +21,7 @@ from hypothesis import HealthCheck, settings
 import mica
 from mica.errors import MicaError
 from mica.errors.codes import CODES
+from mica.query import names
 from tests.support import ROOT, SHARED, delta_jars
 
 if TYPE_CHECKING:
@@ -117,6 +118,14 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
             report.outcome = "failed"
             report.longrepr = f"skipped, but MICA_REQUIRE asks for {', '.join(sorted(needs))}: {report.longrepr}"
     return report  # type: ignore[return-value]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def names_of_their_own() -> Iterator[None]:
+    """The names that a file's tests register end with it: which files come after it in a process is chance."""
+    names._REGISTERED.clear()
+    yield
+    names._REGISTERED.clear()
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +18,6 @@ from mica.cli import sql as sql_command
 from mica.cli.app import app
 from mica.cli.kept_back import kept_back, reason
 from mica.engines.spark import session
-from mica.query import names
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,14 +26,13 @@ runner = CliRunner()
 
 
 @pytest.fixture
-def table(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def table(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """`events=PATH`, of two rows."""
     made = mica.Table.create(tmp_path / "events", "id BIGINT, v VARIANT")
     made.append([{"id": 1, "v": {"k": "a"}}, {"id": 2, "v": None}])
     for command in (sql_command, explain_command):
         monkeypatch.setattr(command, "spark_session", lambda: spark)
-    yield f"events={made.path}"
-    names._REGISTERED.pop("events", None)
+    return f"events={made.path}"
 
 
 def test_rows_as_a_table_and_as_json(table: str) -> None:

@@ -27,7 +27,7 @@ BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture(autouse=True)
-def names_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def names_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a page registers is gone after it."""
     monkeypatch.setattr("mica.query.names._REGISTERED", {})
 

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mica
-from mica.query import here, names
+from mica.query import here
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -111,7 +111,6 @@ def tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, seed: 
     yield
     for name in ("one", "two"):
         spark.catalog.dropTempView(f"whole_{name}")
-        names._REGISTERED.pop(f"narrow_{name}")
 
 
 class Generator:

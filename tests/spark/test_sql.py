@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +12,7 @@ import mica
 from mica.engines.spark.engine import Spark
 from mica.errors import UserError
 from mica.format.source import register
-from mica.query import entry, here, names, select
+from mica.query import entry, here, select
 from mica.query.narrowed import Narrowed
 from tests.oracle import conf
 
@@ -22,14 +21,13 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="module")
-def events(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[mica.Table]:
+def events(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> mica.Table:
     """Four files of ten rows, registered as `events`."""
     table = mica.Table.create(tmp_path_factory.mktemp("sql") / "events", "id BIGINT, s STRING, v VARIANT")
     for first in range(0, 40, 10):
         table.append([{"id": i, "s": f"s{i}", "v": {"n": i, "k": "ab"[i % 2]}} for i in range(first, first + 10)])
     mica.register("events", table.path)
-    yield table
-    names._REGISTERED.pop("events")
+    return table
 
 
 def scans(spark: SparkSession, text: str) -> list[Narrowed]:

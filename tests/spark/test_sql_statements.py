@@ -13,7 +13,6 @@ from pyspark.errors import PySparkException
 
 import mica
 from mica.engines.spark import engine
-from mica.query import names
 from mica.schema.ddl import parse_ddl
 
 if TYPE_CHECKING:
@@ -156,20 +155,17 @@ def test_an_empty_map_or_array_has_the_type_of_its_column(spark: SparkSession, t
 
 
 def test_a_table_is_made_named_and_filled(spark: SparkSession, tmp_path: Path) -> None:
-    try:
-        mica.sql(
-            f"CREATE TABLE made (id BIGINT, v VARIANT) USING mica LOCATION '{tmp_path}/made' "
-            "TBLPROPERTIES ('delta.appendOnly' = 'true')",
-            spark,
-        )
-        mica.sql("INSERT INTO made SELECT 1, parse_json('{\"a\": 2}')", spark)
-        assert mica.sql("SELECT id, v:a::int FROM made", spark).collect()[0][1] == 2
-        with pytest.raises(mica.MicaError, match="appendOnly"):
-            mica.sql("DELETE FROM made", spark)
-        with pytest.raises(mica.UserError, match="1 values are given for 2 columns: id, v"):
-            mica.sql("INSERT INTO made SELECT 1", spark)
-    finally:
-        names._REGISTERED.pop("made", None)
+    mica.sql(
+        f"CREATE TABLE made (id BIGINT, v VARIANT) USING mica LOCATION '{tmp_path}/made' "
+        "TBLPROPERTIES ('delta.appendOnly' = 'true')",
+        spark,
+    )
+    mica.sql("INSERT INTO made SELECT 1, parse_json('{\"a\": 2}')", spark)
+    assert mica.sql("SELECT id, v:a::int FROM made", spark).collect()[0][1] == 2
+    with pytest.raises(mica.MicaError, match="appendOnly"):
+        mica.sql("DELETE FROM made", spark)
+    with pytest.raises(mica.UserError, match="1 values are given for 2 columns: id, v"):
+        mica.sql("INSERT INTO made SELECT 1", spark)
 
 
 def test_tables_are_made_replaced_described_and_renamed(spark: SparkSession, tmp_path: Path) -> None:
@@ -184,17 +180,13 @@ def test_tables_are_made_replaced_described_and_renamed(spark: SparkSession, tmp
     assert mica.Table.open(place).history().column("operation").to_pylist() == [
         "CREATE OR REPLACE TABLE AS SELECT", "ADD COLUMNS", "SET TBLPROPERTIES", "CREATE TABLE",
     ]  # fmt: skip
-    try:
-        mica.register("before", place)
-        mica.sql("ALTER TABLE before RENAME TO after", spark)
-        assert mica.sql("SELECT n FROM after", spark).collect()[0].n == 5
-        with pytest.raises(mica.UserError, match="must be one name"):
-            mica.sql("ALTER TABLE after RENAME TO s.after", spark)
-        with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
-            mica.sql("SELECT n FROM before", spark)
-    finally:
-        names._REGISTERED.pop("before", None)
-        names._REGISTERED.pop("after", None)
+    mica.register("before", place)
+    mica.sql("ALTER TABLE before RENAME TO after", spark)
+    assert mica.sql("SELECT n FROM after", spark).collect()[0].n == 5
+    with pytest.raises(mica.UserError, match="must be one name"):
+        mica.sql("ALTER TABLE after RENAME TO s.after", spark)
+    with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
+        mica.sql("SELECT n FROM before", spark)
 
 
 def test_what_a_with_defines_is_seen_by_the_statement_after_it(spark: SparkSession, tmp_path: Path) -> None:

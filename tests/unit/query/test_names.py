@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,11 +18,8 @@ def path(tmp_path: Path) -> str:
 
 
 @pytest.fixture(autouse=True)
-def _none_registered() -> Iterator[None]:
-    before = dict(names._REGISTERED)
-    yield
+def _none_registered() -> None:
     names._REGISTERED.clear()
-    names._REGISTERED.update(before)
 
 
 def _millis(text: str) -> int:
