@@ -1,7 +1,8 @@
-"""Finds files by path and pattern, in any location: `*` and `?` within a directory, `[…]`, `**` across directories.
+"""Finds files by path and pattern, in any location: `*` and `?` within a name, `[…]`, `**` for any directories.
 
-The rule: a pattern means the same on a disk and in an object store, and returns its files in the order of their names.
-If a file or folder with exactly that name exists, the text is that name and not a pattern.
+The rule: a pattern means the same on a disk and in an object store, what it means to Python's `glob` (names that begin
+with a point are hidden from stars), with `[^…]` as Hadoop has it. Files come in the order of their names. If a file or
+folder with exactly that name exists, the text is that name and not a pattern.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 
 from mica.storage.base import Entry, Storage, file_uri_path, refuse_credentials, split_scheme
 
@@ -17,8 +19,6 @@ from mica.storage.base import Entry, Storage, file_uri_path, refuse_credentials,
 Found = tuple[Storage, Entry]
 
 _SPECIAL = re.compile(r"[*?\[]")
-_TOKEN = re.compile(r"\*\*/|\*\*|\*|\?|\[(?P<not>[!^]?)(?P<set>\]?[^\]/]*)\]|.", re.DOTALL)
-_MEANING = {"**/": r"(?:.*/)?", "**": r".*", "*": r"[^/]*", "?": r"[^/]"}
 
 
 def is_pattern(path: str, options: Mapping[str, str] | None = None) -> bool:
@@ -60,26 +60,27 @@ def files_of(path: str, options: Mapping[str, str] | None = None) -> list[Found]
 
 def matching(pattern: str, options: Mapping[str, str] | None = None) -> list[Found]:
     """Returns the files that match a pattern."""
+    pattern = pattern.replace("[^", "[!")
     scheme, rest = split_scheme(pattern)
     if scheme in (None, "file"):
         local = pattern if scheme is None else file_uri_path(rest)
         head = fixed_part(local)
         storage = Storage.open(head)
-        names = [path for path in sorted(glob.glob(local, recursive=True)) if not os.path.isdir(path)]
+        names = [path for path in sorted({*glob.glob(local, recursive=True)}) if not os.path.isdir(path)]
         return [(storage, storage.stat(os.path.relpath(path, head))) for path in names]
     head = fixed_part(pattern)
     storage = Storage.open(head, options)
-    wanted = re.compile(_translated(pattern[len(head) + 1 :]), re.DOTALL)
-    return [(storage, entry) for entry in storage.list() if wanted.fullmatch(entry.path)]
+    wanted = pattern[len(head) + 1 :].split("/")
+    return [(storage, entry) for entry in storage.list() if _matches(entry.path.split("/"), wanted)]
 
 
-def _translated(pattern: str) -> str:
-    parts = []
-    for token in _TOKEN.finditer(pattern):
-        text = token[0]
-        if token["set"]:
-            inner = token["set"].replace("\\", "\\\\").replace("[", "\\[").replace("]", "\\]").replace("^", "\\^")
-            parts.append(f"[{'^/' if token['not'] else ''}{inner}]")
-        else:
-            parts.append(_MEANING.get(text) or re.escape(text))
-    return "".join(parts)
+def _matches(names: Sequence[str], wanted: Sequence[str]) -> bool:
+    """Whether the names of a path are those of a pattern, as `glob` has it."""
+    if not names or not wanted:
+        return not names and not wanted
+    hidden = names[0].startswith(".")
+    if wanted[0] != "**":
+        seen = not hidden or wanted[0].startswith(".")
+        return seen and fnmatchcase(names[0], wanted[0]) and _matches(names[1:], wanted[1:])
+    below = not hidden and (wanted == ["**"] if len(names) == 1 else _matches(names[1:], wanted))
+    return below or _matches(names, wanted[1:])

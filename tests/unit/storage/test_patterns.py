@@ -16,11 +16,19 @@ from mica.storage.remote import RemoteStorage
     ("pattern", "names"),
     [
         ("*.parquet", ["a.parquet", "b.parquet"]),
-        ("**/*.parquet", ["a.parquet", "b.parquet", "d/c.parquet"]),
+        ("**/*.parquet", ["a.parquet", "b.parquet", "d/c.parquet", "d/e/f.parquet"]),
         ("d/?.parquet", ["d/c.parquet"]),
         ("[!b].parquet", ["a.parquet"]),
         ("[bx].parquet", ["b.parquet"]),
         ("*/*.parquet", ["d/c.parquet"]),
+        ("[^b].parquet", ["a.parquet"]),
+        ("[z-y].parquet", []),
+        ("**.parquet", ["a.parquet", "b.parquet"]),
+        ("**", ["a.parquet", "b.parquet", "d/c.parquet", "d/e/f.parquet"]),
+        ("**/e/**/*.parquet", ["d/e/f.parquet"]),
+        ("d/**/**/f*", ["d/e/f.parquet"]),
+        (".*", [".a.parquet.crc"]),
+        ("d/.*/*", ["d/.hidden/g.parquet"]),
     ],
 )
 @pytest.mark.parametrize("remote", [False, True])
@@ -31,7 +39,8 @@ def test_a_pattern_means_the_same_everywhere(
     if remote:
         where = RemoteStorage("s3://bucket", "x", None, MemoryStore())
         monkeypatch.setattr(Storage, "open", lambda place, _=None: where.child(str(place)[len("s3://bucket/x/") :]))
-    for name in ("a.parquet", "b.parquet", "d/c.parquet"):
+    files = ("a.parquet", "b.parquet", "d/c.parquet", "d/e/f.parquet", ".a.parquet.crc", "d/.hidden/g.parquet")
+    for name in files:
         where.put(name, b"")
     root = "s3://bucket/x" if remote else str(tmp_path)
     found = [f"{storage}/{entry.path}" for storage, entry in patterns.matching(f"{root}/{pattern}")]
