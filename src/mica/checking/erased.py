@@ -3,13 +3,15 @@
 The rule: everything under the table's location is looked at, whichever version names it: the rows of every Parquet
 file, those that deletion vectors hide, change files and what killed writers left, and the bounds in every commit,
 checkpoint, sidecar and checksum of the log. A value or a bound of the path, or of a path below it, is a trace; so is a
-name in a metadata dictionary that no field of its row has, and a `commitInfo` that quotes the path (`quoted`).
+name in a metadata dictionary that no field of its row has, and a `commitInfo` or a quarantined line that quotes the
+path (`quoted`).
 
 | where | goes with |
 |---|---|
 | rows, names and bounds of the newest version | `Table.erase` |
 | data and change files that the newest version does not name, sidecars that no checkpoint names | `Table.vacuum` |
 | bounds of such files in the log, predicates of commits | the log's cleanup (`delta.logRetentionDuration`) |
+| lines that an ingest set aside in `_quarantine` | their deletion, by whoever keeps them |
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ import orjson
 import pyarrow as pa
 
 from mica import compute as pc
-from mica.checking.quoted import quotes, words_of
+from mica.checking.quoted import quarantined, quotes, words_of
 from mica.engines import local
 from mica.errors import UserError
 from mica.log.actions import Metadata, parse_line
@@ -53,9 +55,9 @@ from mica.variant.path import VariantPath
 from mica.wording import counted
 from mica.write.erase import erased_path
 
-#: One row per file: `kind` is values, names, bounds or predicates; `count` rows of a data file, files with bounds in a
-#: log file, or 1. `first` and `last` are the versions that name a file, `last` null for the newest; `goes_with` is what
-#: removes it.
+#: One row per file: `kind` is values, names, bounds, predicates or lines; `count` rows of a data file, files with
+#: bounds in a log file, quarantined lines, or 1. `first` and `last` are the versions that name a file, `last` null for
+#: the newest; `goes_with` is what removes it.
 TRACES = pa.schema(
     [
         pa.field("kind", pa.string(), nullable=False),
@@ -124,6 +126,9 @@ def check_erased(
     spec = replace(Scan(source, None, {"v": quote_if_needed(column)}, None, True, "UTC").spec(), predicate=None)
     rows = [row for batch in local.shown(partial(_traces_in, spec, found), works) for row in batch.to_pylist()]
     traces = [trace for row in rows for trace in known.of_file(row)] + known.bounds()
+    for file, count in quarantined(snapshot.storage, found.steps):
+        lines = {"kind": "lines", "file": file, "count": count, "first": None, "last": None, "goes_with": "deletion"}
+        traces.append(lines)
     shown = f"{quote_if_needed(column)}:{found}"
     table = pa.Table.from_pylist(traces, TRACES)
     return Erased(str(snapshot.storage), snapshot.version, shown, len(works), table)

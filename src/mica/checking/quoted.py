@@ -1,9 +1,10 @@
-"""What commits say of a path of a Variant column in their own words: predicates and other parameters of operations.
+"""What texts say of a path of a Variant column in their own words: predicates and other parameters of operations in
+commits, and lines that an ingest could not read.
 
 The rule: a `commitInfo` is a trace if a text of it names the column and then each key of the path, as whole words in
 this order: a predicate that does may quote a value. The syntax does not matter: mica writes `v:user.email = '…'`,
 delta-spark `variant_get(v#1, $.user.email, …)`. So more commits are named than hold a value, never fewer. The path that
-an erase names is not a trace: it quotes nothing.
+an erase names is not a trace: it quotes nothing. A quarantined line is a trace if it has the keys so.
 """
 
 from __future__ import annotations
@@ -12,9 +13,16 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import orjson
+
+from mica.storage import Storage
+from mica.tasks.bad_lines import QUARANTINE
 from mica.variant.path import Step
 
 Words = list[re.Pattern[str]]
+
+#: A character of a key may be written so (RFC 8259, section 7).
+_ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
 
 
 def words_of(columns: Iterable[str], steps: Sequence[Step]) -> Words:
@@ -30,6 +38,28 @@ def quotes(info: Mapping[str, Any], words: Words) -> bool:
         told = {name: text for name, text in info["operationParameters"].items() if name != "path"}
         info = {**info, "operationParameters": told}
     return any(_holds(_plain(text), words) for text in _texts(info))
+
+
+def quarantined(storage: Storage, steps: Sequence[Step]) -> Iterator[tuple[str, int]]:
+    """The files of quarantined lines below a table's location in which some name the path, and how many."""
+    words = words_of((), steps)[1:]
+    for entry in storage.list(QUARANTINE):
+        lines = storage.read(entry.path).split(b"\n")
+        count = sum(_holds(_plain(_ESCAPE.sub(_unescaped, _line(line))), words) for line in lines)
+        if count:
+            yield entry.path, count
+
+
+def _line(kept: bytes) -> str:
+    """The line that was set aside; what is no line of ours, as it is."""
+    try:
+        return str(orjson.loads(kept)["text"])
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        return kept.decode(errors="replace")
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    return chr(int(found[1], 16))
 
 
 def _holds(text: str, words: Words) -> bool:

@@ -21,6 +21,9 @@ from mica.variant.values import to_json
 
 T = TypeVar("T")
 
+#: Where they are kept below a table, unless the user says where.
+QUARANTINE = "_quarantine"
+
 
 class LineReader(Protocol):
     """Who reads lines and keeps the bad ones."""

@@ -21,6 +21,7 @@ from mica.schema.ddl import type_to_ddl
 from mica.schema.evolution import plan_write
 from mica.schema.types import VARIANT, VOID, Primitive, StructField, StructType
 from mica.storage import Storage
+from mica.tasks.bad_lines import QUARANTINE
 from mica.tasks.ingest import IngestSpec
 from mica.tasks.zones import zone_tags
 from mica.variant.steering import Steering
@@ -125,4 +126,4 @@ def _quarantine(table: Storage, options: IngestOptions) -> Storage:
     run = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime()) + "-" + uuid.uuid4().hex[:8]
     if options.quarantine is not None:
         return Storage.open(options.quarantine, options.storage_options).child(run)
-    return table.child(f"_quarantine/{run}")
+    return table.child(f"{QUARANTINE}/{run}")

@@ -253,3 +253,22 @@ def test_names_go_though_no_row_has_the_path_any_more(tmp_path: Path, gone: str)
     again = table.version
     table.erase("v:user.email")
     assert table.version == again
+
+
+def test_lines_that_were_set_aside_may_hold_the_path(tmp_path: Path) -> None:
+    lines = [
+        '{"n": 1}',
+        '{"user": {"\\u0065mail": "a@x"',
+        '{"user": {"emails": []',
+        '{"email": "b@x", "user": {',
+        "\\ud83d",
+    ]
+    (tmp_path / "in.ndjson").write_text("\n".join(lines))
+    done = mica.ingest_json(str(tmp_path / "in.ndjson"), str(tmp_path / "t"), column="v", on_error="quarantine")
+    assert done.bad_lines == 4
+    (tmp_path / "t/_quarantine/note").write_bytes(b"\xff no line of ours: [1]\n[1]\n")
+    found = mica.check_erased(str(tmp_path / "t"), PATH)
+    [trace] = found.traces.to_pylist()
+    assert trace["file"].startswith("_quarantine/")
+    assert (trace["kind"], trace["count"], trace["goes_with"]) == ("lines", 1, "deletion")
+    assert (found.current, found.ok) == (False, False)
