@@ -61,18 +61,19 @@ def _size(text: str) -> int:
     return int(found[1]) * _SIZES[found[2]]
 
 
+#: What a list of columns and paths is made of: a name in backticks, a key in quotes, or one character.
+_PARTS = re.compile(r"""`(?:[^`]|``)*`|\['[^']*'\]|\["[^"]*"\]|.""", re.DOTALL)
+
+
 def split_commas(text: str) -> list[str]:
-    """Splits a list at its commas, except commas in brackets or backticks."""
-    parts, depth, quoted, start = [], 0, False, 0
-    for i, c in enumerate(text):
-        if c == "`":
-            quoted = not quoted
-        elif c in "[]":
-            depth += 1 if c == "[" else -1
-        elif c == "," and depth <= 0 and not quoted:
-            parts.append(text[start:i])
-            start = i + 1
-    return [part.strip() for part in (*parts, text[start:]) if part.strip()]
+    """Splits a list at its commas, except commas in backticks, and in quotes in brackets."""
+    parts = [""]
+    for part in _PARTS.findall(text):
+        if part == ",":
+            parts.append("")
+        else:
+            parts[-1] += part
+    return [part.strip() for part in parts if part.strip()]
 
 
 def parse_names(text: str) -> tuple[tuple[str, ...], ...]:

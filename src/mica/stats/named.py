@@ -13,6 +13,7 @@ columns are ignored.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from mica.errors import UserError
@@ -48,11 +49,23 @@ def parse_paths(text: str) -> list[Named]:
 
 
 def _path(part: str) -> Named:
-    column, colon, rest = part.partition(":")
-    if not colon:
-        raise UserError("INVALID_PATH", "a colon is expected")
+    names, colon, rest = _column(part)
+    if not names or not colon:
+        raise UserError("INVALID_PATH", "a column and a colon are expected")
     path = VariantPath.parse("$" + (rest if rest.startswith("[") else f".{rest}") if rest != "$" else "$")
-    return tuple(n.strip().strip("`").lower() for n in column.split(".")), path.normalized
+    return tuple(n.lower() for n in names), path.normalized
+
+
+#: A column and what follows it, from the first colon that is not in backticks.
+_COLUMN = re.compile(r"((?:`(?:[^`]|``)*`|[^:])*)(:?)(.*)", re.DOTALL)
+
+
+def _column(part: str) -> tuple[tuple[str, ...], str, str]:
+    """The names of the column of a part, its colon, and what is behind it."""
+    found = _COLUMN.fullmatch(part)
+    assert found is not None
+    (names,) = parse_names(found[1]) or ((),)
+    return names, found[2], found[3]
 
 
 def check_paths(name: str, text: str, schema: StructType, _: Iterable[str] = ()) -> None:
@@ -70,8 +83,7 @@ def without_columns(text: str, path: Sequence[str], name: str | None) -> str:
     """
     found = []
     for part in split_commas(text):
-        column, colon, rest = part.partition(":")
-        ((*names,),) = parse_names(column) or ((),)
+        (*names,), colon, rest = _column(part)
         if [n.lower() for n in names[: len(path)]] == [n.lower() for n in path]:
             if name is None:
                 continue

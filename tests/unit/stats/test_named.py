@@ -8,7 +8,7 @@ from mica.errors import UserError
 from mica.properties import BLOOM_PATHS, VARIANT_STATS_NAMES
 from mica.schema.ddl import parse_ddl
 from mica.stats.bloom_columns import bloom_columns
-from mica.stats.named import check_paths, named_paths, parse_paths
+from mica.stats.named import check_paths, named_paths, parse_paths, without_columns
 
 SCHEMA = parse_ddl("id INT, v VARIANT, s STRUCT<w: VARIANT>")
 
@@ -21,7 +21,17 @@ def test_paths_are_read_with_their_columns() -> None:
     assert named_paths(VARIANT_STATS_NAMES, {}) is None
 
 
-@pytest.mark.parametrize("text", ["v.a", "v:a[", "v:a, w"])
+def test_a_name_in_backticks_and_a_key_in_quotes_hold_any_character() -> None:
+    text = "`a.b`:x, s.`c:d``,`:y, v:['a]b,c'], v:it's, v:that's"
+    assert parse_paths(text) == [
+        (("a.b",), "$['x']"), (("s", "c:d`,"), "$['y']"), (("v",), "$['a]b,c']"), (("v",), r"$['it\'s']"),
+        (("v",), r"$['that\'s']"),
+    ]  # fmt: skip
+    assert without_columns(text, ["s", "C:d`,"], "n") == "`a.b`:x, s.n:y, v:['a]b,c'], v:it's, v:that's"
+    assert without_columns("`a:b`, c", ["a:b"], "z") == "z, c"
+
+
+@pytest.mark.parametrize("text", ["v.a", "v:a[", "v:a, w", ":a"])
 def test_what_is_no_path_is_refused_when_it_is_set_and_counts_as_not_set_where_it_stands(text: str) -> None:
     with pytest.raises(UserError) as caught:
         parse_paths(text)
