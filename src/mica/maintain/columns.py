@@ -19,6 +19,9 @@ import orjson
 
 from mica.errors import UserError
 from mica.expressions import typed_paths
+from mica.expressions.parse import parse
+from mica.expressions.tokens import tokenize
+from mica.expressions.tree import Column, walk
 from mica.log import creation, type_changes
 from mica.log.actions import Metadata
 from mica.log.domains import CLUSTERING_DOMAIN, clustering_columns
@@ -411,7 +414,18 @@ def _ingest_columns(text: str, path: Sequence[str], name: str | None) -> str:
     if len(path) == 1:
         same = [key for key in given if key.lower() == path[0].lower()]
         given = {name if key in same and name else key: v for key, v in given.items() if name or key not in same}
+        given = {key: text if name is None else _renamed_in(text, path[0], name) for key, text in given.items()}
     return orjson.dumps(given).decode() if given else ""
+
+
+def _renamed_in(text: str, column: str, name: str) -> str:
+    """The expression with a column under its new name; one that cannot be read stays as it is."""
+    with contextlib.suppress(UserError):
+        found = {e.at for e in walk(parse(text)) if isinstance(e, Column) and e.names[0].lower() == column.lower()}
+        for token in reversed(tokenize(text)):
+            if token.at in found:
+                text = text[: token.at] + quote_if_needed(name) + text[token.end :]
+    return text
 
 
 def _paths(text: str, path: Sequence[str], name: str | None) -> str:

@@ -178,33 +178,35 @@ def test_not_null_asks_the_rows(tmp_path: Path) -> None:
 
 
 def test_properties_follow_the_names(tmp_path: Path) -> None:
+    computed = '{"id": "v:v.a::int + V:`v`", "z": "v:"}'  # the second cannot be read
     properties = {**MAPPED, "delta.dataSkippingStatsColumns": "id, s.x", "mica.bloomFilter.paths": "v:a, v:b.c",
-                  "mica.variantStats.paths": "v:a", "mica.ingest.columns": '{"id": "v:a::int"}'}  # fmt: skip
+                  "mica.variantStats.paths": "v:a", "mica.ingest.columns": computed}  # fmt: skip
     table = mica.Table.create(tmp_path, "id INT, s STRUCT<x: INT, y: INT>, v VARIANT, z INT", properties=properties)
     table.rename_column("id", "key").rename_column("s", "t").rename_column("v", "the doc")
     found = table.properties
     assert found["delta.dataSkippingStatsColumns"] == "key, t.x"
     assert found["mica.bloomFilter.paths"] == "`the doc`:a, `the doc`:b.c"
-    assert json.loads(found["mica.ingest.columns"]) == {"key": "v:a::int"}
+    assert json.loads(found["mica.ingest.columns"]) == {"key": "`the doc`:v.a::int + `the doc`:`v`", "z": "v:"}
     assert table.append([{"key": 1, "t": {"x": 1}, "the doc": {"a": 1}}]).rows == 1
-    table.drop_columns(["key"])
+    table.drop_columns(["key", "z"])
     assert table.properties["delta.dataSkippingStatsColumns"] == "t.x"
     assert "mica.ingest.columns" not in table.properties
 
 
 def test_what_rules_use_stays(tmp_path: Path) -> None:
-    table = mica.Table.create(tmp_path, "n INT, g INT GENERATED ALWAYS AS (n * 2), s STRUCT<x: INT, y: INT>, o INT",
-                              properties={**MAPPED, "delta.enableTypeWidening": "true"})  # fmt: skip
-    table.add_constraint("c", "s.x > 0")
+    table = mica.Table.create(tmp_path, "n INT, g INT GENERATED ALWAYS AS (n * 2), s STRUCT<x: INT, y: INT>, o INT, "
+                              "`d.x` INT", properties={**MAPPED, "delta.enableTypeWidening": "true"})  # fmt: skip
+    table.add_constraint("c", "s.x > 0").add_constraint("d", "`d.x` > 0")
     for call in (lambda: table.rename_column("n", "m"), lambda: table.drop_columns(["n"]),
                  lambda: table.drop_columns(["s.x"]), lambda: table.drop_columns(["s"]),
+                 lambda: table.drop_columns(["`d.x`"]), lambda: table.rename_column("`d.x`", "e"),
                  lambda: table.alter_column("s.x", type="BIGINT")):  # fmt: skip
         with pytest.raises(UserError) as caught:
             call()
         assert caught.value.code == "COLUMN_IN_USE"
     table.rename_column("s.y", "z").drop_columns(["o"]).alter_column("n", default="4")
     table.append([{"s": {"x": 1, "z": 2}}])
-    assert table.to_arrow().to_pylist() == [{"n": 4, "g": 8, "s": {"x": 1, "z": 2}}]
+    assert table.to_arrow().to_pylist() == [{"n": 4, "g": 8, "s": {"x": 1, "z": 2}, "d.x": None}]
 
 
 @pytest.mark.parametrize("mode", ["none", "name", "id"])
