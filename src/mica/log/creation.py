@@ -62,8 +62,8 @@ def schema_features(schema: StructType) -> set[str]:
 
 
 def refuse_columns(schema: StructType) -> None:
-    """Rejects columns that no file can hold, at any depth: of type VOID or of an interval, or with a NUL in their name,
-    which would end the name in Arrow's C interface.
+    """Rejects columns that no file can hold, at any depth: of type VOID or of an interval, two of one name, or with a
+    NUL in their name, which would end the name in Arrow's C interface.
     """
     todo: list[tuple[str, DataType]] = [("", schema)]
     while todo:
@@ -79,6 +79,7 @@ def refuse_columns(schema: StructType) -> None:
             raise UserError("INVALID_NAME", f"the column {at!r} has a NUL in its name", column=at)
         match type_:
             case StructType(fields):
+                refuse_twice(f.name for f in fields)
                 todo += [(f"{at}.{f.name}" if at else f.name, f.type) for f in fields]
             case ArrayType(element):
                 todo.append((f"{at}.element", element))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from mica.errors import MicaError, UnsupportedTableError, UserError
 from mica.log.actions import Metadata, Protocol
 from mica.log.creation import altered, new_table, shreds
 from mica.schema.ddl import parse_ddl
-from mica.schema.json import dumps
+from mica.schema.json import dumps, loads
+from mica.schema.types import STRING, ArrayType, DataType, MapType, StructField, StructType
 
 SHREDDING = "delta.enableVariantShredding"
 BOTH = frozenset({"variantType", "variantShredding"})
@@ -26,6 +29,14 @@ def test_a_variant_column_brings_shredding(ddl: str) -> None:
     assert protocol == Protocol(3, 7, BOTH, BOTH)
     assert metadata.configuration == {SHREDDING: "true"}
     assert shreds(protocol, metadata)
+
+
+@pytest.mark.parametrize("wrap", [lambda s: s, ArrayType, lambda s: MapType(STRING, s)])
+def test_two_fields_of_one_name_are_refused_at_any_depth(wrap: Callable[[DataType], DataType]) -> None:
+    twice = StructType((StructField("a", STRING), StructField("A", STRING)))
+    schema = StructType((StructField("s", wrap(twice)),))
+    with pytest.raises(UserError, match="DUPLICATE_COLUMN"):
+        new_table(schema, [], {}, created_time=1)
 
 
 def test_told_otherwise_a_table_only_has_the_type() -> None:
