@@ -59,6 +59,27 @@ def effective(schema: StructType, mode: Mode) -> StructType:
     return found
 
 
+def with_voids(type_: DataType, before: DataType) -> DataType:
+    """The type with the VOID columns of an earlier one, behind the columns that they stood behind: they are in the
+    schema of a table until it is replaced, though no reader is shown them.
+    """
+    match type_, before:
+        case StructType(fields), StructType(earlier):
+            known = {f.name: f.type for f in earlier}
+            found = [replace(f, type=with_voids(f.type, known.get(f.name, f.type))) for f in fields]
+            for place, void in enumerate(earlier):
+                if void.type == VOID and StructType(tuple(found)).find(void.name) is None:
+                    beside = earlier[place - 1].name if place else None
+                    behind = [at + 1 for at, f in enumerate(found) if f.name == beside]
+                    found.insert(behind[0] if behind else 0 if place == 0 else len(found), void)
+            return StructType(tuple(found))
+        case ArrayType(element), ArrayType(earlier_element):
+            return replace(type_, element=with_voids(element, earlier_element))
+        case MapType(key, value), MapType(earlier_key, earlier_value):
+            return replace(type_, key=with_voids(key, earlier_key), value=with_voids(value, earlier_value))
+    return type_
+
+
 def assigned(schema: StructType, last: int, *, keeps_names: bool) -> tuple[StructType, int]:
     """The schema with an id and a physical name for each field that lacks one, at any depth, and the highest id that a
     field ever had; `last` is the highest before. With `keeps_names` a new physical name is the field's own: files have
@@ -82,13 +103,13 @@ def assigned(schema: StructType, last: int, *, keeps_names: bool) -> tuple[Struc
 
 
 def configured(
-    before: Metadata | None, schema: StructType, configuration: Mapping[str, str], mode: Mode
+    before: Metadata | None, schema: StructType, configuration: Mapping[str, str], mode: Mode, was: Mode = "none"
 ) -> tuple[StructType, dict[str, str]]:
-    """The schema and the properties of a table of this mode, after a change. `before` is None for a new table.
+    """The schema and the properties of a table of this mode, after a change. `before` is None for a new table, `was`
+    the mode that was in effect.
 
     Errors: INVALID_PROPERTY for a change of mode that would orphan the files.
     """
-    was = "none" if before is None else COLUMN_MAPPING_MODE.of(before.configuration)
     if before is not None and mode != was and (was, mode) != ("none", "name"):
         raise UserError(
             "INVALID_PROPERTY",
@@ -97,6 +118,8 @@ def configured(
         )
     if mode == "none":
         return schema, dict(configuration)
+    if was == "none":
+        schema = map_fields(schema, lambda f: replace(f, metadata=_kept(f.metadata, _KEYS)))  # they meant nothing
     last = 0 if before is None else MAX_COLUMN_ID.of(before.configuration)
     known = before is not None and was == "none" and schema_json.loads(before.schema_string).names == schema.names
     schema, highest = assigned(schema, last, keeps_names=known)
@@ -120,11 +143,15 @@ def _without(type_: DataType, keys: frozenset[str]) -> DataType:
     return type_
 
 
+def _kept(metadata: Mapping[str, Any], without: frozenset[str]) -> Mapping[str, Any]:
+    return {k: v for k, v in metadata.items() if k not in without} if without else metadata
+
+
 def _metadata(f: StructField, keys: frozenset[str]) -> Mapping[str, Any]:
     """Returns the field's metadata without these keys, and its collations by display names; some writers of mapped
     tables use physical names there.
     """
-    kept = {k: v for k, v in f.metadata.items() if k not in keys} if keys else f.metadata
+    kept = _kept(f.metadata, keys)
     physical, collations = kept.get(PHYSICAL_NAME), kept.get(COLLATIONS)
     if not isinstance(physical, str) or not isinstance(collations, Mapping):
         return kept

@@ -20,6 +20,7 @@ from mica.properties import (
     PROPERTIES,
     PROTOCOL_VERSIONS,
     REFUSED,
+    SET_BY_WRITERS,
     Property,
 )
 
@@ -48,6 +49,15 @@ def checked(changes: Mapping[str, str | None]) -> dict[str, str | None]:
         else:
             found[name] = _spelled(known, text)
     return found
+
+
+def refuse_writers(changes: Mapping[str, str | None], before: Mapping[str, str]) -> None:
+    """Refuses to change what writers set for themselves in a table that exists: with another highest id a new column
+    finds the values of a dropped one. Errors: INVALID_PROPERTY."""
+    for known in SET_BY_WRITERS:
+        if known.name in changes and changes[known.name] != before.get(known.name):
+            what = f"the table property {known.name} is set by writers"
+            raise UserError("INVALID_PROPERTY", f"{what} and cannot be changed", hint="Leave it out.")
 
 
 def kept(changes: Mapping[str, V]) -> dict[str, V]:

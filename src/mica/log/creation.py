@@ -17,8 +17,8 @@ from mica.errors import UserError
 from mica.expressions import typed_paths
 from mica.log import features, feed, row_tracking
 from mica.log.actions import Metadata, Protocol
-from mica.log.column_mapping import configured, effective, mode_of, read_schema
-from mica.log.configuration import checked, kept, needed_features
+from mica.log.column_mapping import configured, effective, mode_of, read_schema, with_voids
+from mica.log.configuration import checked, kept, needed_features, refuse_writers
 from mica.schema import char, collations, special
 from mica.schema import json as schema_json
 from mica.schema.ddl import type_to_ddl
@@ -95,7 +95,8 @@ def new_table(
     created_time: int,
 ) -> tuple[Protocol, Metadata]:
     """Returns protocol and metadata of a new table. `created_time` in ms since the epoch."""
-    wanted = {name: text for name, text in checked(configuration or {}).items() if text is not None}
+    own = {known.name for known in properties.SET_BY_WRITERS}  # of the table that the properties were copied from
+    wanted = {k: text for k, text in checked(configuration or {}).items() if text is not None and k not in own}
     refuse_columns(schema)
     schema = collations.normalized(effective(schema, "none"))
     columns = partition_columns_of(schema, list(partition_columns))
@@ -124,6 +125,7 @@ def altered(
     """Returns protocol and metadata of a table with another schema, other partition columns or other properties (None
     removes one). The protocol gains the features that the change needs and never loses any."""
     changes = checked(changes or {})
+    refuse_writers(changes, metadata.configuration)
     needed = needed_features({name: text for name, text in changes.items() if text is not None})
     changed = metadata.with_configuration(kept(changes))
     if properties.COMMENT in changes:
@@ -136,12 +138,16 @@ def altered(
         refuse_columns(schema)
         schema = collations.normalized(effective(schema, mode_of(protocol, metadata)))
         needed |= schema_features(schema)
-    mode = properties.COLUMN_MAPPING_MODE.of(changed.configuration)
-    if schema is not None or mode != properties.COLUMN_MAPPING_MODE.of(metadata.configuration):
+    newer = features.upgraded(protocol, needed)
+    was, mode = mode_of(protocol, metadata), mode_of(newer, changed)
+    if schema is not None or mode != was:
         if schema is None:
-            schema = read_schema(metadata.schema_string, mode_of(protocol, metadata))
-        maps = "columnMapping" in needed or features.supports(protocol, "columnMapping")
-        schema, configuration = configured(metadata, schema, changed.configuration, mode if maps else "none")
+            schema = read_schema(metadata.schema_string, was)
+        if partition_columns is None:  # another one has a schema of its own
+            found = with_voids(schema, schema_json.loads(metadata.schema_string))
+            assert isinstance(found, StructType)
+            schema = found
+        schema, configuration = configured(metadata, schema, changed.configuration, mode, was)
         changed = replace(changed, schema_string=schema_json.dumps(schema), configuration=configuration)
     if partition_columns is not None:
         target = schema if schema is not None else schema_json.loads(metadata.schema_string)
@@ -149,7 +155,7 @@ def altered(
     columns = schema if schema is not None else schema_json.loads(metadata.schema_string)
     asked = changed.configuration if schema is not None else changes
     _check_columns(asked, columns, changed.partition_columns, metadata if schema is not None else None)
-    return features.upgraded(protocol, needed), changed
+    return newer, changed
 
 
 def shreds(protocol: Protocol, metadata: Metadata) -> bool:

@@ -8,7 +8,7 @@ Source: PROTOCOL.md, "Change Metadata", "Protocol Evolution"; operations named a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -49,7 +49,7 @@ def set_collation(before: Snapshot, column: str, collation: str | None) -> Snaps
             column=column,
         )
     schema = collations.set_collation(before.schema, names, identifier)
-    refuse_use(before, ".".join(names), "change the collation of")
+    refuse_use(before, names, "change the collation of")
     parameters = {"column": column, "collation": collation or "UTF8_BINARY"}
     return altered(before, "CHANGE COLUMN", parameters, schema)
 
@@ -65,10 +65,11 @@ def is_partition(snapshot: Snapshot, name: str) -> bool:
     return name.lower() in {partition.lower() for partition in snapshot.partition_columns}
 
 
-def refuse_use(before: Snapshot, column: str, does: str) -> None:
-    """Refuses to change a column that a rule uses. Errors: COLUMN_IN_USE."""
-    used = uses(before.schema, before.properties, [column])
+def refuse_use(before: Snapshot, path: Sequence[str], does: str) -> None:
+    """Refuses to change a column, or a field of one, that a rule uses. Errors: COLUMN_IN_USE."""
+    used = uses(before.schema, before.properties, path)
     if used:
+        column = ".".join(path)
         raise UserError(
             "COLUMN_IN_USE",
             f"{before.storage} cannot {does} the column {column!r}: {' and '.join(used)} uses it",

@@ -133,7 +133,7 @@ def drop_columns(before: Snapshot, columns: Sequence[str], *, if_exists: bool = 
     for column in columns:
         path = _field_path(schema, column)
         _refuse_partition(before, path, column, "dropped")
-        refuse_use(before, ".".join(path), "drop")
+        refuse_use(before, path, "drop")
         _refuse_clustering(before, path, column, "dropped")
         _needs_mapping(before, column, "dropped")
         schema = edited(schema, path, lambda fields, i, at=path: _rest(fields, i, at))  # type: ignore[misc]
@@ -145,7 +145,7 @@ def rename_column(before: Snapshot, column: str, name: str) -> Snapshot:
     """See `Table.rename_column`."""
     writable(before)
     path = _field_path(before.schema, column)
-    refuse_use(before, ".".join(path), "rename")
+    refuse_use(before, path, "rename")
     if before.mapping == "none":
         _refuse_partition(before, path, column, "renamed")
         _refuse_clustering(before, path, column, "renamed without column mapping")
@@ -337,7 +337,7 @@ def _widened(before: Snapshot, schema: StructType, path: tuple[str, ...], text: 
         was.append(type_)
         return wanted
 
-    refuse_use(before, ".".join(holder), "change the type of")
+    refuse_use(before, holder, "change the type of")
     _refuse_identity(schema, path, "have another type")
 
     def of_length(f: StructField) -> StructField:

@@ -23,26 +23,28 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import orjson
+import pyarrow as pa
 
 from mica import properties
 from mica.engines.local import IN_PROCESS
 from mica.errors import MicaError, UserError
 from mica.log import features
 from mica.log.actions import Metadata, Protocol
+from mica.log.checkpoint import read_checkpoint
 from mica.log.checkpoint_writer import write_checkpoint
 from mica.log.cleanup import expired
 from mica.log.clustering import cluster_by
-from mica.log.column_mapping import read_schema
+from mica.log.column_mapping import effective, read_schema
 from mica.log.conflicts import every_file
 from mica.log.creation import altered
 from mica.log.domains import CLUSTERING_DOMAIN
-from mica.log.listing import list_log, log_entries
+from mica.log.listing import Listing, list_log, log_entries
 from mica.log.snapshot import Snapshot
 from mica.maintain.alter import changed, writable
 from mica.maintain.cluster import domain_of
@@ -55,7 +57,7 @@ from mica.schema.edit import map_fields
 from mica.schema.types import StructField
 from mica.stats.columns import TYPE_CHANGES
 from mica.tasks.parts import FilePart, in_tasks
-from mica.tasks.rewrite import RewriteSpec, rewrite_files
+from mica.tasks.rewrite import RewriteSpec, rewrite_files, unshred_files
 from mica.tasks.write import WriteSpec
 from mica.tasks.zones import zone_tags
 from mica.write import flow
@@ -70,13 +72,18 @@ Line = Mapping[str, Any]
 @dataclass(frozen=True)
 class _Removal:
     """How one feature is dropped. `clean` returns the metadata without it, `stale` says which files must be rewritten
-    for that, `traces` whether a line of the log uses it, `checkpoints` which kind of checkpoints does.
+    for that, and `rewrite` does it; `outlives` is whether files may use it although the metadata says nothing of it.
+    `asks` is whether a metaData of the log asks for it, `traces` whether a line uses it, `checkpoints` which kind of
+    checkpoints does.
     """
 
     clean: Callable[[Metadata], Metadata]
     stale: Callable[[FilePart], bool] = lambda _: False
+    asks: Callable[[Metadata], bool] = lambda _: False
     traces: Callable[[Line], bool] = lambda _: False
     checkpoints: str | None = None
+    rewrite: Callable[[RewriteSpec, Iterable[FilePart]], Iterator[pa.RecordBatch]] = rewrite_files
+    outlives: bool = False
 
 
 def add_feature(before: Snapshot, name: str) -> Snapshot:
@@ -129,14 +136,15 @@ def _refuse_needed(before: Snapshot, known: properties.Feature) -> None:
 def _without_traces(before: Snapshot, removal: _Removal, name: str) -> Snapshot:
     """The version without properties and files that use the feature; the same one if there are none."""
     metadata = removal.clean(before.metadata)
+    if was_clean := metadata == before.metadata:
+        metadata = before.metadata
     target = target_of(before)
     source = TableSource(before)
     files = [file for file in source.rewritten() if removal.stale(file)]
-    was_clean = metadata == before.metadata
     clustered = None
     if name == "columnMapping" and CLUSTERING_DOMAIN in before.domains:  # it has the columns' names in files
         clustered = domain_of(before.protocol, metadata, cluster_by(before), str(before.storage))
-    if was_clean and (not files or name != "deletionVectors"):
+    if was_clean and not (files and removal.outlives):
         return before  # files are rewritten with the properties that made them
     if not files:
         return changed(
@@ -146,17 +154,16 @@ def _without_traces(before: Snapshot, removal: _Removal, name: str) -> Snapshot:
     target = replace(
         target, metadata=metadata, clustering=clustered, reads=every_file, data_change=False,
         operation="REORG", parameters={"predicate": [], "applyPurge": True},
-        metrics=lambda facts: {"numRemovedFiles": len(files), "numAddedFiles": len(facts.names)},
+        metrics=lambda facts: {"numRemovedFiles": len(facts.removed), "numAddedFiles": len(facts.names)},
     )  # fmt: skip
     spec = replace(target.write_spec(), target_file_size=1 << 62, tags=zone_tags())
     read = Scan(source).rewriting()
 
     def task(write: WriteSpec) -> Callable[[Any], Any]:
-        return partial(rewrite_files, RewriteSpec(read, write))
+        return partial(removal.rewrite, RewriteSpec(read, write))
 
-    done, _ = flow.commit(IN_PROCESS, target, spec, flow.FromTasks(task, in_tasks(files, IN_PROCESS.parallelism)))
-    assert done.snapshot is not None
-    return done.snapshot
+    tasks = flow.FromTasks(task, in_tasks(files, IN_PROCESS.parallelism))
+    return flow.commit_changes(IN_PROCESS, target, spec, tasks).snapshot or before
 
 
 def _dropped(snapshot: Snapshot, name: str, protects: int | None = None) -> Snapshot:
@@ -194,7 +201,7 @@ def _truncated(snapshot: Snapshot, removal: _Removal, name: str) -> Snapshot:
     storage = snapshot.storage
     listing = list_log(storage)
     commits = listing.commits
-    using = [v for v, entry in commits.items() if any(removal.traces(line) for line in _lines(snapshot, entry.path))]
+    using = list(_using(snapshot, listing, removal))
     if name == "checkpointProtection":
         using = [v for v in commits if v < properties.CHECKPOINT_PROTECTION.of(snapshot.properties)]
     checkpoints = [one for found in listing.checkpoints.values() for one in found]
@@ -222,6 +229,22 @@ def _truncated(snapshot: Snapshot, removal: _Removal, name: str) -> Snapshot:
     return snapshot
 
 
+def _using(snapshot: Snapshot, listing: Listing, removal: _Removal) -> Iterator[int]:
+    """The commits in whose versions the feature is: a metaData that asks for it counts until the next one."""
+    commits = sorted(listing.commits)
+    first = min(listing.checkpoints, default=None)
+    asks = False
+    if first is not None and commits[:1] != [0]:
+        metadata = read_checkpoint(snapshot.storage, listing.checkpoints[first][0]).metadata
+        asks = metadata is not None and removal.asks(metadata)
+    for version in commits:
+        lines = _lines(snapshot, listing.commits[version].path)
+        for line in lines:
+            asks = removal.asks(Metadata.parse(line["metaData"])) if "metaData" in line else asks
+        if asks or any(map(removal.traces, lines)):
+            yield version
+
+
 def _lines(snapshot: Snapshot, path: str) -> list[Line]:
     return [orjson.loads(line) for line in snapshot.storage.read(path).splitlines() if line.strip()]
 
@@ -246,7 +269,7 @@ def _off(*names: str) -> Callable[[Metadata], Metadata]:
 
 
 def _unmapped(metadata: Metadata) -> Metadata:
-    schema = read_schema(metadata.schema_string, "none")
+    schema = effective(read_schema(metadata.schema_string, "name"), "none")  # collations may have names in files
     cleared = _off(properties.COLUMN_MAPPING_MODE.name, properties.MAX_COLUMN_ID.name)(metadata)
     mapped = properties.COLUMN_MAPPING_MODE.of(metadata.configuration) != "none"
     return replace(cleared, schema_string=schema_json.dumps(schema)) if mapped else cleared
@@ -257,15 +280,15 @@ def _unwidened(metadata: Metadata) -> Metadata:
         return replace(f, metadata={k: v for k, v in f.metadata.items() if k != TYPE_CHANGES})
 
     cleared = _off(properties.ENABLE_TYPE_WIDENING.name)(metadata)
-    if f'"{TYPE_CHANGES}"' not in metadata.schema_string:
+    if not _widens(metadata):
         return cleared
     schema = map_fields(schema_json.loads(metadata.schema_string), of)
     return replace(cleared, schema_string=schema_json.dumps(schema))
 
 
-def _sets(known: properties.Property[Any]) -> Callable[[Line], bool]:
-    """Whether a line sets a property to a value that asks for its feature."""
-    return lambda line: known.of((line.get("metaData") or {}).get("configuration") or {}) in known.asks
+def _sets(known: properties.Property[Any]) -> Callable[[Metadata], bool]:
+    """Whether a metaData sets a property to a value that asks for its feature."""
+    return lambda metadata: known.of(metadata.configuration) in known.asks
 
 
 def _has_vector(line: Line) -> bool:
@@ -276,23 +299,31 @@ def _every(_: FilePart) -> bool:
     return True
 
 
-def _widens(line: Line) -> bool:
-    return f'"{TYPE_CHANGES}"' in (line.get("metaData") or {}).get("schemaString", "")
+def _widens(metadata: Metadata) -> bool:
+    return f'"{TYPE_CHANGES}"' in metadata.schema_string
 
 
 _REMOVALS: Mapping[str, _Removal] = {
     "deletionVectors": _Removal(
         _off(properties.ENABLE_DELETION_VECTORS.name),
         lambda file: file.deletion_vector is not None,
-        lambda line: _has_vector(line) or _sets(properties.ENABLE_DELETION_VECTORS)(line),
+        _sets(properties.ENABLE_DELETION_VECTORS),
+        traces=_has_vector,
+        outlives=True,
     ),
     "columnMapping": _Removal(_unmapped, _every, _sets(properties.COLUMN_MAPPING_MODE)),
     "typeWidening": _Removal(
-        _unwidened, _every, lambda line: _widens(line) or _sets(properties.ENABLE_TYPE_WIDENING)(line)
+        _unwidened, _every, lambda metadata: _widens(metadata) or _sets(properties.ENABLE_TYPE_WIDENING)(metadata)
     ),
-    "variantShredding": _Removal(_off(properties.ENABLE_SHREDDING.name), _every, _sets(properties.ENABLE_SHREDDING)),
+    "variantShredding": _Removal(
+        _off(properties.ENABLE_SHREDDING.name),
+        _every,
+        _sets(properties.ENABLE_SHREDDING),
+        rewrite=unshred_files,
+        outlives=True,
+    ),
     "v2Checkpoint": _Removal(
-        _off(properties.CHECKPOINT_POLICY.name), traces=_sets(properties.CHECKPOINT_POLICY), checkpoints="v2"
+        _off(properties.CHECKPOINT_POLICY.name), asks=_sets(properties.CHECKPOINT_POLICY), checkpoints="v2"
     ),
     "vacuumProtocolCheck": _Removal(_off()),
     "inCommitTimestamp": _Removal(

@@ -38,6 +38,15 @@ def rewrite_files(spec: RewriteSpec, files: Iterable[FilePart]) -> Iterator[pa.R
         yield facts([{"kind": "remove", "file": part.number}], spec.write.collated)
 
 
+def unshred_files(spec: RewriteSpec, files: Iterable[FilePart]) -> Iterator[pa.RecordBatch]:
+    """As `rewrite_files`, of the files whose footers do not say that every Variant is unshredded."""
+    for part in files:
+        reader = opened(spec, part)
+        trees = [reader.tree(physical_names(spec.read.columns, at)) for at in spec.write.variants]
+        if any(tree is None or tree != (pa.null(), False) for tree in trees):
+            yield from rewrite_files(spec, [part])
+
+
 def opened(spec: RewriteSpec, part: FilePart) -> kernel.FileReader:
     """The file, with the table's Variant columns."""
     variants = [physical_names(spec.read.columns, at) for at in spec.write.variants]

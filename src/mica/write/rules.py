@@ -9,7 +9,7 @@ Columns"; delta-spark's `Constraints`, `GeneratedColumn` and `IdentityColumn`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -247,11 +247,11 @@ def never_again(older: Metadata, newest: Metadata) -> Metadata:
     return replace(older, schema_string=schema_json.dumps(StructType(fields)))
 
 
-def uses(schema: StructType, configuration: Mapping[str, str], names: Collection[str]) -> list[str]:
-    """The rules that name one of these columns, or a column inside of one, as people know them. `names` are top-level
-    columns or dotted fields; an expression that cannot be parsed counts if it holds the name.
+def uses(schema: StructType, configuration: Mapping[str, str], path: Sequence[str]) -> list[str]:
+    """The rules that name a column, one inside of it or one around it, as people know them. An expression that cannot be
+    parsed counts if it holds the name.
     """
-    wanted = [tuple(part.lower() for part in name.split(".")) for name in names]
+    wanted = tuple(name.lower() for name in path)
     texts = {f"the CHECK constraint {name!r}": text for name, text in constraints(configuration).items()}
     for at, f, _ in _fields(schema):
         texts |= {f"the generation expression of {at!r}": f.metadata[GENERATED]} if GENERATED in f.metadata else {}
@@ -259,12 +259,12 @@ def uses(schema: StructType, configuration: Mapping[str, str], names: Collection
     return [what for what, text in texts.items() if _names_one(str(text), wanted)]
 
 
-def _names_one(text: str, wanted: list[tuple[str, ...]]) -> bool:
+def _names_one(text: str, wanted: tuple[str, ...]) -> bool:
     try:
         columns = [tuple(n.lower() for n in e.names) for e in walk(parse(text)) if isinstance(e, Column)]
     except MicaError:
-        return any(names[-1] in text.lower() for names in wanted)
-    return any(names[: len(w)] == w[: len(names)] for names in columns for w in wanted)
+        return wanted[-1] in text.lower()
+    return any(names[: len(wanted)] == wanted[: len(names)] for names in columns)
 
 
 def _column(schema: StructType, column: Column) -> str:

@@ -202,3 +202,43 @@ def test_a_column_that_becomes_not_null_brings_its_feature(before: str) -> None:
     protocol, metadata = make(before)
     after, _ = altered(protocol, metadata, schema=parse_ddl("v VARIANT, id INT NOT NULL"))
     assert after.writer_features == BOTH | {"invariants"}
+
+
+MODE, IN_FILES, NUMBER = "delta.columnMapping.mode", "delta.columnMapping.physicalName", "delta.columnMapping.id"
+#: As delta-spark makes it of SELECT null n, 1 a.
+WITH_VOID = (
+    '{"type": "struct", "fields": [{"name": "n", "type": "void", "nullable": true, "metadata": {}},'
+    ' {"name": "a", "type": "integer", "nullable": true, "metadata": {}}]}'
+)
+
+
+def test_a_void_column_stays_in_the_schema_until_the_table_is_replaced() -> None:
+    before = Metadata.new(WITH_VOID, [], {}, created_time=1)
+    protocol, mapped = altered(Protocol(1, 2), before, changes={MODE: "name"})
+    names = {f.name: f.metadata[IN_FILES] for f in loads(mapped.schema_string).fields}
+    assert names == {"n": "n", "a": "a"}, "the files have the names of the columns"
+    _, added = altered(protocol, mapped, schema=parse_ddl("a INT, b STRUCT<n: INT>"))
+    assert loads(added.schema_string).names == ["n", "a", "b"]
+    _, typed = altered(protocol, mapped, schema=parse_ddl("a INT, N INT"))
+    assert loads(typed.schema_string).names == ["a", "N"]
+    _, other = altered(protocol, mapped, schema=parse_ddl("b INT"), partition_columns=[])
+    assert loads(other.schema_string).names == ["b"]
+
+
+@pytest.mark.parametrize("changes", [{MODE: "name"}, {"delta.feature.columnMapping": "supported"}])
+def test_a_mode_without_its_feature_is_none(changes: dict[str, str]) -> None:
+    stale = dumps(parse_ddl("a INT")).replace('"metadata":{}', f'"metadata":{{"{IN_FILES}":"old","{NUMBER}":7}}')
+    before = Metadata.new(stale, [], {MODE: "name"}, created_time=1)
+    protocol, after = altered(Protocol(1, 2), before, changes=changes)
+    assert loads(after.schema_string).field("a").metadata == {IN_FILES: "a", NUMBER: 1}
+    assert altered(protocol, after, changes=changes) == (protocol, after)
+
+
+@pytest.mark.parametrize("text", [None, "0"])
+def test_what_writers_set_is_theirs(text: str | None) -> None:
+    highest = "delta.columnMapping.maxColumnId"
+    protocol, metadata = make("a INT", delta__columnMapping__mode="id", delta__columnMapping__maxColumnId="9")
+    assert metadata.configuration[highest] == "1", "each table has its own"
+    with pytest.raises(UserError, match="INVALID_PROPERTY.*set by writers"):
+        altered(protocol, metadata, changes={highest: text})
+    assert altered(protocol, metadata, changes={highest: "1"}) == (protocol, metadata)

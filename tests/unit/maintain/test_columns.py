@@ -205,8 +205,8 @@ def test_what_rules_use_stays(tmp_path: Path) -> None:
             call()
         assert caught.value.code == "COLUMN_IN_USE"
     table.rename_column("s.y", "z").drop_columns(["o"]).alter_column("n", default="4")
-    table.append([{"s": {"x": 1, "z": 2}}])
-    assert table.to_arrow().to_pylist() == [{"n": 4, "g": 8, "s": {"x": 1, "z": 2}, "d.x": None}]
+    table.append([{"s": {"x": 1, "z": 2}, "d.x": 3}])
+    assert table.to_arrow().to_pylist() == [{"n": 4, "g": 8, "s": {"x": 1, "z": 2}, "d.x": 3}]
 
 
 @pytest.mark.parametrize("mode", ["none", "name", "id"])

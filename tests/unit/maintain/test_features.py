@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -108,6 +109,42 @@ def test_history_is_deleted_only_when_it_is_old(table: mica.Table) -> None:
     assert "checkpointProtection" not in features.names(table.protocol)
     assert rows(mica.Table.open(table.path)) == before
     assert not any('"deletionVector":' in path.read_text() for path in log.glob("*.json"))
+
+
+def test_versions_that_a_feature_was_set_for_before_are_in_its_history(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "a INT", properties={"delta.columnMapping.mode": "name"})
+    log = tmp_path / "_delta_log"
+    os.utime(log / f"{0:020}.json", (1, 1))  # the only line that sets the mode is old
+    for a in range(3):
+        table.append([{"a": a}])
+    for _ in range(2):
+        with pytest.raises(UserError, match="FEATURE_IN_HISTORY"):
+            mica.Table.open(tmp_path).drop_feature("columnMapping", truncate_history=True)
+    shutil.rmtree(tmp_path)
+    table = mica.Table.create(tmp_path, "a INT", properties={"delta.columnMapping.mode": "name"})
+    table.append([{"a": 1}])
+    table.checkpoint()
+    for version in range(table.version):  # as a cleanup leaves the log: the checkpoint alone names the mode
+        (log / f"{version:020}.json").unlink()
+    with pytest.raises(UserError, match="FEATURE_IN_HISTORY"):
+        mica.Table.open(tmp_path).drop_feature("columnMapping", truncate_history=True)
+
+
+@pytest.mark.parametrize("shreds", ["true", "false", None])
+def test_shredded_files_go_with_the_feature_whatever_the_property_says(tmp_path: Path, shreds: str | None) -> None:
+    table = mica.Table.create(tmp_path, "v VARIANT")
+    table.append([{"v": {"a": i}} for i in range(9)])
+    table.set_properties({"delta.enableVariantShredding": "false"}).append([{"v": {"a": 9}}])
+    table.set_properties({"delta.enableVariantShredding": shreds})
+    before = set(table.file_uris())
+    table.drop_feature("variantShredding")
+    assert len(before & set(table.file_uris())) == 1, "one file was not shredded"
+    for uri in table.file_uris():
+        assert all("typed_value" not in name for name in pq.ParquetFile(uri).schema.names)
+    assert table.to_arrow().num_rows == 10
+    version = table.add_feature("variantShredding").version
+    table.drop_feature("variantShredding")
+    assert table.version == version + 1, "nothing is rewritten"
 
 
 @pytest.mark.parametrize("truncate", [False, True])
