@@ -248,8 +248,8 @@ def never_again(older: Metadata, newest: Metadata) -> Metadata:
 
 
 def uses(schema: StructType, configuration: Mapping[str, str], path: Sequence[str]) -> list[str]:
-    """The rules that name a column, one inside of it or one around it, as people know them. An expression that cannot be
-    parsed counts if it holds the name.
+    """The rules that name a column, one inside of it or one around it, as people know them. An expression that cannot
+    be parsed counts if it holds the name.
     """
     wanted = tuple(name.lower() for name in path)
     texts = {f"the CHECK constraint {name!r}": text for name, text in constraints(configuration).items()}

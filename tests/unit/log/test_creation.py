@@ -239,6 +239,6 @@ def test_what_writers_set_is_theirs(text: str | None) -> None:
     highest = "delta.columnMapping.maxColumnId"
     protocol, metadata = make("a INT", delta__columnMapping__mode="id", delta__columnMapping__maxColumnId="9")
     assert metadata.configuration[highest] == "1", "each table has its own"
-    with pytest.raises(UserError, match="INVALID_PROPERTY.*set by writers"):
+    with pytest.raises(UserError, match=r"INVALID_PROPERTY.*set by writers"):
         altered(protocol, metadata, changes={highest: text})
     assert altered(protocol, metadata, changes={highest: "1"}) == (protocol, metadata)
