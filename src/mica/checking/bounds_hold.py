@@ -74,7 +74,7 @@ class _Beyond:
         if count and not self.count:
             place = pc.index(mask, True).as_py()
             self.row = numbers.of(place)
-            self.value = None if values is None else values[place].as_py()
+            self.value = None if values is None else values[place]
         self.count += count
 
 
@@ -90,7 +90,10 @@ class _Tally:
         """Adds a batch: the values, and for a path the mask of values of another type."""
         self.nulls += values.null_count
         if values.type != self.bounds.type:
-            values = values.cast(self.bounds.type)
+            try:
+                values = values.cast(self.bounds.type)
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+                return  # the column has another type in the file, which is a violation of its own (`columns_fit`)
         if self.bounds.low is not None:
             self.below.add(pc.less(values, self.bounds.low), values, numbers)
         if self.bounds.high is not None:
@@ -117,5 +120,8 @@ class _Tally:
 
 
 def _shown(value: Any) -> str:
-    text = str(value.as_py() if isinstance(value, pa.Scalar) else value)
+    try:
+        text = str(value.as_py() if isinstance(value, pa.Scalar) else value)
+    except (OverflowError, ValueError):  # a time that Python has no year for
+        text = str(value.cast(pa.string()).as_py())
     return text if len(text) <= 80 else f"{text[:80]}…"

@@ -154,10 +154,11 @@ def _check_file(limit: int, work: _Work) -> Iterator[pa.RecordBatch]:
         yield from _listed(
             [{"kind": "unreadable", "path": e.context.get("path") or "", "found": e.message}], work, limit
         )
-    except StorageError as e:
-        if e.code != "NOT_FOUND":
+    except (StorageError, UserError) as e:
+        kinds = {"NOT_FOUND": "missing_file", "INVALID_NAME": "unreadable", "EXTERNAL_PATH": "unreadable"}
+        if e.code not in kinds:
             raise
-        yield from _listed([{"kind": "missing_file", "path": "", "found": e.message}], work, limit)
+        yield from _listed([{"kind": kinds[e.code], "path": "", "found": e.message}], work, limit)
     else:
         if work.statistics is not None:
             yield from _listed(_of_log(work, work.statistics, reader), work, limit)

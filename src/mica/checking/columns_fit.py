@@ -22,7 +22,8 @@ from mica.variant import kernel
 def unfit(said: Statistics, reader: kernel.FileReader, file: FilePart) -> Iterator[Found]:
     """Yields the columns that do not fit."""
     level = Level(reader.schema)
-    deleted = 0 if file.deletion_vector is None else int(file.deletion_vector["cardinality"])
+    vector = file.deletion_vector
+    deleted = 0 if vector is None else vector["cardinality"] if vector["cardinality"] is not None else reader.num_rows
     for f in said.schema.fields:
         try:
             if f.name in said.partition_columns:

@@ -156,7 +156,7 @@ CODES: Mapping[str, Code] = {
         Code("CHANGES_IN_STREAM", _USER, "A stream of new rows meets a commit that deleted or changed rows.",
              "Leave such commits out with option skipChangeCommits, or stream the change feed (readChangeFeed)."),
         Code("STREAM_CHANGED", _USER, "The table of a stream was replaced or got another schema.",
-             "Start the stream again; with a new checkpointLocation if the table was replaced."),
+             "Call load() again and start that stream; with a new checkpointLocation if the table was replaced."),
         Code("CHANGES_NOT_RECORDED", _USER, "The table had no change data feed at one of the versions.",
              "Read a range in which delta.enableChangeDataFeed is true, or compare two versions of the table."),
         Code("CHANGES_UNREADABLE", _USER, "Files of a change feed name columns otherwise than its last version does.",

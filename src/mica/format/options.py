@@ -7,15 +7,16 @@ and ignores what nobody reads.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta, timezone
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from mica import late
-from mica.errors import UserError
+from mica.errors import MicaError, UserError
 from mica.log.time_travel import parse_time
-from mica.properties import CODEC
+from mica.properties import CODEC, split_commas
 from mica.records import dataclass
+from mica.variant import kernel
 
 #: What the options mean, by name.
 OPTIONS: Mapping[str, str] = {
@@ -155,17 +156,17 @@ class Options:
         value = self.text(name)
         if value is None:
             return default
-        units = {"k": 10, "m": 20, "g": 30} if "Bytes" in name else {}
+        units = {"k": 10, "m": 20, "g": 30, "t": 40, "p": 50} if "Bytes" in name else {}
         lower = value.strip().lower().removesuffix("b") if units else value.strip()
         digits, shift = (lower[:-1], units[lower[-1]]) if lower[-1:] in units else (lower, 0)
-        if not digits.isdigit() or int(digits) < 1:
+        if not digits.isdecimal() or int(digits) < 1:
             raise UserError.bad_value(name, value, "a whole number of 1 or more")
         return int(digits) << shift
 
     def version(self, name: str) -> int | None:
         """A version. Errors: INVALID_ARGUMENT."""
         value = self.text(name)
-        if value is not None and not value.strip().isdigit():
+        if value is not None and not value.strip().isdecimal():
             raise UserError.bad_value(name, value, "a version")
         return None if value is None else int(value)
 
@@ -185,14 +186,16 @@ class Options:
                 hint=f'Give the zone with the time, {found.isoformat(" ")}Z for UTC, or by option("timeZone", …).',
             )
         try:
-            return found.replace(tzinfo=ZoneInfo(zone))
-        except (ValueError, KeyError, OSError):
+            offset = kernel.fixed_offset(zone)
+            fixed = None if offset is None else timezone(timedelta(seconds=offset))
+            return found.replace(tzinfo=fixed or ZoneInfo(zone))
+        except (MicaError, ValueError, KeyError, OSError):
             raise UserError.bad_value("timeZone", zone, "a zone such as Europe/Berlin") from None
 
     def names(self, name: str) -> list[str] | None:
         """Names separated by commas."""
         value = self.text(name)
-        return None if value is None else [part.strip().strip("`") for part in value.split(",") if part.strip()]
+        return None if value is None else [part.strip("`").replace("``", "`") for part in split_commas(value)]
 
     @property
     def path(self) -> str:

@@ -97,7 +97,7 @@ def scan_of(table: Table, options: Options, columns: Columns, predicates: Sequen
     timezone = options.text("timeZone") or "UTC"
     if not options.flag("readChangeFeed"):
         return table.scan(where, dict(columns.spelled), timezone=timezone)
-    return _changes(table, options, where=where, columns=dict(columns.spelled))
+    return _changes(table, options, where=where, columns=dict(columns.spelled), timezone=timezone)
 
 
 def _changes(table: Table, options: Options, **asked: Any) -> Scan:

@@ -31,6 +31,9 @@ def register(spark: SparkSession) -> None:
 class MicaSource(DataSource):
     """`spark.read.format("mica")`, `df.write.format("mica")`, and both as streams."""
 
+    #: All columns, where Spark has asked for them: it keeps them with this object until a query starts.
+    _loaded: StructType | None = None
+
     @classmethod
     def name(cls) -> str:
         """The name of the format."""
@@ -40,7 +43,8 @@ class MicaSource(DataSource):
     def schema(self) -> StructType:
         """The columns of the table, or those that the options ask for."""
         options = Options.of(self.options)
-        return read.spark_schema(read.opened(options), options)
+        self._loaded = read.spark_schema(read.opened(options), options)
+        return self._loaded
 
     @brief
     def reader(self, schema: StructType) -> DataSourceReader:
@@ -57,7 +61,7 @@ class MicaSource(DataSource):
     @brief
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """The table as a stream."""
-        return stream.StreamReader(Options.of(self.options), schema)
+        return stream.StreamReader(Options.of(self.options), schema, self._loaded)
 
     @brief
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802 - as above

@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType as SparkStructType
 
 from mica import compute as pc
 from mica.cores import cores
-from mica.engines.spark.types import from_spark
+from mica.engines.spark.types import from_spark, to_spark
 from mica.errors import UserError
 from mica.format.brief import brief
 from mica.format.options import Options
@@ -98,8 +98,9 @@ except ImportError:  # Spark 4.1, which runs such a trigger as one batch
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """`spark.readStream.format("mica")`."""
 
-    def __init__(self, options: Options, schema: SparkStructType) -> None:
-        for name in ("versionAsOf", "timestampAsOf"):
+    def __init__(self, options: Options, schema: SparkStructType, loaded: SparkStructType | None = None) -> None:
+        """`loaded` are all columns when Spark asked for them, unless the user named them."""
+        for name in ("versionAsOf", "timestampAsOf", "endingVersion", "endingTimestamp"):
             if options.text(name) is not None:
                 raise UserError(
                     "INVALID_ARGUMENT",
@@ -114,7 +115,15 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._bytes = options.number("maxBytesPerTrigger")
         self._table = Table.open(options.path, storage_options=options.storage)
         self._end = self._seen = self._table.snapshot
-        self._columns = columns_of(self._table, options).chosen(from_spark(schema))
+        self._end.check_readable()
+        columns = columns_of(self._table, options)
+        if loaded is not None and loaded.simpleString() != to_spark(columns.schema).simpleString():
+            raise UserError(
+                "STREAM_CHANGED",
+                f"the columns of {self._end.storage} are not those that load() gave to this stream",
+                hint="Call load() again and start that stream: it goes on from the same checkpointLocation.",
+            )
+        self._columns = columns.chosen(from_spark(schema))
         self._known: dict[StreamPlace, pa.Table] = {}
         self._until: int | None = None
         self._began: tuple[int, bool] | None = None
@@ -166,7 +175,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             rest = found.num_rows - place.file
             taken = rest if files is None else min(rest, files)
             if size is not None and taken:
-                sums = pc.cumulative_sum(found.column("size").slice(place.file, taken)).to_numpy()
+                sizes = pc.fill_null(found.column("size").slice(place.file, taken), 0)  # a remove may lack it
+                sums = pc.cumulative_sum(sizes).to_numpy()
                 # A file that is larger than the limit is a batch of its own.
                 taken = max(int((sums <= size).sum()), int(place.offset() == start))
                 size -= int(sums[taken - 1]) if taken else 0
@@ -231,7 +241,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         )
 
     def _scan(self, files: pa.Table) -> Scan:
-        source = ChangesSource(self._end, files, f"the stream of {self._end.storage}")
+        source = ChangesSource(self._end, files, f"the stream of {self._end.storage}", told=self._feed)
         timezone = self._options.text("timeZone") or "UTC"
         return Scan(source, self._options.text("where"), dict(self._columns.spelled), timezone=timezone)
 
@@ -250,7 +260,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if place.initial:
             snapshot = self._end if self._end.version == place.version else load(self._end.storage, place.version)
             entry = listing.commits.get(place.version)
-            return feed.standing_files(snapshot, 0 if entry is None else entry.modified)
+            when = 0 if entry is None else entry.modified
+            return feed.standing_files(snapshot, when if self._feed else None)
         if place.version not in listing.commits:
             raise UserError(
                 "VERSION_EXPIRED",

@@ -20,7 +20,8 @@ import pyarrow as pa
 from mica import compute as pc
 from mica import properties
 from mica.errors import CorruptDataError, UserError
-from mica.log.actions import Metadata, parse_line
+from mica.log import features
+from mica.log.actions import Metadata, Protocol, parse_line
 from mica.log.arrays import one_array
 from mica.log.commit_info import in_commit_timestamp
 from mica.log.feed_columns import COLUMNS, COMMIT_TIMESTAMP, COMMIT_VERSION
@@ -131,7 +132,7 @@ def appended_files(end: Snapshot, listing: Listing, version: int, *, changing: C
         if changing == "skipped" or (changing == "deletes skipped" and not len(adds)):
             return FEED.empty_table()
         if changing == "given again":
-            return commit.table(adds, "insert", 0, commit.added)
+            return commit.table(adds, None, None, commit.added)
         raise UserError(
             "CHANGES_IN_STREAM",
             f"version {version} of {end.storage} deleted or changed rows, which a stream of new rows cannot say",
@@ -139,7 +140,7 @@ def appended_files(end: Snapshot, listing: Listing, version: int, *, changing: C
             "rows of rewritten files again (ignoreChanges), or stream the change feed (readChangeFeed).",
             version=version,
         )
-    return commit.table(adds, "insert", 0, commit.added)
+    return commit.table(adds, None, None, commit.added)
 
 
 def recorded_files(end: Snapshot, listing: Listing, version: int) -> pa.Table:
@@ -167,19 +168,22 @@ def check_start(end: Snapshot, version: int, *, recorded: bool) -> None:
         _check_recorded(end, [version], [then.metadata])
 
 
-def standing_files(snapshot: Snapshot, timestamp: int) -> pa.Table:
-    """Returns the files of a version, as `FEED`: as if all of its rows were inserted by it at `timestamp` (ms). In an
-    order that is the same whichever checkpoint the version is loaded from: a stream counts them."""
+def standing_files(snapshot: Snapshot, timestamp: int | None) -> pa.Table:
+    """Returns the files of a version, as `FEED`: as if all of its rows were inserted by it at `timestamp` (ms); without
+    one nothing is said of what happened. In an order that is the same whichever checkpoint the version is loaded from:
+    a stream counts them.
+    """
     order = pc.sort_indices(snapshot.files, [("modification_time", "ascending"), ("path", "ascending")])
     files = snapshot.files.take(order)
     count = files.num_rows
-    known = {COMMIT_VERSION: str(snapshot.version), COMMIT_TIMESTAMP: _text(timestamp)}
+    known = _known(snapshot.version, timestamp)
     values = [[*(one or ()), *known.items()] for one in files.column("partition_values").to_pylist()]
     return pa.table(
         [
             files.column("path"), pa.array(values, PARTITION_VALUES), files.column("size"),
             files.column("deletion_vector"), pa.nulls(count, DELETION_VECTOR),
-            pa.repeat(pa.scalar("insert"), count), pa.nulls(count, PARTITION_VALUES), snapshot.stats(order.to_numpy()),
+            pa.repeat(pa.scalar(None if timestamp is None else "insert", pa.string()), count),
+            pa.nulls(count, PARTITION_VALUES), snapshot.stats(order.to_numpy()),
         ],
         schema=FEED,
     )  # fmt: skip
@@ -230,12 +234,14 @@ class _Commit:
         except BrokenLinesError as error:
             raise CorruptDataError("CORRUPT_LOG", f"{name} cannot be used: {error}", hint="Restore it.") from None
         timestamp, metadata, copies = None, None, False
-        for line in lines.filter(pc.match_substring_regex(lines, r'^\s*\{\s*"(commitInfo|metaData)"\s*:')):
+        for line in lines.filter(pc.match_substring_regex(lines, r'^\s*\{\s*"(commitInfo|metaData|protocol)"\s*:')):
             action = parse_line(line.as_buffer().to_pybytes())
             if isinstance(action.get("commitInfo"), dict):
                 timestamp, copies = in_commit_timestamp(action["commitInfo"]), _counts_none(action["commitInfo"])
             elif isinstance(action.get("metaData"), dict):
                 metadata = Metadata.parse(action["metaData"])
+            elif isinstance(action.get("protocol"), dict):
+                features.check_read(Protocol.parse(action["protocol"]), str(end.storage))
         return cls(end, version, name, actions, keys, keys, keys, timestamp, metadata, copies)
 
     def files(self, timestamp: int) -> pa.Table:
@@ -282,12 +288,13 @@ class _Commit:
         self,
         actions: pa.StructArray,
         change: str | None,
-        timestamp: int,
+        timestamp: int | None,
         keys: Sequence[str],
         chosen: pa.Array | None = None,
         others: pa.Array | None = None,
     ) -> pa.Table:
-        """The files of some of its actions, as `FEED`; `keys` are their partition columns."""
+        """The files of some of its actions, as `FEED`; `keys` are their partition columns. Without a change and a
+        timestamp their rows are those of a table."""
         count = len(actions)
         vectors = pc.struct_field(actions, "deletionVector") if others is None else others
         paths = pc.struct_field(actions, "path")
@@ -307,12 +314,14 @@ class _Commit:
             schema=FEED,
         )
 
-    def _values(self, actions: pa.StructArray, timestamp: int, keys: Sequence[str]) -> pa.Array:
+    def _values(self, actions: pa.StructArray, timestamp: int | None, keys: Sequence[str]) -> pa.Array:
         """The partition values, with version and time of the commit."""
         count = len(actions)
         own = dict(zip(self.keys, self._partition_values(actions), strict=True)) if self.keys else {}
-        known = {COMMIT_VERSION: str(self.version), COMMIT_TIMESTAMP: _text(timestamp)}
+        known = _known(self.version, timestamp)
         constant = [pa.repeat(pa.scalar(text, pa.string()), count) for text in known.values()]
+        if not keys and not known:
+            return pa.array([[]] * count, PARTITION_VALUES)
         return _map([*keys, *known], [*(own[key] for key in keys), *constant])
 
     def _constants(self, actions: pa.StructArray, keys: Sequence[str]) -> pa.Array:
@@ -366,6 +375,11 @@ def _schema(keys: Sequence[str]) -> pa.Schema:
 
 def _changing(actions: pa.StructArray) -> pa.StructArray:
     return actions.filter(pc.fill_null(pc.struct_field(actions, "dataChange"), True))
+
+
+def _known(version: int, timestamp: int | None) -> dict[str, str]:
+    """What the feed says of a commit in the columns that it adds; nothing without a timestamp."""
+    return {} if timestamp is None else {COMMIT_VERSION: str(version), COMMIT_TIMESTAMP: _text(timestamp)}
 
 
 def _text(timestamp: int) -> str:

@@ -125,13 +125,8 @@ class Snapshot:
     @cached_property
     def files(self) -> pa.Table:
         """The files (`replay.FILES`): path as in the log (a URI), partition values, size, time, deletion vector.
-        Raises `UnsupportedTableError` if the table needs a reader feature that mica does not support."""
-        features.check_read(self.protocol, str(self.storage))
-        self.check_partition_columns()
-        if features.supports(self.protocol, "typeWidening"):
-            from mica.log import type_changes
-
-            type_changes.check(self.schema, str(self.storage))
+        Errors: those of `check_readable`."""
+        self.check_readable()
         found = self.state.files.select(FILES.names)
         if found.num_rows and pc.min(found["size"]).as_py() < 0:
             bad = found.filter(pc.less(found["size"], 0)).slice(0, 1).to_pylist()[0]
@@ -143,6 +138,16 @@ class Snapshot:
                 version=self.version,
             )
         return found
+
+    def check_readable(self) -> None:
+        """Raises `UnsupportedTableError` if the table needs a reader feature or a change of types that mica does not
+        support, `CorruptDataError` as `check_partition_columns`."""
+        features.check_read(self.protocol, str(self.storage))
+        self.check_partition_columns()
+        if features.supports(self.protocol, "typeWidening"):
+            from mica.log import type_changes
+
+            type_changes.check(self.schema, str(self.storage))
 
     def check_partition_columns(self) -> None:
         """Raises if the schema does not have a partition column in exactly its spelling."""

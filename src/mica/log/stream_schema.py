@@ -49,7 +49,7 @@ def check_goes_on(end: Snapshot, version: int, metadata: Metadata) -> None:
         + (f"has other columns than version {end.version} can read" if before else "changed the table's schema"),
         hint="Give the stream a checkpointLocation of its own: it begins with all rows of the newest version."
         if before
-        else "Start the stream again: it goes on from here with the new schema.",
+        else "Call load() again and start that stream: it goes on from here with the new schema.",
         version=version,
     )
 

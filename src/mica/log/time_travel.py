@@ -18,6 +18,7 @@ from mica.errors import UserError
 from mica.log.commit_info import commit_info, in_commit_timestamp
 from mica.log.folders import no_table
 from mica.log.listing import Listing
+from mica.properties import ICT_VERSION
 from mica.storage import Entry, Storage
 
 Timestamp = int | str | datetime | date
@@ -101,15 +102,27 @@ def commit_times(
         entry = entries[at]
         return in_commit_timestamp(commit_info(storage, entry.path, entry.size) if read is None else read(entry))
 
-    # If the feature is on at a version, all later versions have it too.
+    def stamped(at: int) -> int:
+        """Its own time; that of the file where a writer forgot it."""
+        found = own(at)
+        return entries[at].modified if found is None else found
+
     count = len(entries)
-    inside = count if own(count - 1) is None else bisect_left(range(count), True, key=lambda at: own(at) is not None)
+    inside = count if own(count - 1) is None else bisect_left(versions, _enabled_at(storage))
     modified = increasing([entry.modified for entry in entries[:inside]])
     if 0 < inside < count:
         # Files of a copied table are younger than the stamps in them; their commits are older all the same.
-        first = own(inside) or 0
+        first = stamped(inside)
         modified = [min(time, first - (inside - at)) for at, time in enumerate(modified)]
-    return versions, lambda at: modified[at] if at < inside else own(at) or 0
+    return versions, lambda at: modified[at] if at < inside else stamped(at)
+
+
+def _enabled_at(storage: Storage) -> int:
+    """The version from which all commits have in-commit timestamps: they may have been on before, and off again
+    (PROTOCOL.md, "Recommendations for Readers of Tables with In-Commit Timestamps")."""
+    from mica.log.snapshot import load
+
+    return ICT_VERSION.of(load(storage).properties) or 0
 
 
 def increasing(times: Iterable[int]) -> list[int]:
@@ -121,7 +134,10 @@ def increasing(times: Iterable[int]) -> list[int]:
 
 
 def _shown(millis: int) -> str:
-    return datetime.fromtimestamp(millis / 1000, UTC).isoformat(timespec="milliseconds")
+    try:
+        return datetime.fromtimestamp(millis / 1000, UTC).isoformat(timespec="milliseconds")
+    except (OverflowError, ValueError, OSError):  # not in a year from 1 to 9999: microseconds, perhaps
+        return f"{millis} ms since 1970"
 
 
 def _outside(storage: Storage, asked: Timestamp, why: str) -> UserError:

@@ -39,18 +39,22 @@ FEED_COLUMNS = (
 
 class ChangesSource(Source):
     """The changes of some versions of a table, whose files are `log.feed.FEED`; `partition_by` are the partition
-    columns of all of them (None: those of `end`).
+    columns of all of them (None: those of `end`). Unless it is `told` what happened, the rows are those of a table.
     """
 
     plain = False
 
-    def __init__(self, end: Snapshot, files: pa.Table, name: str, partition_by: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, end: Snapshot, files: pa.Table, name: str, partition_by: Sequence[str] | None = None, *, told: bool = True
+    ) -> None:
         self.storage = end.storage
         self.name = name
         self.version = end.version
-        self.schema = StructType((*end.schema.fields, *FEED_COLUMNS))
         common = end.partition_columns if partition_by is None else partition_by
-        self.partition_by = (*common, COMMIT_VERSION, COMMIT_TIMESTAMP)
+        self.schema, self.partition_by = end.schema, tuple(common)
+        if told:
+            self.schema = StructType((*end.schema.fields, *FEED_COLUMNS))
+            self.partition_by = (*common, COMMIT_VERSION, COMMIT_TIMESTAMP)
         self.column_mapping = end.mapping != "none"
         self.by_id = end.mapping == "id"
         self.tails = Tails()
@@ -108,6 +112,7 @@ def changes(
             version=max(first, last),
         )
     end = snapshot if last == snapshot.version else load(snapshot.storage, last)
+    end.check_readable()
     name = f"the changes of {end.storage} from version {first}"
     if from_timestamp is not None and to_timestamp is not None:
         if to_millis(from_timestamp) > to_millis(to_timestamp):

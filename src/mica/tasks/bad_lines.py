@@ -17,6 +17,7 @@ import pyarrow as pa
 from mica import compute as pc
 from mica.errors import CorruptDataError, MicaError, UserError
 from mica.storage import Storage, Writer
+from mica.tasks import lane
 from mica.variant.values import to_json
 
 T = TypeVar("T")
@@ -37,8 +38,8 @@ class BadLines:
 
     def __init__(self, storage: Storage | None, places: Sequence[tuple[str, int]]) -> None:
         self._storage = storage
-        # Named after the input: a retried task replaces the file of its previous attempt.
-        named = "\n".join(f"{name}\n{start}" for name, start in places)
+        # Named after the task and its input: a retried task replaces the file of its previous attempt.
+        named = "\n".join([str(lane.current().index), *(f"{name}\n{start}" for name, start in places)])
         self._path = f"bad-{uuid.uuid5(uuid.NAMESPACE_URL, named)}.ndjson"
         self._writer: Writer | None = None
         self._done = False

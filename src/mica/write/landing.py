@@ -10,6 +10,7 @@ import itertools
 import os
 import time
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from mica import engines
@@ -80,6 +81,11 @@ def stream_json(
     return _batches(os.fspath(source), job, interval, max_files, size_of(max_bytes, "max_bytes"))
 
 
+def _real(folder: str) -> str:
+    """The folder without links: the table and the source may be named through different ones."""
+    return os.path.realpath(folder) if folder.startswith("/") else folder
+
+
 def _batches(
     place: str, job: Ingest, interval: float | None, max_files: int, max_bytes: int | None
 ) -> Iterator[IngestReport]:
@@ -87,12 +93,13 @@ def _batches(
     places = [job.storage]  # the table may be in the folder, and so may the lines that are set aside
     if job.options.quarantine is not None:
         places.append(Storage.open(job.options.quarantine, job.options.storage_options))
-    own = tuple(f"{str(place).rstrip('/')}/" for place in places)
+    real = cache(_real)
+    own = tuple(real(str(place).rstrip("/")) + "/" for place in places)
     while True:
         there = [
             file
             for file in _files(place, job.options.storage_options, job.options.format)
-            if not file.name.startswith(own)
+            if not f"{real(file.name.rpartition('/')[0])}/".startswith(own)
         ]
         fresh = sorted(job.unread(there), key=lambda file: (file.modified, file.name))
         if not fresh and interval is None:

@@ -32,6 +32,8 @@ def checked(txn: Txn | None) -> Txn | None:
     app, version = txn
     if not app or app.startswith(PREFIX):
         raise UserError.bad_value("txn", txn, f"an application id that is not empty and does not begin with {PREFIX}")
+    if not 0 <= int(version) < 1 << 63:  # a LONG (PROTOCOL.md, "Transaction Identifiers")
+        raise UserError.bad_value("the version of txn", version, "a number from 0 to 2^63 - 1")
     return app, int(version)
 
 

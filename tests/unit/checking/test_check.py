@@ -373,3 +373,44 @@ def test_counts_of_nulls_beside_deleted_rows(tmp_path: Path, said: int) -> None:
     log.write_text("\n".join(map(json.dumps, lines)))
     kinds = mica.check(tmp_path).violations["kind"].to_pylist()
     assert kinds == ([] if said == 3 else ["null_count"])
+
+
+@pytest.mark.parametrize(
+    ("ddl", "values", "bound", "kinds"),
+    [
+        ("n BIGINT", pa.array(["abc", "5"]), 1, {"column_type"}),
+        ("n INT", pa.array([{"a": 1}]), 1, {"column_type"}),
+        ("n TIMESTAMP", pa.array([0, 10**18]).cast(pa.timestamp("us", "UTC")), "2020-01-01T00:00:00.000Z", {"bound"}),
+    ],
+)  # fmt: skip
+def test_columns_of_other_types_and_times_beyond_pythons_years(
+    tmp_path: Path, ddl: str, values: pa.Array, bound: Any, kinds: set[str]
+) -> None:
+    mica.Table.create(tmp_path, ddl)
+    pq.write_table(pa.table({"n": values}), tmp_path / "x.parquet")
+    ends = {"minValues": {"n": bound}, "maxValues": {"n": bound}, "nullCount": {"n": 0}}
+    stats = json.dumps({"numRecords": len(values), **ends})
+    size = (tmp_path / "x.parquet").stat().st_size
+    add = {"path": "x.parquet", "partitionValues": {}, "size": size, "modificationTime": 1, "dataChange": True}
+    (tmp_path / "_delta_log" / f"{1:020}.json").write_text(json.dumps({"add": {**add, "stats": stats}}))
+    assert set(mica.check(tmp_path).violations["kind"].to_pylist()) == kinds
+
+
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [
+        ({"path": "../../x.parquet"}, "unreadable"),
+        ({"path": "s3://elsewhere/x.parquet"}, "unreadable"),
+        ({"deletionVector": {"storageType": "i", "pathOrInlineDv": "x", "sizeInBytes": 1}}, "deletion_vector"),
+    ],
+)
+def test_one_entry_that_leads_nowhere_does_not_end_a_check(tmp_path: Path, change: dict[str, Any], kind: str) -> None:
+    table = mica.Table.create(tmp_path, "n INT")
+    table.append([{"n": 1}])
+    log = tmp_path / "_delta_log" / f"{1:020}.json"
+    line = next(line for line in map(json.loads, log.read_text().splitlines()) if "add" in line)
+    other = {"add": {**line["add"], "path": "y.parquet", **change}}
+    log.write_text("\n".join(map(json.dumps, [other, line])))
+    if "path" not in change:
+        shutil.copy(tmp_path / line["add"]["path"], tmp_path / "y.parquet")
+    assert mica.check(tmp_path).violations["kind"].to_pylist() == [kind]

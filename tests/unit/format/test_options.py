@@ -50,6 +50,7 @@ def test_a_misspelt_name_is_an_error_with_the_nearest(name: str) -> None:
         ("maxFilesPerTrigger", "1k"),
         ("maxBytesPerTrigger", "x"),
         ("maxFilesPerTrigger", ""),
+        ("maxFilesPerTrigger", "²"),
     ],
 )
 def test_wrong_numbers_are_errors(name: str, value: str) -> None:
@@ -95,3 +96,9 @@ def test_a_time_needs_a_zone_since_the_session_s_is_not_seen() -> None:
         assert "Z for UTC" in str(raised.value.hint)
     with pytest.raises(UserError, match="timeZone"):
         at("2026-07-01", timeZone="Mars/Base")
+    assert at("2026-07-01 14:00:00", timeZone="+02:00") == noon
+
+
+def test_names_may_have_commas_and_sizes_sparks_units() -> None:
+    assert Options.of({"columns": "a, `b,c`, `d``e`"}).names("columns") == ["a", "b,c", "d`e"]
+    assert Options.of({"maxBytesPerTrigger": "1tb"}).number("maxBytesPerTrigger") == 1 << 40

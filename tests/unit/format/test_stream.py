@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxFiles
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, ReadMaxFiles
 from pyspark.sql.types import IntegerType, StructType
 
 import mica
 from mica.errors import UserError
 from mica.format.options import Options
 from mica.format.read import spark_schema
+from mica.format.source import MicaSource
 from mica.format.stream import StreamPlace, StreamReader
 
 
@@ -128,7 +130,7 @@ def test_a_merge_that_only_inserts_is_new_rows_beside_a_change_feed(tmp_path: Pa
     assert sorted(_ids(reader, start, reader.latestOffset(start, ReadAllAvailable()))) == [1, 2]
 
 
-@pytest.mark.parametrize("name", ["versionasof", "timestampasof"])
+@pytest.mark.parametrize("name", ["versionasof", "timestampasof", "endingversion", "endingtimestamp"])
 def test_a_stream_is_of_no_older_version(table: mica.Table, name: str) -> None:
     with pytest.raises(UserError, match="reads in a batch"):
         _reader(table, **{name: "1"})
@@ -200,3 +202,43 @@ def test_a_stream_of_changes_does_not_begin_before_the_feed(tmp_path: Path) -> N
     reader = _opened(table, readchangefeed="true", startingversion="1")
     with pytest.raises(UserError, match="CHANGES_NOT_RECORDED"):
         reader.latestOffset(_kept(reader.initialOffset()), ReadMaxFiles(1))
+
+
+def test_columns_with_the_names_of_a_feed_are_the_tables_own(tmp_path: Path) -> None:
+    ddl = "id INT, _change_type STRING, _commit_version BIGINT, _commit_timestamp INT"
+    table = mica.Table.create(tmp_path, ddl, ["_commit_timestamp"])
+    rows = [{"id": 1, "_change_type": "delete", "_commit_version": 77, "_commit_timestamp": 4}]
+    table.append(rows)
+    for options in ({}, {"startingversion": "0"}):
+        reader = _opened(table, **options)
+        start = reader.initialOffset()
+        assert _columns(reader, start, reader.latestOffset(start, ReadAllAvailable())) == rows
+
+
+def test_a_stream_that_began_before_a_column_came_is_refused(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "id INT")
+    source = MicaSource({"path": str(tmp_path)})
+    loaded = source.schema()  # Spark keeps it, and the object
+    source = pickle.loads(pickle.dumps(source))
+    table.alter_column("id", comment="says nothing of rows")
+    assert isinstance(source.streamReader(loaded), StreamReader)
+    table.add_columns("x STRING")
+    with pytest.raises(UserError, match=r"STREAM_CHANGED.*those that load"):
+        source.streamReader(loaded)
+    assert isinstance(MicaSource({"path": str(tmp_path)}).streamReader(loaded), StreamReader), "the user chose columns"
+
+
+def test_a_remove_needs_no_size(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "id INT", properties={"delta.enableChangeDataFeed": "true"})
+    table.append([{"id": 1}])
+    table.delete()
+    log = tmp_path / "_delta_log" / f"{2:020}.json"
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    for line in lines:
+        line.get("remove", {}).pop("size", None)
+    log.write_text("\n".join(map(json.dumps, lines)))
+    reader = _reader(table, startingversion="0", readchangefeed="true", maxbytespertrigger="1")
+    place = reader.initialOffset()
+    for _ in range(4):
+        place = _kept(reader.latestOffset(_kept(place), ReadMaxBytes(1)))
+    assert (place["version"], place["file"]) == (3, 0)

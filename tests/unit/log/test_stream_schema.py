@@ -79,4 +79,4 @@ def test_the_error_says_how_to_go_on(tmp_path: Path) -> None:
     assert "checkpointLocation of its own" in str(found.value)
     with pytest.raises(UserError, match="changed the table's schema") as found:
         check_goes_on(before, 1, after.metadata)
-    assert "Start the stream again" in str(found.value)
+    assert "start that stream" in str(found.value)

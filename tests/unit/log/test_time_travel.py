@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import mica
 from mica.errors import UserError
 from mica.log.checkpoint_writer import write_checkpoint
 from mica.log.history import history
@@ -177,3 +178,23 @@ def test_a_version_and_a_time_at_once_are_refused(tmp_path: Path) -> None:
     create(tmp_path)
     with pytest.raises(UserError, match="both"):
         load(Storage.open(tmp_path), 0, 5)
+
+
+def test_in_commit_timestamps_that_were_off_for_a_while(tmp_path: Path) -> None:
+    name = "delta.enableInCommitTimestamps"
+    table = mica.Table.create(tmp_path, "id INT", properties={name: "true"})
+    for text in ("true", "false", "true"):
+        table.set_properties({name: text})
+        for _ in range(2):
+            table.append([{"id": 1}])
+    told = {row["version"]: row["timestamp"] for row in table.history().to_pylist()}
+    assert told[0].year > 1970
+    assert sorted(told.values()) == [told[version] for version in sorted(told)]
+    for version, at in told.items():
+        assert mica.Table.open(tmp_path, timestamp=at).version == version
+
+
+@pytest.mark.parametrize("asked", [1 << 62, -(1 << 62)])
+def test_a_time_in_no_year_is_outside_too(tmp_path: Path, asked: int) -> None:
+    with pytest.raises(UserError, match=rf"TIMESTAMP_OUT_OF_RANGE.*{asked} ms since 1970"):
+        load(with_times(tmp_path, 1000).storage, timestamp=asked)

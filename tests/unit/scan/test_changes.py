@@ -323,3 +323,14 @@ def test_a_time_between_two_commits_has_no_changes(tmp_path: Path) -> None:
     assert table.changes(from_timestamp=1200, to_timestamp=2000).count() == 1
     with pytest.raises(UserError, match="1300 to 1200"):
         table.changes(from_timestamp=1300, to_timestamp=1200)
+
+
+@pytest.mark.parametrize("dropped", [False, True])
+def test_a_reader_feature_that_nobody_here_knows_is_refused(tmp_path: Path, dropped: bool) -> None:
+    table = table_of(tmp_path)
+    later = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["future"], "writerFeatures": ["future"]}
+    protocols = [later, {"minReaderVersion": 1, "minWriterVersion": 4}]
+    for version, protocol in enumerate(protocols[: 1 + dropped], 2):
+        (tmp_path / "_delta_log" / f"{version:020}.json").write_bytes(orjson.dumps({"protocol": protocol}))
+    with pytest.raises(UnsupportedTableError, match="future"):
+        mica.Table.open(table.path).changes(0).to_arrow()

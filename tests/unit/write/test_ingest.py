@@ -431,3 +431,10 @@ def test_a_line_too_long_to_be_read_is_a_bad_line(tmp_path: Path) -> None:
     assert (kept["line"], kept["reason"]) == (2, "a row is longer than 4194304 bytes")
     assert long.startswith(kept["text"])
     assert len(kept["text"]) == 64 << 10
+
+
+def test_bad_lines_of_a_file_that_is_named_twice_are_kept_twice(tmp_path: Path) -> None:
+    source = tmp_path / "in.ndjson"
+    source.write_text('{"a":1}\n' * (2 << 20) + "no\n")  # large enough for a task of its own
+    report = mica.ingest_json([source, source], tmp_path / "t", on_error="quarantine")
+    assert (report.rows, report.bad_lines) == (4 << 20, 2)

@@ -162,3 +162,12 @@ def test_streams_at_once_share_the_files(tmp_path: Path) -> None:
     assert sum(report.input_files for each in reports for report in each) == 60
     assert ids(table) == list(range(60))
     assert len(mica.Table.open(table).snapshot.app_transactions) == 1
+
+
+def test_the_table_may_be_named_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    put(tmp_path / "real", "a.json", {"id": 1})
+    for source, table in (("real", "link/t"), ("link", "real/t")) * 2:
+        list(mica.stream_json(tmp_path / source, tmp_path / table))
+    assert ids(tmp_path / "real/t") == [1]
