@@ -165,27 +165,16 @@ class Threads(Engine):
         if not order.partition_by:
             yield from task(rows)
             return
-        from mica.tasks import partitions
-        from mica.tasks.batches import joined
-
-        batches: Iterator[pa.RecordBatch] = iter(rows)
-        first = partitions.taken(batches, partitions.FIRST_ROWS, SHARE_BYTES)
-        scattered = partitions.scatter(pa.Table.from_batches(first, rows.schema), order.partition_by)
-        batches = partitions.drained(first, batches)
-        if not scattered:
-            yield from task(batches)
+        # An iterator's batches may differ in their columns and types: runs of equal ones are arranged.
+        runs = itertools.groupby(rows, lambda batch: batch.schema)
+        arranged = (_arranged(schema, batches, order.partition_by) for schema, batches in runs)
+        first = next(arranged, iter(()))
+        second = next(arranged, None) if isinstance(first, pa.Table) else None
+        if isinstance(first, pa.Table) and second is None:
+            yield from self._shared(first, task, SHARE_BYTES)
             return
-        # An empty batch takes a thousand bytes beside its own.
-        batches = joined(partitions.plain(batches, rows.schema))
-        gathered = partitions.taken(batches, sys.maxsize, SORT_BYTES)
-        following = next(batches, None)
-        if following is None:
-            table = partitions.arranged(pa.Table.from_batches(gathered), order.partition_by)
-            gathered.clear()
-            yield from self._shared(table, task, SHARE_BYTES)
-            return
-        batches = partitions.drained(gathered, itertools.chain([following], batches))
-        yield from task(partitions.arranged_on_disk(batches, order.partition_by))
+        whole = itertools.chain([first], [] if second is None else [second], arranged)
+        yield from task(batch for one in whole for batch in _batches(one))
 
     def _spilled(self, rows: MadeRows, task: RowsTask, order: Order) -> Iterator[pa.RecordBatch]:
         """Writes rows that are sorted on local disk."""
@@ -214,6 +203,31 @@ class Threads(Engine):
 
 
 IN_PROCESS = Threads()
+
+
+def _arranged(
+    schema: pa.Schema, batches: Iterator[pa.RecordBatch], names: Sequence[str]
+) -> pa.Table | Iterator[pa.RecordBatch]:
+    """The rows of batches of one schema, arranged where the first are of too many partitions; if few, as a table."""
+    from mica.tasks import partitions
+    from mica.tasks.batches import joined
+
+    first = partitions.taken(batches, partitions.FIRST_ROWS, SHARE_BYTES)
+    scattered = partitions.scatter(pa.Table.from_batches(first, schema), names)
+    batches = partitions.drained(first, batches)
+    if not scattered:
+        return batches
+    # An empty batch takes a thousand bytes beside its own.
+    batches = joined(partitions.plain(batches, schema))
+    gathered = partitions.taken(batches, sys.maxsize, SORT_BYTES)
+    following = next(batches, None)
+    if following is None:
+        return partitions.arranged(pa.Table.from_batches(gathered), names)
+    return partitions.arranged_on_disk(partitions.drained(gathered, itertools.chain([following], batches)), names)
+
+
+def _batches(rows: pa.Table | Iterator[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
+    return rows.to_batches(max_chunksize=BATCH_ROWS) if isinstance(rows, pa.Table) else rows
 
 
 def ended(batches: Iterator[pa.RecordBatch], schema: pa.Schema, ends: Ends) -> Iterator[pa.RecordBatch]:

@@ -87,11 +87,22 @@ def _tables(items: Iterator[Any], schema: StructType) -> Iterator[pa.Table]:
 
 
 def _joined(tables: Iterator[pa.Table]) -> pa.RecordBatchReader | None:
-    """The tables as one stream; None if there are none."""
+    """The tables as one stream; None if there are none. A column of nulls only has the type that it had before, so that
+    writers need not begin anew for it."""
     first = next(tables, None)
     if first is None:
         return None
-    whole = itertools.chain([first], tables)
+    types = {f.name: f.type for f in first.schema}
+
+    def typed(table: pa.Table) -> pa.Table:
+        for i, f in enumerate(table.schema):
+            if not pa.types.is_null(f.type):
+                types[f.name] = f.type
+            elif not pa.types.is_null(known := types.get(f.name, f.type)):
+                table = table.set_column(i, f.name, pa.nulls(table.num_rows, known))
+        return table
+
+    whole = itertools.chain([first], map(typed, tables))
     return pa.RecordBatchReader.from_batches(first.schema, (b for table in whole for b in table.to_batches()))
 
 

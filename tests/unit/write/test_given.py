@@ -85,6 +85,31 @@ def test_the_same_rows_of_every_form(tmp_path: Path, form: str) -> None:
     assert mica.variant.to_json(found["v"]).to_pylist() == TEXTS
 
 
+def _frame(**columns: Any) -> pd.DataFrame:
+    return pd.DataFrame(columns)
+
+
+@pytest.mark.parametrize("partition_by", [[], ["p"]])
+@pytest.mark.parametrize(
+    "second",
+    [
+        pl.DataFrame({"id": [2], "p": ["b"], "q": ["y"]}),
+        _frame(id=[2], p=["b"], q=[None]),
+        _frame(id=[2], p=["b"]),
+        _frame(id=[2], p=["b"], q=["x"]).astype({"id": "int32"}),
+        pa.table({"id": [2] * 20_000, "p": [str(n % 1_000) for n in range(20_000)], "q": pa.nulls(20_000)}),
+    ],
+    ids=["polars", "all None", "missing", "INT", "many partitions"],
+)
+def test_frames_of_an_iterator_may_differ_in_their_types(tmp_path: Path, partition_by: list[str], second: Any) -> None:
+    table = mica.Table.create(tmp_path / "t", "id BIGINT, p STRING, q STRING", partition_by=partition_by)
+    first = _frame(id=[1], p=["a"], q=["x"])
+    table.append(iter([first, second, first]))
+    table.overwrite(iter([second, first]))
+    assert table.scan(columns=["id", "p", "q"]).to_arrow().num_rows == len(second) + 1
+    assert table.scan("id = 1").to_arrow().to_pylist() == first.to_dict("records")
+
+
 def test_a_scan_goes_into_a_table_and_replaces_its_own(tmp_path: Path) -> None:
     table = mica.Table.create(tmp_path / "t", "id INT, s STRING, v VARIANT")
     table.append(ROWS)
@@ -233,6 +258,10 @@ def test_no_rows_are_no_rows(tmp_path: Path) -> None:
         (pa.table({"v": [{"x": dt.timedelta(1)}]}), "INCOMPATIBLE_TYPE"),
         (pa.table({"v": [{"x": {"metadata": b"1", "value": b"2"}}]}), "INCOMPATIBLE_TYPE"),
         (pa.table({"v": pa.array([[("k", 1)]], pa.map_(pa.string(), pa.int64()))}), "INCOMPATIBLE_TYPE"),
+        (
+            pa.table({"v": pa.array([{"m": [("k", 1)]}], pa.struct({"m": pa.map_(pa.string(), pa.int64())}))}),
+            "INCOMPATIBLE_TYPE",
+        ),
         (pl.Series("id", [1]), "INVALID_ARGUMENT"),
         (pd.Series([1], name="id"), "INVALID_ARGUMENT"),
         (pd.DataFrame([[1, 1]], columns=["a", "a"]), "INVALID_VALUE"),
