@@ -12,6 +12,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator
 from dataclasses import field, replace
+from functools import partial
 from typing import Any
 
 from mica.records import dataclass
@@ -255,61 +256,63 @@ def depth(expr: Expr) -> int:
     return deepest
 
 
-def to_sql(expr: Expr) -> str:
-    """Returns SQL for people, as in explain; timestamps and dates are shown in UTC."""
-    return _sql(expr, 0)
+def to_sql(expr: Expr, most: int | None = 10) -> str:
+    """Returns SQL for people, as in explain; timestamps and dates are shown in UTC. `most` values of a list are shown;
+    None: all of them, so that the text means what the expression does."""
+    return _sql(expr, 0, most)
 
 
-def _sql(expr: Expr, outer: int) -> str:
+def _sql(expr: Expr, outer: int, most: int | None) -> str:
     """`outer` is the precedence around it: OR 1, AND 2, NOT 3, comparison 4, + 5, * 6, minus 7, cast 8."""
+    sql = partial(_sql, most=most)
     match expr:
         case Or(parts):
-            text, own = " OR ".join(_sql(p, 1) for p in parts), 1
+            text, own = " OR ".join(sql(p, 1) for p in parts), 1
         case And(parts):
-            text, own = " AND ".join(_sql(p, 2) for p in parts), 2
+            text, own = " AND ".join(sql(p, 2) for p in parts), 2
         case Not(child):
-            text, own = f"NOT {_sql(child, 3)}", 3
+            text, own = f"NOT {sql(child, 3)}", 3
         case Compare(Op.EQ, Call() as call, Literal(bool(value), _)):
-            return _sql(call if value else Not(call), outer)
+            return sql(call if value else Not(call), outer)
         case Compare(op, left, right, collation=collation):
-            text, own = f"{_sql(left, 5)}{_collate(collation)} {op.value} {_sql(right, 5)}", 4
+            text, own = f"{sql(left, 5)}{_collate(collation)} {op.value} {sql(right, 5)}", 4
         case In(child, values, negated, collation=collation):
-            shown = [_sql(v, 0) for v in values[:10]] + (["…"] if len(values) > 10 else [])
-            text, own = f"{_sql(child, 5)}{_collate(collation)} {'NOT ' * negated}IN ({', '.join(shown)})", 4
+            shown = [sql(v, 0) for v in values[:most]] + (["…"] if len(values) > len(values[:most]) else [])
+            text, own = f"{sql(child, 5)}{_collate(collation)} {'NOT ' * negated}IN ({', '.join(shown)})", 4
         case Collate(child, collation):
-            return f"{_sql(child, 8)}{_collate(collation)}"
+            return f"{sql(child, 8)}{_collate(collation)}"
         case IsNull(child, negated):
-            text, own = f"{_sql(child, 5)} IS {'NOT ' * negated}NULL", 4
+            text, own = f"{sql(child, 5)} IS {'NOT ' * negated}NULL", 4
         case Call(args=(first, *rest), collation=str(collation)):
-            return _sql(replace(expr, args=(Collate(first, collation), *rest), collation=None), outer)
+            return sql(replace(expr, args=(Collate(first, collation), *rest), collation=None), outer)
         case Call(name, (left, right)) if name in BINDING:
             own = BINDING[name]
-            text = f"{_sql(left, own)} {name.upper()} {_sql(right, own + 1)}"
+            text = f"{sql(left, own)} {name.upper()} {sql(right, own + 1)}"
         case Call("negate", (child,)):
-            text, own = f"- {_sql(child, 7)}", 7
+            text, own = f"- {sql(child, 7)}", 7
         case Call("like", (child, pattern, *escape)):
-            behind = f" ESCAPE {_sql(escape[0], 8)}" if escape else ""
-            text, own = f"{_sql(child, 5)} LIKE {_sql(pattern, 5)}{behind}", 4
+            behind = f" ESCAPE {sql(escape[0], 8)}" if escape else ""
+            text, own = f"{sql(child, 5)} LIKE {sql(pattern, 5)}{behind}", 4
         case Call("rlike", (child, pattern)):
-            text, own = f"{_sql(child, 5)} RLIKE {_sql(pattern, 5)}", 4
+            text, own = f"{sql(child, 5)} RLIKE {sql(pattern, 5)}", 4
         case Call("[]", (child, place)):
-            return f"{_sql(child, 8)}[{_sql(place, 0)}]"
+            return f"{sql(child, 8)}[{sql(place, 0)}]"
         case Call(".", (child, Literal(str(name)))):
-            return f"{_sql(child, 8)}.{quote_if_needed(name)}"
+            return f"{sql(child, 8)}.{quote_if_needed(name)}"
         case Call("concat", args) if len(args) > 1:
-            text, own = " || ".join(_sql(a, 6) for a in args), 5
+            text, own = " || ".join(sql(a, 6) for a in args), 5
         case Call("case", parts):
             branches = zip(parts[:-1:2], parts[1::2], strict=True)
-            cases = "".join(f" WHEN {_sql(one, 0)} THEN {_sql(other, 0)}" for one, other in branches)
-            behind = "" if isinstance(parts[-1], Literal) and parts[-1].value is None else f" ELSE {_sql(parts[-1], 0)}"
+            cases = "".join(f" WHEN {sql(one, 0)} THEN {sql(other, 0)}" for one, other in branches)
+            behind = "" if isinstance(parts[-1], Literal) and parts[-1].value is None else f" ELSE {sql(parts[-1], 0)}"
             return f"CASE{cases}{behind} END"
         case Call(name, args):
-            return f"{name}({', '.join(_sql(a, 0) for a in args)})"
+            return f"{name}({', '.join(sql(a, 0) for a in args)})"
         case Cast(child, type_, strict):
-            inner = _sql(child, 8)
+            inner = sql(child, 8)
             return f"{inner}::{type_to_ddl(type_)}" if strict else f"try_cast({inner} AS {type_to_ddl(type_)})"
         case Path(child, path):
-            return f"{_sql(child, 8)}:{path}"
+            return f"{sql(child, 8)}:{path}"
         case Column(names):
             return ".".join(quote_if_needed(n) for n in names)
         case LeafRef(text=text):

@@ -18,7 +18,6 @@ import pyarrow.compute as pc
 from mica.errors import MicaError
 from mica.expressions.tree import Expr, Op
 from mica.readers.terms import Term, Terms, negation, of_arrow
-from mica.schema.arrow import from_arrow_type
 
 _COMPARISONS = {
     "equal": Op.EQ, "not_equal": Op.NE, "less": Op.LT, "less_equal": Op.LE, "greater": Op.GT, "greater_equal": Op.GE,
@@ -36,7 +35,7 @@ def pushed(filter_: pc.Expression, terms: Terms) -> list[str]:
     try:
         node = _Words(_words(filter_), _constants(filter_)).node()
         return terms.conjuncts(_Reader(terms).predicate(node, negated=False))
-    except (pa.ArrowInvalid, LookupError, ValueError, MicaError):
+    except (pa.ArrowException, LookupError, ValueError, MicaError):
         return []
 
 
@@ -44,7 +43,7 @@ def columns_of(expression: pc.Expression) -> list[str] | None:
     """The columns that an expression reads; None if that is not known."""
     try:
         node = _Words(_words(expression), _constants(expression)).node()
-    except (pa.ArrowInvalid, LookupError, ValueError):
+    except (pa.ArrowException, LookupError, ValueError):
         return None
     found, todo = [], [node]
     while todo:
@@ -147,11 +146,7 @@ class _Reader:
         values = parts[1][1]["value_set"].values
         if of is None or parts[1][1]["null_matching_behavior"].as_py() != 0:
             return None
-        type_ = from_arrow_type(values.type)
-        known = [of_arrow(v, type_) for v in values if v.is_valid]
-        if any(v is None for v in known):
-            return None
-        found = self.terms.is_in(of, [v for v in known if v is not None], negated=negated)
+        found = self.terms.among(of, values, negated=negated)
         if found is None:
             return None
         # The mask of nulls makes of it what Arrow does: true or false, also for a null.
@@ -164,7 +159,7 @@ class _Reader:
             return self.terms.column(*value)
         if name == "literal" and value.is_valid:
             try:
-                return of_arrow(value, from_arrow_type(value.type))
+                return of_arrow(value)
             except MicaError:
                 return None
         return None

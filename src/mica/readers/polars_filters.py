@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 import warnings
+from decimal import Context, Decimal
 from typing import Any
 
 import pyarrow as pa
 
 from mica.errors import MicaError
 from mica.expressions.tree import Expr, Op
-from mica.readers.terms import Term, Terms, constant, negation, of_arrow
-from mica.schema.arrow import from_arrow_type
+from mica.readers.terms import Term, Terms, constant, negation
 from mica.schema.types import BINARY, BOOLEAN, DATE, DOUBLE, FLOAT, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, decimal
 
 _COMPARISONS = {
@@ -27,6 +27,7 @@ _CLOSED = {
     "Both": (Op.GE, Op.LE), "Left": (Op.GE, Op.LT), "Right": (Op.GT, Op.LE), "None": (Op.GT, Op.LT),
 }  # fmt: skip
 _MICROS = {"Microseconds": 1, "Milliseconds": 1_000}
+_EXACT = Context(prec=40)  # the default one rounds at 28 digits
 _INTEGERS = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32")
 
 
@@ -85,13 +86,9 @@ class _Reader:
     def is_in(self, of: Term | None, values: Any, *, negated: bool) -> Expr | None:
         """A null in the list makes what is not found null; such rows do not pass, and NOT keeps none of them."""
         found = pa.ipc.open_stream(bytes(values["Literal"]["Scalar"]["List"])).read_all().column(0).combine_chunks()
-        type_ = from_arrow_type(found.type)
         if negated and found.null_count:
             return None
-        known = [of_arrow(v, type_) for v in found if v.is_valid]
-        if any(v is None for v in known):
-            return None
-        return self.terms.is_in(of, [v for v in known if v is not None], negated=negated)
+        return self.terms.among(of, found, negated=negated)
 
     def term(self, tree: Any) -> Term | None:
         """A column, a field of a struct column, or a constant."""
@@ -134,7 +131,5 @@ def _constant(kind: str, value: Any) -> Term | None:
             type_ = TIMESTAMP_NTZ if zone is None else TIMESTAMP
             return constant(count * _MICROS[unit], type_)
         case "Decimal", [int(unscaled), int(), int(scale)]:
-            from decimal import Decimal
-
-            return constant(Decimal(unscaled).scaleb(-scale), decimal(38, scale))
+            return constant(Decimal(unscaled).scaleb(-scale, _EXACT), decimal(38, scale))
     return None

@@ -16,6 +16,7 @@ import pyarrow as pa
 from mica.cached import cached_property
 from mica.errors import UserError
 from mica.parquet import read_parquet
+from mica.readers.terms import asked_columns
 from mica.readers.variants import json_array, json_type
 from mica.records import dataclass
 from mica.scan.scan import Scan
@@ -48,12 +49,14 @@ class ScanSource:
 
     def narrowed(self, names: Sequence[str], conjuncts: Sequence[str]) -> ScanSource:
         """The same rows with fewer columns, for which the conjuncts are true."""
-        columns = self.scan.columns
-        kept = {n: columns[n] for n in names} if isinstance(columns, Mapping) else list(names)
-        where = [*([] if self.scan.where is None else [self.scan.where]), *conjuncts]
-        text = " AND ".join(f"({w})" for w in where) if len(where) > 1 else where[0] if where else None
-        planned = self.scan.planned if not conjuncts else None
-        return replace(self, scan=replace(self.scan, columns=kept, where=text, planned=planned))
+        asked = asked_columns(self.scan)
+        kept = {n: asked[n] for n in names} if isinstance(self.scan.columns, Mapping) else [asked[n] for n in names]
+        if not conjuncts:
+            return replace(self, scan=replace(self.scan, columns=kept))
+        # The line break ends a comment in the given text.
+        given = [] if self.scan.where is None else [f"{self.scan.where}\n"]
+        where = " AND ".join(f"({w})" for w in (*given, *conjuncts))
+        return replace(self, scan=replace(self.scan, columns=kept, where=where, planned=None))
 
     def batches(self, size: int | None = None) -> Iterator[pa.RecordBatch]:
         """The rows, in batches of at most `size`."""

@@ -8,7 +8,7 @@ Under NOT that must hold the other way round, so there only parts are translated
 | a column beside a constant or a column | of one class: integers and decimals by value, else of one type |
 | floats | not under NOT, not beside NaN, not with another column: libraries differ on NaN; constants are exact |
 | strings | without a collation: libraries compare bytes; not of CHAR columns, whose constants Spark pads |
-| IN | as comparisons, with the nulls of the list as the library treats them |
+| IN | as comparisons, with the nulls of the list as the library treats them; a long list by its range, not under NOT |
 | a boolean column, IS NULL, a prefix, a suffix, a part, AND, OR, NOT | the same |
 """
 
@@ -16,12 +16,13 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 
+from mica import compute as pc
 from mica.errors import MicaError
 from mica.expressions.bind import bind
 from mica.expressions.coerce import is_exact, is_real
@@ -33,10 +34,13 @@ from mica.expressions.tree import And, Call, Cast, Column, Compare, Expr, In, Is
 from mica.records import dataclass
 from mica.scan.scan import Scan
 from mica.schema.arrow import from_arrow_type, to_arrow_type
+from mica.schema.hidden import field_named
 from mica.schema.types import BINARY, BOOLEAN, DATE, DOUBLE, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, StructType
 
 #: Integers below it are doubles without an error.
 _EXACT = 2**53
+#: A longer list is pushed by its least and its greatest value: parsing and comparing it costs more than it skips.
+MOST = 1000
 _PLAIN = (STRING, BINARY, BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ)
 
 
@@ -58,8 +62,9 @@ class Terms:
 
     def __init__(self, scan: Scan) -> None:
         self.scan = scan
-        texts = scan.columns if isinstance(scan.columns, Mapping) else {}
-        self.own = {name: parse(texts[name]) if name in texts else Column((name,)) for name in scan.outputs}
+        asked, readable = asked_columns(scan), scan.source.readable
+        named = not isinstance(scan.columns, Mapping)
+        self.own = {n: Column(field_named(readable, t) or (t,)) if named else parse(t) for n, t in asked.items()}
 
     def column(self, *names: str) -> Term | None:
         """A column of the scan, or a field of a struct column."""
@@ -90,9 +95,23 @@ class Terms:
             return None
         return Compare(op, left.expr, right.expr)
 
-    def is_in(self, of: Term | None, values: Iterable[Term], *, negated: bool) -> Expr | None:
+    def among(self, of: Term | None, values: pa.Array, *, negated: bool) -> Expr | None:
+        """Whether a column has one of the values of an array, nulls aside; of many, whether it is in their range."""
+        known = values.drop_null()
+        if len(known) <= MOST:
+            constants = of_array(known)
+            return None if constants is None else self.is_in(of, constants, negated=negated)
+        if negated or (pa.types.is_floating(known.type) and pc.any(pc.is_nan(known)).as_py()):  # NaN is beyond each end
+            return None
+        ends = pc.min_max(known)
+        sides = [
+            self.compare(op, of, of_arrow(ends[end]), negated=False) for op, end in ((Op.GE, "min"), (Op.LE, "max"))
+        ]
+        return self.joined(sides, conjunction=True, negated=False)
+
+    def is_in(self, of: Term | None, values: Sequence[Term], *, negated: bool) -> Expr | None:
         """Whether a column has one of the values; no null is among them."""
-        if of is None or of.constant:
+        if of is None or of.constant or len(values) > MOST:
             return None
         found = []
         for value in values:
@@ -140,12 +159,19 @@ class Terms:
         options: dict[str, Any] = {"ansi": scan.ansi, "timezone": scan.timezone}
         options["partition_columns"] = scan.source.partition_by
         try:
-            text = to_sql(part)
-            bound, again = bind(part, scan.source.schema, **options), bind(text, scan.source.schema, **options)
+            text = to_sql(part, most=None)
+            bound, again = (bind(given, scan.source.readable, **options) for given in (part, text))
         except MicaError:
             return None
         same = bound.expr == again.expr and bound.leaves == again.leaves
         return text if same and not collations_of(bound.expr) else None
+
+
+def asked_columns(scan: Scan) -> dict[str, str]:
+    """What was given for each output of a scan: its text, or its name in a list, which may name a hidden field."""
+    if isinstance(scan.columns, Mapping):
+        return dict(scan.columns)
+    return dict(zip(scan.outputs, scan.columns or scan.outputs, strict=True))
 
 
 def constant(value: Any, type_: DataType) -> Term:
@@ -156,13 +182,21 @@ def constant(value: Any, type_: DataType) -> Term:
     return Term(Literal(value, type_), type_)
 
 
-def of_arrow(value: Any, type_: DataType) -> Term | None:
-    """A constant from an Arrow scalar of a type that Delta has."""
+def of_array(values: pa.Array) -> list[Term] | None:
+    """Constants from an Arrow array; None if Delta has no such type or not each of the values. Errors: INVALID_TYPE."""
+    type_ = from_arrow_type(values.type)
     try:
-        array = pa.array([value.as_py()], value.type).cast(to_arrow_type(type_))
+        # No value becomes one of Python's, which has no dates beyond the year 9999.
+        array = values.cast(to_arrow_type(type_))
     except pa.ArrowInvalid:
         return None
-    return constant(to_values(array, type_)[0], type_)
+    return [constant(value, type_) for value in to_values(array, type_)]
+
+
+def of_arrow(value: pa.Scalar) -> Term | None:
+    """A constant from an Arrow scalar, as `of_array`."""
+    found = of_array(pa.repeat(value, 1))
+    return None if found is None else found[0]
 
 
 def of_python(value: Any) -> Term | None:
@@ -170,8 +204,7 @@ def of_python(value: Any) -> Term | None:
     if value is None:
         return None
     try:
-        scalar = pa.scalar(value)
-        return of_arrow(scalar, from_arrow_type(scalar.type))
+        return of_arrow(pa.scalar(value))
     except (pa.ArrowInvalid, MicaError):
         return None
 

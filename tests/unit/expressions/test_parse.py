@@ -44,6 +44,12 @@ def test_reads(text: str, shown: str) -> None:
     assert to_sql(parse(text)) == shown
 
 
+def test_long_lists_are_cut_for_people_only() -> None:
+    text = f"NOT a IN ({', '.join(map(str, range(12)))}) OR b"
+    assert to_sql(parse(text)) == "NOT a IN (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, …) OR b"
+    assert to_sql(parse(text), most=None) == text
+
+
 @pytest.mark.parametrize(
     ("text", "code", "offset"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ def test_reads_what_is_asked_for(table: mica.Table) -> None:
 def test_typed_paths_skip_as_columns(table: mica.Table) -> None:
     reader = mica.dataset(table.path, columns={"q": "v:q::bigint", "s": "s"}, where="id IS NOT NULL")
     wanted = pc.field("q") == 100
-    assert reader.narrowed(filter=wanted).where == "(id IS NOT NULL) AND (v:q::BIGINT = 100)"
+    assert reader.narrowed(filter=wanted).where == "(id IS NOT NULL\n) AND (v:q::BIGINT = 100)"
     assert len(reader.narrowed(filter=wanted).plan.kept) == 1
     assert reader.to_table(filter=wanted).to_pydict() == {"q": [100], "s": ["a"]}
 
@@ -78,6 +79,60 @@ def test_variants_are_arrow_s_or_json_texts(tmp_path: Path) -> None:
         "st": [{"x": "1", "k": 1}, {"x": None, "k": 2}, {"x": "3", "k": None}],
     }
     assert mica.dataset(table).schema.field("v").metadata == {b"ARROW:extension:name": b"arrow.parquet.variant"}
+
+
+@pytest.mark.parametrize("many", [11, 1000, 1001])
+def test_long_lists_skip(table: mica.Table, many: int) -> None:
+    reader, column = mica.dataset(table), pc.field("id")
+    values = pa.array([*range(199, 200 + many), None], pa.int64())
+    for wanted, rows in ((column.isin(values.drop_null()), 2), (column.isin(values), 5)):
+        assert reader.to_table(filter=wanted).num_rows == rows
+    assert len(reader.narrowed(filter=column.isin(values.drop_null())).plan.kept) == 1
+    assert reader.count_rows(~column.isin(values)) == 4
+    assert reader.narrowed(filter=pc.field("s").isin([f"{n}" for n in range(many)])).plan.kept.size == 0
+
+
+def test_a_long_list_with_nan_is_not_a_range(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "table", "x DOUBLE")
+    table.append(pa.table({"x": [0.5, math.nan, math.inf, None]}))
+    for more, rows in (([math.nan], 2), ([math.inf], 2), ([0.1], 1)):
+        wanted = pc.field("x").isin([*map(float, range(1, 2000)), 0.5, *more])
+        assert mica.dataset(table).to_table(filter=wanted).num_rows == rows
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        pc.field("d") < pa.scalar(10**7, pa.date32()),
+        pc.field("d").isin(pa.array([10**7, 18262], pa.date32())),
+        pc.field("t") < pa.scalar(2**62, pa.timestamp("us", "UTC")),
+        pc.field(0) >= 0,
+        (pc.field("id") >= 0) & (pc.field(1) == "a"),
+    ],
+)
+def test_what_arrow_can_evaluate_is_evaluated(table: mica.Table, wanted: pc.Expression) -> None:
+    reader = mica.dataset(table, columns={"id": "id", "s": "s", "d": "d", "t": "d::timestamp"})
+    expected = ds.dataset(reader.scan.to_arrow()).to_table(filter=wanted)
+    assert expected.num_rows > 0
+    assert reader.to_table(filter=wanted) == expected
+
+
+def test_a_list_may_name_hidden_columns(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "table", "file_name STRING, `end` INT")
+    for number in range(2):
+        table.append([{"file_name": "own", "end": number}])
+    scan = table.scan(columns=["_metadata.file_name", "end", "_metadata.file_size"])
+    rows = scan.to_arrow()
+    reader, name = mica.dataset(scan), rows["file_name"][0].as_py()
+    assert reader.to_table() == rows
+    wanted = pc.field("file_name") == name
+    assert reader.to_table(["end"], wanted).to_pylist() == rows.filter(wanted).select(["end"]).to_pylist()
+    assert reader.narrowed(filter=wanted).where == f"(_metadata.file_name = '{name}')"
+
+
+def test_where_may_end_in_a_comment(table: mica.Table) -> None:
+    reader = mica.dataset(table, where="id > 0 -- positive ones")
+    assert reader.count_rows(pc.field("id") < 200) == 3
 
 
 def test_a_limit_comes_before_a_filter(table: mica.Table) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,31 @@ def test_filters_columns_and_limits_are_pushed(path: Path, read: list[tuple[Any,
 def test_typed_paths_are_columns(path: Path, read: list[tuple[Any, ...]]) -> None:
     lazy = mica.scan_polars(path, columns={"q": "v:q::bigint", "id": "id"}, where="id IN (0, 100)")
     assert lazy.filter(pl.col("q") == 100).collect().to_dict(as_series=False) == {"q": [100], "id": [100]}
-    assert read[0][1] == "(id IN (0, 100)) AND (v:q::BIGINT = 100)"
+    assert read[0][1] == "(id IN (0, 100)\n) AND (v:q::BIGINT = 100)"
+
+
+@pytest.mark.parametrize(("many", "where"), [(11, "(id IN ("), (1001, "(id >= 199) AND (id <= 1199)")])
+def test_long_lists_are_pushed(path: Path, read: list[tuple[Any, ...]], many: int, where: str) -> None:
+    values = [*range(199, 199 + many)]
+    for given in (values, [*values, None]):
+        assert mica.scan_polars(path).filter(pl.col("id").is_in(given)).collect()["id"].to_list() == [200, 201]
+        assert mica.scan_polars(path).filter(~pl.col("id").is_in(given)).collect().height == 4
+    assert read[0][1].startswith(where)
+
+
+def test_every_digit_of_a_decimal_is_pushed(tmp_path: Path, read: list[tuple[Any, ...]]) -> None:
+    value = Decimal("123456789012345678901234567890.12345678")
+    table = mica.Table.create(tmp_path / "table", "n DECIMAL(38,8)")
+    table.append([{"n": value}])
+    assert mica.scan_polars(table).filter(pl.col("n") == value).collect()["n"].to_list() == [value]
+    assert read[0][1] == f"(n = {value})"
+
+
+def test_a_list_may_name_hidden_columns(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "table", "file_name STRING, a INT")
+    table.append([{"file_name": "own", "a": 1}])
+    scan = table.scan(columns=["_metadata.file_name", "a"])
+    assert mica.scan_polars(scan).filter(pl.col("a") == 1).collect().to_dicts() == scan.to_arrow().to_pylist()
 
 
 def test_variants_are_texts_values_or_structs(path: Path) -> None:
