@@ -68,7 +68,8 @@ def refuse_name(name: str) -> None:
 
 def refuse_violations(before: Snapshot, what: str, shown: str, expr: str) -> None:
     """Refuses a condition that existing rows violate. Errors: CONSTRAINT_VIOLATED with the values of one."""
-    wrong = Scan(TableSource(before), f"NOT ({expr}) OR ({expr}) IS NULL", None, 1)
+    # The line breaks end a comment in the given text.
+    wrong = Scan(TableSource(before), f"NOT ({expr}\n) OR ({expr}\n) IS NULL", None, 1)
     leaves = [] if wrong.predicate is None else distinct(wrong.predicate.leaves)
     columns = {leaf.name: leaf.name for leaf in leaves} or None
     found = replace(wrong, columns=columns).to_arrow()

@@ -204,6 +204,15 @@ def test_constraints_come_and_go(table: mica.Table) -> None:
     assert [row["operation"] for row in table.history().to_pylist()[1:3]] == ["DROP CONSTRAINT", "ADD CONSTRAINT"]
 
 
+def test_a_constraint_may_end_in_a_comment(table: mica.Table) -> None:
+    table.add_constraint("small", "v:a::int < 3 -- not three")
+    with pytest.raises(mica.UserError, match="small"):
+        table.append([{"v": {"a": 3}}])
+    with pytest.raises(mica.UserError) as raised:
+        table.add_constraint("smaller", "v:a::int < 2 -- not two")
+    assert raised.value.code == "CONSTRAINT_VIOLATED"
+
+
 def test_a_new_constraint_does_not_read_files_that_its_bounds_prove(tmp_path: Path) -> None:
     table = mica.Table.create(tmp_path, "n INT")
     for start in (0, 10):
