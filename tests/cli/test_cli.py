@@ -7,6 +7,7 @@ import io
 import os
 import subprocess
 import sys
+from decimal import Decimal
 from pathlib import Path
 from unittest import mock
 
@@ -104,6 +105,15 @@ def test_stats_shows_decoded_bounds(table: Path) -> None:
     assert bounds["v:name"]["min"] == "name-0000"
     assert "v:odd" not in bounds
     assert "name-0000" in mica("stats", table).stdout
+
+
+def test_stats_shows_every_digit_of_a_decimal(tmp_path: Path) -> None:
+    digits = "12345678901234567890123456789012345.670"
+    made = Table.create(tmp_path / "t", "a DECIMAL(38,3), b DECIMAL(5,2), i INT, x DOUBLE")
+    made.append([{"a": Decimal(digits), "b": Decimal("1.50"), "i": 7, "x": 0.1}])
+    (file,) = orjson.loads(mica("stats", tmp_path / "t", "--json").stdout)
+    assert [(c["min"], c["nulls"]) for c in file["columns"]] == [(digits, 0), ("1.50", 0), (7, 0), (0.1, 0)]
+    assert digits in mica("stats", tmp_path / "t").stdout
 
 
 def test_inspect_shows_the_tree_of_a_file(table: Path) -> None:

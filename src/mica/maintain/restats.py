@@ -65,7 +65,9 @@ def _restats(snapshot: Snapshot, columns: Sequence[str] | None, spark: SparkSess
     after, domain = before, None
     if leaves and files:
         version = _version(leaves, engine)
-        after = _with_collated(after, collated_bounds(engine, snapshot.storage, leaves, version, files), version)
+        found = collated_bounds(engine, snapshot.storage, leaves, version, files)
+        others = [leaf for leaf in _asked(snapshot, None)[0] if leaf not in leaves]
+        after = _with_collated(after, found, version, others)
         names = [leaf.collation for leaf in leaves]
         domain = with_versions(snapshot.domains.get(COLLATIONS_DOMAIN), names, version, table)
     if variants and files:
@@ -96,8 +98,14 @@ def _version(leaves: Sequence[CollatedColumn], engine: Engine) -> str:
     return version
 
 
-def _with_collated(lines: Sequence[_Line], found: Sequence[Sequence[CollatedBounds]], version: str) -> list[_Line]:
-    return [(with_bounds(text, own, version), tagged(tags)) for (text, tags), own in zip(lines, found, strict=True)]
+def _with_collated(
+    lines: Sequence[_Line],
+    found: Sequence[Sequence[CollatedBounds]],
+    version: str,
+    others: Sequence[CollatedColumn],
+) -> list[_Line]:
+    pairs = zip(lines, found, strict=True)
+    return [(with_bounds(text, own, version, tags, others), tagged(tags)) for (text, tags), own in pairs]
 
 
 def _with_paths(

@@ -18,7 +18,8 @@ Source: Delta RFC "Collated String Type", "Per-file Statistics".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,7 @@ MAX_BYTES = 512
 #: Code points of a truncated bound under UTF8_LCASE.
 PREFIX = 64
 
+_SIDES = ("minValues", "maxValues")
 _LAST = "\U0010ffff"
 
 
@@ -89,21 +91,26 @@ def collated_leaves(
     return found
 
 
-def with_bounds(stats: str | None, bounds: Iterable[CollatedBounds], version: str) -> str:
-    """Returns a file's statistics with these bounds; bounds of other versions and collations stay.
+def with_bounds(
+    stats: str | None,
+    bounds: Iterable[CollatedBounds],
+    version: str,
+    tags: Mapping[str, str] | None = None,
+    others: Iterable[CollatedColumn] = (),
+) -> str:
+    """Returns a file's statistics with these bounds, of the comparator's version; bounds of `others`, and those of
+    other versions and collations, stay. A collation without bounds gets no key.
 
-    `version` is the comparator's. A collation without bounds gets no key.
+    `tags` are the file's before it gets the tag that all of its bounds can be used: other makers' bounds do not stay.
     """
     document = documents.read(stats)
-    before: dict[str, Any] = dict(document.get(KEY) or {})
-    made = _sides(bounds, version)
+    before = documents.as_object(document.get(KEY)) if (tags or {}).get(TAG) in TRUSTED else {}
+    keys = Counter(map(str.lower, before))  # of keys that differ in case only, no bounds are used
+    made = _sides(bounds, version, {k.lower(): v for k, v in before.items() if keys[k.lower()] == 1}, others)
     # Our bounds keep their position, so that equal statistics are equal texts.
     spelled = {key.lower(): key for key in made}
-    collated: dict[str, Any] = {}
-    for key, sides in before.items():
-        own_key = spelled.get(key.lower())
-        collated[own_key or key] = sides if own_key is None else made[own_key]
-    collated = {key: sides for key, sides in {**collated, **made}.items() if sides or key not in made}
+    collated = {spelled.get(key.lower(), key): sides for key, sides in before.items()} | made
+    collated = {key: sides for key, sides in collated.items() if sides or key not in made}
     document.pop(KEY, None)
     if collated:
         document[KEY] = collated
@@ -112,19 +119,38 @@ def with_bounds(stats: str | None, bounds: Iterable[CollatedBounds], version: st
 
 def added_bounds(stats: str, bounds: Iterable[CollatedBounds], version: str) -> str:
     """Adds bounds to the statistics that `stats.render` made for a new file, without parsing the text again."""
-    made = {key: sides for key, sides in _sides(bounds, version).items() if sides}
+    made = {key: sides for key, sides in _sides(bounds, version, {}, ()).items() if sides}
     return f'{stats[:-1]},"{KEY}":{documents.write(made)}}}' if made else stats
 
 
-def _sides(bounds: Iterable[CollatedBounds], version: str) -> dict[str, dict[str, Any]]:
-    """Builds the value of `statsWithCollation`; a collation without bounds gets an empty object."""
+def _sides(
+    bounds: Iterable[CollatedBounds], version: str, before: Mapping[str, Any], others: Iterable[CollatedColumn]
+) -> dict[str, dict[str, Any]]:
+    """Builds the value of `statsWithCollation`; a collation without bounds gets an empty object. Those of `others`
+    are as in `before`, whose keys are in lower case."""
     made: dict[str, dict[str, Any]] = {}
+    known = {leaf.names for leaf in others}
     for b in bounds:
-        own = made.setdefault(f"{b.leaf.collation}.{version}", {})
-        for side, value in (("minValues", _low(b)), ("maxValues", _high(b))):
-            if value is not None:
+        key = f"{b.leaf.collation}.{version}"
+        own = made.setdefault(key, documents.as_object(before.get(key.lower())))
+        known.add(b.leaf.names)
+        for side, value in zip(_SIDES, (_low(b), _high(b)), strict=True):
+            if value is None:
+                documents.remove(own, (side, *b.leaf.names))
+            else:
                 documents.put(own, (side, *b.leaf.names), value)
-    return made
+    return {key: {side: held for side in _SIDES if (held := _held(own.get(side), known))} for key, own in made.items()}
+
+
+def _held(tree: Any, known: Collection[tuple[str, ...]], at: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The strings of these names, in objects that hold any."""
+    found: dict[str, Any] = {}
+    for name, inner in documents.as_object(tree).items():
+        if isinstance(inner, str) and (*at, name) in known:
+            found[name] = inner
+        elif held := _held(inner, known, (*at, name)):
+            found[name] = held
+    return found
 
 
 def _low(b: CollatedBounds) -> str | None:
@@ -181,7 +207,7 @@ def read_bounds(texts: pa.Array, tags: pa.Array, names: tuple[str, ...], collati
         elif same and maker not in TRUSTED:
             reason = f"the bounds of {same[0]} were made by another writer"
         elif same:
-            low, high = (_string(found[same[0]], side, names) for side in ("minValues", "maxValues"))
+            low, high = (_string(found[same[0]], side, names) for side in _SIDES)
             if low is None or high is None:
                 side = "" if low is high else " lower" if low is None else " upper"
                 reason = f"no{side} bound of {collation}: the string is too long"

@@ -7,7 +7,8 @@ as a double.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
 from typing import Any
 
 import orjson
@@ -15,21 +16,17 @@ import orjson
 
 def read(text: str | None) -> dict[str, Any]:
     """Parses a file's statistics, with numbers kept as texts; unreadable statistics become an empty document."""
-    if text is None:
-        return {}
-    try:
-        found = json.loads(text, parse_float=_verbatim, parse_int=_verbatim, parse_constant=lambda _: None)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
+    return _parsed(text, _verbatim, _verbatim)
 
 
 def values(text: str | None) -> dict[str, Any]:
-    """Parses a file's statistics for reading only, with Python numbers; empty if they cannot be read."""
-    try:
-        found = None if text is None else orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return {}
+    """Parses a file's statistics for reading only, with exact numbers (int and Decimal); empty if they cannot be
+    read."""
+    return _parsed(text, int, Decimal)
+
+
+def as_object(found: Any) -> dict[str, Any]:
+    """Returns a JSON object as it is; anything else, which no statistics have there, becomes an empty one."""
     return found if isinstance(found, dict) else {}
 
 
@@ -41,15 +38,33 @@ def at(tree: Any, names: Iterable[str]) -> Any:
 
 
 def put(tree: dict[str, Any], names: Sequence[str], value: Any) -> None:
-    """Sets the value at a path of names; objects on the way are made."""
+    """Sets the value at a path of names; objects on the way are made, in place of what is no object."""
     for name in names[:-1]:
-        tree = tree.setdefault(name, {})
+        inner = tree[name] = as_object(tree.get(name))
+        tree = inner
     tree[names[-1]] = value
+
+
+def remove(tree: Any, names: Sequence[str]) -> None:
+    """Removes the value at a path of names, if there is one."""
+    parent = at(tree, names[:-1])
+    if isinstance(parent, dict):
+        parent.pop(names[-1], None)
 
 
 def write(document: dict[str, Any]) -> str:
     """Returns the text of the document."""
     return orjson.dumps(document).decode()
+
+
+def _parsed(text: str | None, whole: Callable[[str], Any], real: Callable[[str], Any]) -> dict[str, Any]:
+    try:
+        found = (
+            None if text is None else json.loads(text, parse_int=whole, parse_float=real, parse_constant=lambda _: None)
+        )
+    except (ValueError, ArithmeticError, RecursionError):
+        return {}
+    return as_object(found)
 
 
 def _verbatim(number: str) -> orjson.Fragment:

@@ -110,11 +110,11 @@ def with_variant_bounds(
 ) -> str:
     """Replaces the variant bounds of `columns` (names in the file) in the statistics of a file."""
     document = documents.read(stats)
-    sides = [dict(document.get(name) or {}) for name in ("minValues", "maxValues")]
+    sides = [dict(documents.as_object(document.get(name))) for name in ("minValues", "maxValues")]
     asked = set(columns)
     for names in asked:
         for side in sides:
-            _take(side, names)
+            documents.remove(side, names)
     leaves = [x for x in indexed_leaves(schema, configuration, partition_columns) if x.names in asked]
     document |= dict(zip(("minValues", "maxValues"), sides, strict=True))
     used = len(documents.write(document))
@@ -122,13 +122,6 @@ def with_variant_bounds(
         for side, text in zip(sides, texts, strict=True):
             documents.put(side, names, text)
     return documents.write(document)
-
-
-def _take(tree: Any, names: tuple[str, ...]) -> None:
-    for name in names[:-1]:
-        tree = tree.get(name) if isinstance(tree, dict) else None
-    if isinstance(tree, dict):
-        tree.pop(names[-1], None)
 
 
 def read_paths(batch: pa.RecordBatch) -> list[PathBounds]:

@@ -1,6 +1,7 @@
 """The statistics of a file for people: one row per column and per path of a Variant.
 
-The rule: the output is what the log holds, decoded and unchanged; an unreadable bound is shown as absent.
+The rule: the output is what the log holds, decoded and unchanged; an unreadable bound is shown as absent. Decimals are
+texts, in which no reader of JSON rounds them.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 from mica.errors import CorruptDataError
 from mica.schema import literals
 from mica.schema.ddl import quote_if_needed
-from mica.schema.types import VARIANT, StructType, walk
+from mica.schema.types import LONG, VARIANT, DataType, Primitive, StructType, walk
 from mica.stats import documents
 from mica.stats.columns import physical_names
 from mica.stats.paths import Value, read_all
@@ -30,14 +31,16 @@ def decoded(text: str | None, schema: StructType) -> dict[str, Any]:
         if isinstance(field.type, StructType):
             continue
         low, high, nulls = (documents.at(side, physical_names(schema, names)) for side in sides)
+        nulls = _number(nulls, LONG)
         shown = ".".join(map(quote_if_needed, names))
         if field.type == VARIANT:
             columns.append({"column": shown, "min": None, "max": None, "nulls": nulls})
             columns += _paths(shown, low, high)
         else:
+            low, high = _number(low, field.type), _number(high, field.type)
             columns.append({"column": shown, "min": low, "max": high, "nulls": nulls})
             columns += _collated(shown, physical_names(schema, names), document.get("statsWithCollation"))
-    return {"rows": document.get("numRecords"), "columns": columns}
+    return {"rows": _number(document.get("numRecords"), LONG), "columns": columns}
 
 
 def _collated(column: str, names: tuple[str, ...], collated: Any) -> Iterator[dict[str, Any]]:
@@ -45,6 +48,15 @@ def _collated(column: str, names: tuple[str, ...], collated: Any) -> Iterator[di
         low, high = (documents.at(sides, (side, *names)) for side in ("minValues", "maxValues"))
         if isinstance(low, str) or isinstance(high, str):
             yield {"column": column, "collation": key, "min": low, "max": high, "nulls": None}
+
+
+def _number(value: Any, type_: DataType) -> Any:
+    """A number of the log as one of JSON's, or as text for a DECIMAL; what is no number stays."""
+    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+        return value
+    if isinstance(type_, Primitive) and type_.decimal is not None:
+        return format(Decimal(value), "f")
+    return value if isinstance(value, int) and value.bit_length() < 64 else float(Decimal(value))
 
 
 def _paths(column: str, low: Any, high: Any) -> Iterator[dict[str, Any]]:

@@ -115,6 +115,15 @@ def test_lcase_is_compared_in_process(tmp_path: Path) -> None:
     assert "column d " in raised.value.message
 
 
+def test_other_columns_keep_their_bounds(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "a STRING COLLATE UTF8_LCASE, b STRING COLLATE UTF8_LCASE")
+    table.append([{"a": "x", "b": "y"}])
+    (before,) = table.files().column("stats").to_pylist()
+    assert '"b":"y"' in before
+    assert table.restats(["a"]).files == 0
+    assert table.files().column("stats").to_pylist() == [before]
+
+
 def test_numbers_keep_their_digits() -> None:
     leaf = CollatedColumn(("s",), ("s",), "icu.de")
     text = '{"numRecords":1,"minValues":{"d":123456789012345678901234567890.12,"x":1e-300,"i":99999999999999999999}}'

@@ -1,10 +1,12 @@
 """Collated bounds stand under their collation and version; they are whole or left out."""
 
+from typing import Any
+
 import orjson
 import pytest
 
 from mica.schema.ddl import parse_ddl
-from mica.stats.collated import MAX_BYTES, CollatedBounds, CollatedColumn, collated_leaves, with_bounds
+from mica.stats.collated import MADE_BY, MAX_BYTES, TAG, CollatedBounds, CollatedColumn, collated_leaves, with_bounds
 
 LEAF = CollatedColumn(("d", "e"), ("d", "e"), "icu.en_USA")
 
@@ -29,7 +31,7 @@ def test_what_others_wrote_stays_and_our_own_version_is_replaced() -> None:
             "ICU.en_usa.78.3": {"minValues": {"d": {"e": "y"}}},
         },
     }
-    text = with_bounds(orjson.dumps(before).decode(), [CollatedBounds(LEAF, "a", "B")], "78.3")
+    text = with_bounds(orjson.dumps(before).decode(), [CollatedBounds(LEAF, "a", "B")], "78.3", {TAG: MADE_BY})
     assert orjson.loads(text) == {
         "numRecords": 1,
         "minValues": {"d": {"e": "B"}},
@@ -38,6 +40,36 @@ def test_what_others_wrote_stays_and_our_own_version_is_replaced() -> None:
             "icu.en_USA.78.3": {"minValues": {"d": {"e": "a"}}, "maxValues": {"d": {"e": "B"}}},
         },
     }
+
+
+def test_bounds_of_other_columns_stay_and_keep_their_place() -> None:
+    key, other = "icu.en_USA.78.3", CollatedColumn(("d", "f"), ("d", "f"), "icu.en_USA")
+    sides = {"minValues": {"d": {"e": "x", "f": ""}, "g": "stale"}, "maxValues": {"d": {"f": "z", "e": "y"}}}
+    before = orjson.dumps({"statsWithCollation": {key: sides}}).decode()
+
+    def after(low: str | None, high: str | None, **options: Any) -> Any:
+        options = {"tags": {TAG: "spark/1"}, "others": [other], **options}
+        return orjson.loads(with_bounds(before, [CollatedBounds(LEAF, low, high)], "78.3", **options))
+
+    kept = {"minValues": {"d": {"e": "a", "f": ""}}, "maxValues": {"d": {"f": "z", "e": "b"}}}
+    assert orjson.dumps(after("a", "b")["statsWithCollation"]) == orjson.dumps({key: kept})
+    assert after(None, None)["statsWithCollation"] == {
+        key: {"minValues": {"d": {"f": ""}}, "maxValues": {"d": {"f": "z"}}}
+    }
+    for own in (after("a", None, others=[]), after("a", None, tags={}), after("a", None, tags={TAG: "else"})):
+        assert own["statsWithCollation"] == {key: {"minValues": {"d": {"e": "a"}}}}
+
+
+@pytest.mark.parametrize("collated", [[1], "a", {"icu.en_USA.78.3": 1}, {"icu.en_USA.78.3": {"minValues": {"d": [1]}}}])
+def test_what_is_no_object_is_made_anew(collated: object) -> None:
+    text = orjson.dumps({"statsWithCollation": collated}).decode()
+    found = with_bounds(text, [CollatedBounds(LEAF, "a", None)], "78.3", {TAG: MADE_BY})
+    assert orjson.loads(found)["statsWithCollation"] == {"icu.en_USA.78.3": {"minValues": {"d": {"e": "a"}}}}
+
+
+def test_bounds_of_another_maker_go_as_the_file_gets_a_tag() -> None:
+    text = orjson.dumps({"statsWithCollation": {"ICU.de.72": {"minValues": {"x": "a"}}}}).decode()
+    assert orjson.loads(with_bounds(text, [CollatedBounds(LEAF, None, None)], "78.3", {"a": "b"})) == {}
 
 
 def test_long_strings_are_left_out_and_never_cut() -> None:

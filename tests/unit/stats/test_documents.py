@@ -22,6 +22,21 @@ def test_what_is_no_object_is_begun_anew(text: str | None) -> None:
     assert documents.read(text) == documents.values(text) == {}
 
 
+def test_values_are_exact() -> None:
+    found = documents.values(DIGITS)["minValues"]
+    assert found["d"] == 12345678901234567890123456789012345678
+    assert repr(found["x"]) == "Decimal('1.10')"
+    assert documents.values('{"a":1e999999999999999999999}') == {}
+
+
+def test_objects_stand_in_place_of_what_is_none() -> None:
+    tree = {"a": 1, "b": {"c": 2}}
+    documents.put(tree, ("a", "x", "y"), 3)
+    for names in (("b", "c"), ("b", "none", "d"), ("b", "c", "d"), ("none",)):
+        documents.remove(tree, names)
+    assert tree == {"a": {"x": {"y": 3}}, "b": {}}
+
+
 def test_what_is_no_number_is_null() -> None:
     assert documents.write(documents.read('{"a":NaN,"b":-Infinity,"c":1}')) == '{"a":null,"b":null,"c":1}'
 

@@ -139,6 +139,6 @@ def test_new_variant_bounds_take_the_place_of_the_old_ones() -> None:
     other = replaced(old, ("v",), found=("s", "v"))
     assert "v" not in other["minValues"]
     assert bounds(other["minValues"]["s"]["v"]) == {"$['q']": 6}, "a column that was not asked for keeps its own"
-    for nothing in (None, "{}", '{"minValues":{"s":1}}'):
+    for nothing in (None, "{}", '{"minValues":{"s":1}}', '{"minValues":[1],"maxValues":"a"}'):
         found = replaced(nothing, ("v",), ("s", "v"))
         assert bounds(found["maxValues"]["v"]) == {"$['b']": 2}
