@@ -85,6 +85,8 @@ def encode(value: Any, row: int | None = None) -> tuple[bytes, bytes]:
         node = nodes[at]
         if isinstance(node, pa.StructScalar | pa.ListScalar):
             node = nodes[at] = node.as_py()
+        elif isinstance(node, np.ndarray) and node.ndim == 0:
+            node = nodes[at] = node[()]
         inside: Iterable[tuple[Any, Any]] = ()
         if isinstance(node, Mapping):
             inside = node.items()

@@ -129,6 +129,8 @@ def _layout(f: pa.Field, at: str) -> _Layout:
 def _leaf(f: pa.Field, at: str) -> Callable[[pa.Array], pa.Array]:
     """Returns the cast to the Variant type that holds all values of an Arrow type."""
     t = pa.types
+    if t.is_map(f.type):
+        raise _no_value(f.type, at)
     if t.is_timestamp(f.type) and f.type.unit == "ns":
         return lambda array: array.cast(pa.timestamp("ns", None if f.type.tz is None else "UTC"))
     if t.is_time(f.type):

@@ -29,6 +29,7 @@ _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 — the epoch of values without
 _EPOCH_UTC = _EPOCH.replace(tzinfo=dt.UTC)
 _EPOCH_DAY = _EPOCH.date().toordinal()
 _EXACT = Context(prec=38)
+_DAY = 86_400_000_000
 
 
 @takes(texts=VALUES, max_size=COUNT)
@@ -231,7 +232,9 @@ def _timestamp(unit: str, utc: bool) -> Any:
 
 
 def _time(value: bytes, at: int) -> dt.time:
-    return (_EPOCH + dt.timedelta(microseconds=_uint(value, at, 8))).time()
+    """A count beyond a day is a time of the day, as in JSON."""
+    count = int.from_bytes(value[at : at + 8], "little", signed=True)
+    return (_EPOCH + dt.timedelta(microseconds=count % _DAY)).time()
 
 
 #: Primitive type ids (Parquet VariantEncoding, "Encoding types").

@@ -85,6 +85,7 @@ def test_others_spellings_of_a_value() -> None:
         np.float64(0.5),
         np.float32(0.5),
         np.array([1, 2]),
+        np.array(5),
         (1, 2),
         10**20,
         pa.scalar(5),
@@ -102,6 +103,7 @@ def test_others_spellings_of_a_value() -> None:
         0.5,
         0.5,
         [1, 2],
+        5,
         [1, 2],
         Decimal(10**20),
         5,
@@ -135,6 +137,7 @@ def test_others_spellings_of_a_value() -> None:
         (1j, "complex"),
         (dt.timedelta(1), "timedelta"),
         (np.datetime64("2020-01-01"), "datetime64"),
+        (np.array(1j), "complex"),
         (pa.scalar(dt.timedelta(1)), "duration"),
     ],
 )

@@ -33,6 +33,8 @@ def primitive(kind: int, payload: bytes = b"") -> bytes:
         (primitive(19, struct.pack("<q", 2000)), dt.datetime.fromisoformat("1970-01-01T00:00:00.000002")),
         (primitive(15, b"\x02\0\0\0\xff\x00"), b"\xff\x00"), (primitive(16, b"\x02\0\0\0\xc3\xb6"), "ö"),
         (bytes([2 << 2 | 1]) + b"hi", "hi"), (primitive(17, struct.pack("<q", 1_000_000)), dt.time(0, 0, 1)),
+        (primitive(17, struct.pack("<q", -1)), dt.time(23, 59, 59, 999999)),
+        (primitive(17, struct.pack("<q", 1 << 62)), dt.time(14, 0, 27, 387904)),
         (primitive(20, bytes(range(16))), uuid.UUID(bytes=bytes(range(16)))),
     ],
 )  # fmt: skip
