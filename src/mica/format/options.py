@@ -59,7 +59,7 @@ _NO_REPLACE = (
     "partitions; to replace all rows, leave the option out."
 )
 _NO_TRACKING = (
-    "Leave it out: a stream ends where the schema changes, and goes on with the new one when it is started again."
+    "Leave it out: a stream ends where the schema changes, and goes on with the new one when it is loaded again."
 )
 _NO_ORDER = (
     "The first rows come in the order of the log. Leave it out if the query has no watermark; otherwise begin with "
