@@ -15,7 +15,7 @@ from mica.expressions.bind_comparisons import ComparisonBinder, written_as
 from mica.expressions.bind_leaves import needs_cast
 from mica.expressions.bound_expr import type_of
 from mica.expressions.coerce import TIMES, common_type_of_list, is_exact, is_real
-from mica.expressions.collations import searches, stripped
+from mica.expressions.collations import Strength, searches, stripped
 from mica.expressions.conditionals import CASE
 from mica.expressions.nested import taken
 from mica.expressions.signatures import Asked, Resolve
@@ -91,7 +91,7 @@ class CallBinder(ComparisonBinder):
             self.refuse_collated(expr, sides)
         result = BYTES if binary and function.result == STRING else function.result
         call = Call(expr.name, tuple(args), result, collation=collation, at=expr.at)
-        return self.folded(call) if collation is None else call
+        return self.collated(self.folded(call) if collation is None else call, sides)
 
     def resolved(self, expr: Call, function: lookup.Function, resolve: Resolve) -> Expr:
         """Binds a function whose types follow from its arguments."""
@@ -111,7 +111,7 @@ class CallBinder(ComparisonBinder):
             args = [Cast(a, STRING, at=a.at) if isinstance(s, Collate) else a for a, s in zip(args, sides, strict=True)]
         self.check_constants(expr, function, args)
         part = taken(call := Call(expr.name, tuple(args), result, at=expr.at))
-        return part if part is not call else self.folded(call)
+        return part if part is not call else self.collated(self.folded(call), sides)
 
     def check_types(self, call: Call, args: Sequence[Expr]) -> None:
         """Raises for argument types that Spark rejects or that only Spark supports."""
@@ -186,13 +186,25 @@ class CallBinder(ComparisonBinder):
         parts = values
         if cases:
             parts = [part for pair in zip(conditions, values[:-1], strict=True) for part in pair] + values[-1:]
-        return Call(expr.name, tuple(parts), common, at=expr.at)
+        return self.collated(Call(expr.name, tuple(parts), common, at=expr.at), sides)
 
-    def refuse_collated(self, expr: Call, sides: Iterable[Expr]) -> None:
+    def collated(self, made: Expr, sides: Sequence[Expr]) -> Expr:
+        """Gives a string the collation of the strings that it was made from, if one of them has another than its own
+        column's: those are no part of what is evaluated."""
+        if type_of(made) != STRING or not any(isinstance(side, Collate) for side in sides):
+            return made
+        strings = (self.held(side) for side in sides if type_of(side) == STRING)
+        strength, name = max(strings, key=lambda held: held[0])
+        return Collate(made, str(name), explicit=strength == Strength.EXPLICIT, at=made.at)
+
+    def refuse_collated(self, expr: Call, sides: Sequence[Expr]) -> None:
         """Raises for a function that makes a string from collated ones: the result would lose the collation. What is
         taken out of an array or a struct keeps theirs, if all its strings have the same.
         """
+        explicit = [side for side in sides if isinstance(side, Collate) and side.explicit]
         for side in sides:
+            if explicit and type_of(side) == STRING and side not in explicit:
+                continue  # theirs wins
             names, own = {name for _, name in self.strings_in(side)}, type_of(stripped(side))
             if all(map(is_binary, names)):
                 continue

@@ -31,6 +31,11 @@ SCHEMA = parse_ddl(
         ("ci is null", []), ("ci = null", ["icu.UNICODE_CI"]), ("try_cast(ci as int) = 5", []),
         ("ci = 'a' or low = 'b'", ["icu.UNICODE_CI", "spark.UTF8_LCASE"]),
         ("not ci between 'a' and 'b'", ["icu.UNICODE_CI"]), ("null collate de = 'a'", ["icu.de"]),
+        ("trim(ci collate UTF8_BINARY) = 'A'", []), ("trim(ci collate UTF8_BINARY) = de", []),
+        ("coalesce(ci::string, '') = 'A'", []), ("upper(ci::string) || '' in ('A')", []),
+        ("if(i > 0, ci::string, 'x') = 'A'", []), ("greatest(ci::string, 'x') = p", []),
+        ("trim('A' collate UTF8_BINARY) = ci", []), ("concat(ci collate UTF8_BINARY, de) = 'A'", []),
+        ("trim(p) = 'A' collate de", ["icu.de"]), ("trim(v:a::string) = ci", ["icu.UNICODE_CI"]),
     ],
 )  # fmt: skip
 def test_precedence_is_sparks(where: str, collations: list[str]) -> None:
@@ -46,6 +51,8 @@ def test_precedence_is_sparks(where: str, collations: list[str]) -> None:
         ("ci = p", "COLLATION_MISMATCH"), ("ci = de", "COLLATION_MISMATCH"), ("ci <=> de", "COLLATION_MISMATCH"),
         ("ci collate de = p collate sv", "COLLATION_MISMATCH"), ("ci in ('a', p)", "COLLATION_MISMATCH"),
         ("p in (ci, de)", "COLLATION_MISMATCH"), ("de::string = ci", "COLLATION_MISMATCH"),
+        ("coalesce(ci::string, '') = ci", "COLLATION_MISMATCH"),
+        ("concat(ci::string, ci) = 'a'", "UNSUPPORTED_EXPRESSION"),
         ("i collate de = 'a'", "TYPE_MISMATCH"), ("v:a collate de = 'a'", "TYPE_MISMATCH"),
         ("ci collate nowhere = 'a'", "UNKNOWN_COLLATION"), ("ci collate de", "NOT_A_PREDICATE"),
         ("v:a::string collate de = 'x'", "UNSUPPORTED_EXPRESSION"),
