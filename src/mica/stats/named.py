@@ -61,11 +61,11 @@ _COLUMN = re.compile(r"((?:`(?:[^`]|``)*`|[^:])*)(:?)(.*)", re.DOTALL)
 
 
 def _column(part: str) -> tuple[tuple[str, ...], str, str]:
-    """The names of the column of a part, its colon, and what is behind it."""
+    """The names of the column of a part (none where it is no column), its colon, and what is behind it."""
     found = _COLUMN.fullmatch(part)
     assert found is not None
-    (names,) = parse_names(found[1]) or ((),)
-    return names, found[2], found[3]
+    columns = parse_names(found[1])
+    return columns[0] if len(columns) == 1 else (), found[2], found[3]
 
 
 def check_paths(name: str, text: str, schema: StructType, _: Iterable[str] = ()) -> None:

@@ -31,7 +31,7 @@ def test_a_name_in_backticks_and_a_key_in_quotes_hold_any_character() -> None:
     assert without_columns("`a:b`, c", ["a:b"], "z") == "z, c"
 
 
-@pytest.mark.parametrize("text", ["v.a", "v:a[", "v:a, w", ":a"])
+@pytest.mark.parametrize("text", ["v.a", "v:a[", "v:a, w", ":a", "x['a,b']y:z"])
 def test_what_is_no_path_is_refused_when_it_is_set_and_counts_as_not_set_where_it_stands(text: str) -> None:
     with pytest.raises(UserError) as caught:
         parse_paths(text)
