@@ -168,6 +168,11 @@ class Property(Generic[T]):
         # If the default is None, T includes None.
         return self.values.parse(self.default) if self.default is not None else None  # type: ignore[return-value]
 
+    def refuses(self, value: T) -> bool:
+        """Whether mica cannot do what the value asks of writers; any list that is not empty asks."""
+        asks = not self.asks or value in self.asks or (isinstance(value, tuple) and len(value) > 0)
+        return self.refused is not None and asks
+
 
 Mode = Literal["none", "name", "id", "unknown"]
 _MODE: Values[Mode] = Values("none, name or id", one_of("none", "name", "id").parse)  # type: ignore[arg-type]
@@ -352,7 +357,7 @@ _NOT_DONE: tuple[_Refused, ...] = (
     ("delta.enableIcebergCompatV1", BOOLEAN, "Files suit Iceberg.", "icebergCompatV1", (True,), _NO_ICEBERG),
     ("delta.enableIcebergCompatV2", BOOLEAN, "Files suit Iceberg.", "icebergCompatV2", (True,), _NO_ICEBERG),
     ("delta.enableIcebergCompatV3", BOOLEAN, "Files suit Iceberg.", "icebergCompatV3", (True,), _NO_ICEBERG),
-    ("delta.universalFormat.enabledFormats", NAMES, "The table is readable as another format too.", "icebergCompatV2",
+    ("delta.universalFormat.enabledFormats", NAMES, "The table is readable as another format too.", None,
      ((("iceberg",),), (("hudi",),)), "mica does not write other formats"),
     ("delta.compatibility.symlinkFormatManifest.enabled", BOOLEAN, "Writes list the table's files in a manifest.", None,
      (True,), "mica does not write manifests"),
@@ -373,6 +378,13 @@ PROPERTIES: Mapping[str, Property[Any]] = {
         *REFUSED,
     )
 }
+
+
+def refused_of(configuration: Mapping[str, str]) -> Property[Any] | None:
+    """The property of a table that asks of writers what mica cannot do; those with a feature ask only where the table
+    has it."""
+    without_feature = (known for known in REFUSED if known.feature is None and known.name in configuration)
+    return next((known for known in without_feature if known.refuses(known.of(configuration))), None)
 
 
 def _never(_: Mapping[str, str]) -> bool:

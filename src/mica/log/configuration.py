@@ -90,8 +90,7 @@ def _spelled(known: Property[Any], text: str) -> str:
             raise ValueError  # the parser would read it as false, surely not the caller's intent
     except ValueError:
         raise _bad_text(known.name, text, known.values.expected) from None
-    asks = not known.asks or value in known.asks or (isinstance(value, tuple) and len(value) > 0)
-    if known.refused is not None and asks:
+    if known.refuses(value):
         raise UnsupportedTableError(
             "UNSUPPORTED_WRITER_FEATURE",
             f"{known.name}={text}: {known.refused}",

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from mica.errors import UnsupportedTableError
 from mica.log.actions import Metadata, Protocol
-from mica.properties import FEATURES, IN_COMMIT_TIMESTAMPS, Feature, feature_of
+from mica.properties import FEATURES, IN_COMMIT_TIMESTAMPS, Feature, feature_of, refused_of
 
 _NEWEST_READER, _NEWEST_WRITER = 3, 7
 
@@ -51,7 +51,7 @@ def check_read(protocol: Protocol, table: str) -> None:
 
 
 def check_write(protocol: Protocol, metadata: Metadata, table: str) -> None:
-    """Raises `UnsupportedTableError` with the writer features or version that mica does not support."""
+    """Raises `UnsupportedTableError` with the writer features, property or version that mica does not support."""
     check_read(protocol, table)
     if protocol.writer > _NEWEST_WRITER:
         raise _too_new(table, "writer", protocol.writer, _NEWEST_WRITER)
@@ -69,6 +69,12 @@ def check_write(protocol: Protocol, metadata: Metadata, table: str) -> None:
                 hint="Write to it with an engine that supports the feature.",
                 feature=name,
             )
+    if (asked := refused_of(metadata.configuration)) is not None:
+        raise UnsupportedTableError(
+            "UNSUPPORTED_WRITER_FEATURE",
+            f"{table} has {asked.name}={metadata.configuration[asked.name]}: {asked.refused}",
+            hint="Write to it with an engine that does, or unset the property there.",
+        )
 
 
 def _too_new(table: str, side: str, found: int, known: int) -> UnsupportedTableError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
 
@@ -34,6 +35,27 @@ def test_a_writer_feature_that_we_lack_refuses_writing_by_name_and_lets_read(nam
         features.check_write(protocol, PLAIN, "t")
     assert caught.value.code == "UNSUPPORTED_WRITER_FEATURE"
     assert name.removesuffix("-preview") in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "refused"),
+    [
+        ("delta.compatibility.symlinkFormatManifest.enabled", "true", True),
+        ("delta.compatibility.symlinkFormatManifest.enabled", "false", False),
+        ("delta.universalFormat.enabledFormats", "hudi", True),
+        ("delta.coordinatedCommits.commitCoordinator-preview", "dynamodb", True),
+        ("delta.enableIcebergCompatV2", "true", False),  # without its feature
+    ],
+)
+def test_a_property_that_asks_what_we_lack_refuses_writing_by_name(name: str, text: str, refused: bool) -> None:
+    protocol, metadata = Protocol(1, 2), replace(PLAIN, configuration={name: text})
+    features.check_read(protocol, "t")
+    if not refused:
+        features.check_write(protocol, metadata, "t")
+        return
+    with pytest.raises(UnsupportedTableError, match=name) as caught:
+        features.check_write(protocol, metadata, "t")
+    assert caught.value.code == "UNSUPPORTED_WRITER_FEATURE"
 
 
 @pytest.mark.parametrize(
