@@ -198,7 +198,7 @@ def element_at(values: pa.Array, place: Datum, ansi: bool) -> tuple[pa.Array, pa
 
 
 def value_of(values: pa.Array, keys: pa.Array) -> pa.Array:
-    """The value of a key in each map, null where there is none."""
+    """The value of a key in each map, null where there is none; the first if a stored map has the key twice."""
     starts = np.asarray(values.offsets)[:-1].astype(np.int64)
     lengths = np.diff(np.asarray(values.offsets)).astype(np.int64)
     parents = np.repeat(np.arange(len(values)), lengths)
@@ -206,7 +206,7 @@ def value_of(values: pa.Array, keys: pa.Array) -> pa.Array:
     equal = pc.equal(values.keys.take(pa.array(entries)), keys.take(pa.array(parents)))
     at = np.full(len(values), -1)
     hits = np.asarray(pc.fill_null(equal, False))
-    at[parents[hits]] = entries[hits]
+    at[parents[hits][::-1]] = entries[hits][::-1]
     missing = (at < 0) | np.asarray(pc.is_null(values))
     return values.items.take(pa.array(np.where(missing, 0, at), mask=missing))
 

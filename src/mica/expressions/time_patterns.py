@@ -254,12 +254,14 @@ def to_date(texts: pa.Array, pattern: pa.Scalar | None = None, *, timezone: str)
 
 
 def unix_timestamp(values: pa.Array, pattern: pa.Scalar | None = None, *, timezone: str) -> Made:
-    """Seconds since the epoch, rounded down, of timestamps or texts."""
+    """Seconds since the epoch of timestamps or texts, without their fraction: before the epoch that rounds up."""
     if pa.types.is_string(values.type):
         times, failed = to_timestamp(values, _or_default(pattern), timezone=timezone)
     else:
         times, failed = values, None
-    return pa.array(int64_of(times) // _SECOND, mask=np.asarray(pc.is_null(times))), failed
+    micros = int64_of(times)
+    seconds = micros // _SECOND + ((micros < 0) & (micros % _SECOND != 0))
+    return pa.array(seconds, mask=np.asarray(pc.is_null(times))), failed
 
 
 def _instant(parts: Mapping[str, pa.Array], valid: Any) -> tuple[Any, Any]:

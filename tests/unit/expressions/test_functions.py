@@ -228,6 +228,8 @@ def test_strings_of_a_collation_are_not_turned_into_others() -> None:
         ("named_struct('x', i, 'y', s)", {"x": 1, "y": "abc"}), ("element_at(map(1, 'x'), i)", "x"),
         ("date_format(TIMESTAMP'2020-01-02 03:04:05', 'EEE d MMM yy, h:mm a')", "Thu 2 Jan 20, 3:04 AM"),
         ("from_unixtime(0)", "1970-01-01 00:00:00"), ("unix_timestamp('1970-01-02', 'yyyy-MM-dd')", 86400),
+        ("unix_timestamp(TIMESTAMP'1969-12-31 23:59:58.5')", -1),
+        ("to_unix_timestamp('1969-12-31 23:59:59.5', 'yyyy-MM-dd HH:mm:ss.S')", 0),
         ("cast(date_trunc('quarter', TIMESTAMP'2020-05-02 03:04:05') as string)", "2020-04-01 00:00:00"),
         ("cast(trunc(DATE'2020-05-02', 'week') as string)", "2020-04-27"),
         # As Spark 4.2.1 answers.
@@ -237,6 +239,12 @@ def test_strings_of_a_collation_are_not_turned_into_others() -> None:
 )  # fmt: skip
 def test_daily_functions(text: str, first: object) -> None:
     assert values(text)[0] == first
+
+
+def test_the_first_of_equal_keys_counts() -> None:
+    maps = pa.MapArray.from_arrays([0, 3], pa.array(["a", "b", "a"]), pa.array([1, 2, 3], pa.int32()))
+    for text in ("m['a']", "element_at(m, 'a')"):
+        assert evaluate(bind_value(text, parse_ddl("m MAP<STRING, INT>")), [maps]).to_pylist() == [1]
 
 
 @pytest.mark.parametrize(
