@@ -24,7 +24,6 @@ from mica.expressions.tree import (
     Call,
     Cast,
     Collate,
-    Column,
     Expr,
     Literal,
     Path,
@@ -186,7 +185,7 @@ class CallBinder(ComparisonBinder):
         parts = values
         if cases:
             parts = [part for pair in zip(conditions, values[:-1], strict=True) for part in pair] + values[-1:]
-        return self.collated(Call(expr.name, tuple(parts), common, at=expr.at), sides)
+        return self.collated(_chosen(Call(expr.name, tuple(parts), common, at=expr.at)), sides)
 
     def collated(self, made: Expr, sides: Sequence[Expr]) -> Expr:
         """Gives a string the collation of the strings that it was made from, if one of them has another than its own
@@ -218,7 +217,7 @@ class CallBinder(ComparisonBinder):
         """Binds an argument. A Variant gets a cast to another type in its leaf, as if the cast were written."""
         if wanted == STRING and exact:
             return self.bind(expr)
-        is_path = isinstance(expr, Path) or (isinstance(expr, Column) and self.type_at(self.column(expr)) == VARIANT)
+        is_path = isinstance(expr, Path) or self.variant_column(expr) is not None
         return self.bind(Cast(expr, wanted, self.ansi, at=expr.at) if is_path and wanted != VARIANT else expr)
 
     def cast_argument(self, bound: Expr, wanted: DataType, *, anything: bool = False) -> Expr:
@@ -326,6 +325,17 @@ class CallBinder(ComparisonBinder):
 def _constant(expr: Expr) -> Any:
     """The value of a constant, None for anything else."""
     return expr.value if isinstance(expr, Literal) else None
+
+
+def _chosen(call: Call) -> Expr:
+    """What CASE or COALESCE of constants alone gives; the call if anything in it is none."""
+    constants = [a for a in call.args if isinstance(a, Literal)]
+    if len(constants) < len(call.args):
+        return call
+    *rest, last = constants
+    if call.name == CASE:
+        return next((value for when, value in zip(rest[::2], rest[1::2], strict=True) if when.value), last)
+    return next((a for a in rest if a.value is not None), last)
 
 
 def _fits(type_: DataType, wanted: DataType) -> bool:

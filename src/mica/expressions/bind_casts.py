@@ -5,11 +5,15 @@ The rule: what a file can supply in the requested type is a leaf of that type; a
 
 from __future__ import annotations
 
+import time
+from typing import Any
+
+from mica.cached import cached_property
 from mica.collation.names import BINARY
-from mica.expressions import casts
+from mica.expressions import casts, moments
 from mica.expressions.bind_leaves import LeafBinder
 from mica.expressions.bound_expr import type_of
-from mica.expressions.coerce import is_plain
+from mica.expressions.coerce import TIMES, is_plain
 from mica.expressions.collations import stripped
 from mica.expressions.tree import Cast, Collate, Column, Expr, Literal, Path, Text, to_sql
 from mica.schema.ddl import type_to_ddl
@@ -30,11 +34,24 @@ class CastBinder(LeafBinder):
     def text_literal(self, expr: Text) -> Literal:
         """Turns DATE, TIMESTAMP and TIMESTAMP_NTZ texts into constants."""
         try:
-            value = casts.time_value(expr.text, expr.type, self.timezone)
+            value = self.constant(expr.text, STRING, expr.type, ansi=True)
         except casts.CastFailedError:
             what = f"{expr.text!r} is no {type_to_ddl(expr.type)}"
             raise self.error("INVALID_EXPRESSION", what, expr.at) from None
         return Literal(value, expr.type, at=expr.at)
+
+    def constant(self, value: Any, source: DataType, target: DataType, *, ansi: bool) -> Any:
+        """Casts a constant. Raises CastFailedError."""
+        if source == STRING and target in TIMES and value is not None:
+            named = moments.named(value, target, self.now, self.timezone)
+            if named is not None:
+                return named
+        return casts.cast_value(value, source, target, self.timezone, ansi=ansi)
+
+    @cached_property
+    def now(self) -> int:
+        """The moment of binding, in microseconds since the epoch."""
+        return time.time_ns() // 1000
 
     def cast(self, expr: Cast) -> Expr:
         """Binds a cast; the cast of a path moves into its leaf, because the file supplies the requested type."""
@@ -43,9 +60,9 @@ class CastBinder(LeafBinder):
             column, path = self.path(child)
             self.check_variant_cast(expr)
             return self.leaf(column, path, expr.type, strict=expr.strict, at=expr.at)
-        if isinstance(child, Column) and self.type_at(column := self.column(child)) == VARIANT and expr.type != VARIANT:
+        if expr.type != VARIANT and (whole := self.variant_column(child)) is not None:
             self.check_variant_cast(expr)
-            return self.leaf(column, VariantPath(), expr.type, strict=expr.strict, at=expr.at)
+            return self.leaf(whole, VariantPath(), expr.type, strict=expr.strict, at=expr.at)
         bound = stripped(self.bind(child))
         if expr.type == STRING and type_of(bound) == STRING:
             # A cast to a plain string has the binary collation, as a plain string column has.
@@ -53,6 +70,13 @@ class CastBinder(LeafBinder):
         cast = self.cast_to(bound, expr.type, expr.at, tries=not expr.strict, stores=expr.stores)
         # So have the strings in a nested value.
         return Cast(bound, expr.type, at=expr.at) if cast is bound and contains(expr.type, STRING) else cast
+
+    def variant_column(self, expr: Expr) -> tuple[str, ...] | None:
+        """The names of a VARIANT column; None for anything else."""
+        if not isinstance(expr, Column) or moments.is_moment(expr, self.schema):
+            return None
+        column = self.column(expr)
+        return column if self.type_at(column) == VARIANT else None
 
     def check_variant_cast(self, expr: Cast) -> None:
         """Errors: TYPE_MISMATCH for a type that a VARIANT has no cast to."""
@@ -80,7 +104,7 @@ class CastBinder(LeafBinder):
         plain = isinstance(target, Primitive) and target != VARIANT
         if isinstance(bound, Literal) and (plain or bound.value is None):
             try:
-                value = casts.cast_value(bound.value, source, target, self.timezone, ansi=not legacy)
+                value = self.constant(bound.value, source, target, ansi=not legacy)
             except casts.CastFailedError:
                 if strict:
                     what = f"{to_sql(bound)} cannot be cast to {type_to_ddl(target)}"

@@ -212,6 +212,8 @@ class ComparisonBinder(CastBinder):
                 return self.chars.get(self.leaves[index].column)
             case Literal(str(value), type_, padded=True) if type_ == STRING:
                 return len(value)
+            case Collate(Literal() as constant, name) if is_binary(identifier(name)):
+                return self.length(constant)  # by another collation, Spark casts the column and pads nothing
         return None
 
 
@@ -219,6 +221,8 @@ def _blanks(side: Expr, length: int, wanted: int) -> Expr:
     """A text of a length with blanks up to the one that is wanted."""
     if length == wanted:
         return side
+    if isinstance(side, Collate):
+        return replace(side, child=_blanks(side.child, length, wanted))
     if isinstance(side, Literal):
         return replace(side, value=side.value.ljust(wanted))
     return Call("rpad", (side, Literal(wanted, INTEGER)), STRING, at=side.at)

@@ -5,14 +5,11 @@ The rule: each kind of expression is bound by one method, most of which the clas
 
 from __future__ import annotations
 
-import time
-
-from mica.cached import cached_property
 from mica.expressions import lookup, set_field
 from mica.expressions.bind_calls import CallBinder
 from mica.expressions.bound_expr import type_of
 from mica.expressions.collations import stripped
-from mica.expressions.moments import MOMENTS, moment
+from mica.expressions.moments import MOMENTS, is_moment, moment
 from mica.expressions.tree import (
     And,
     Call,
@@ -43,7 +40,7 @@ class Binder(CallBinder):
                 return expr
             case Text():
                 return self.text_literal(expr)
-            case Column((name,)) if name.lower() in MOMENTS and self.schema.find(name) is None:
+            case Column((name,)) if is_moment(expr, self.schema):
                 return self.moment(Call(name.lower(), (), at=expr.at))
             case Path() if not self.in_column(expr):
                 return self.path_of_value(expr)
@@ -93,8 +90,3 @@ class Binder(CallBinder):
         """The moment of binding, the same wherever a bound expression uses it."""
         value, type_ = moment(expr.name, self.now, self.timezone)
         return Literal(value, type_, at=expr.at)
-
-    @cached_property
-    def now(self) -> int:
-        """The moment of binding, in microseconds since the epoch."""
-        return time.time_ns() // 1000

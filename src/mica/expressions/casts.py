@@ -127,12 +127,6 @@ def cast_value(value: Any, source: DataType, target: DataType, zone: str, *, ans
     return to_values(found, target)[0]
 
 
-def time_value(text: str, type_: DataType, zone: str) -> Any:
-    """Reads a DATE, TIMESTAMP or TIMESTAMP_NTZ literal (`DATE '…'`): the texts that the cast accepts, and `epoch`.
-    Raises CastFailedError."""
-    return 0 if text.strip().lower() == "epoch" else cast_value(text, STRING, type_, zone, ansi=True)
-
-
 def cast_array(
     array: pa.Array, source: DataType, target: DataType, zone: str, *, ansi: bool, by_name: bool = False
 ) -> Cast:

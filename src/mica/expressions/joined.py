@@ -21,9 +21,10 @@ import pyarrow as pa
 from mica.collation.alike import Alike
 from mica.errors import UserError
 from mica.expressions.bind import BoundExpr, Leaf, bind_value, type_of
+from mica.expressions.moments import MOMENTS
 from mica.expressions.parse import parse
 from mica.expressions.rewrite import leaves_of, rebuilt
-from mica.expressions.tree import And, Column, Compare, Expr, LeafRef, Op
+from mica.expressions.tree import And, Call, Column, Compare, Expr, LeafRef, Op
 from mica.records import dataclass
 from mica.schema.ddl import type_to_ddl
 from mica.schema.types import BOOLEAN, VOID, Primitive, StructField, StructType
@@ -161,7 +162,7 @@ class Sides:
         """The columns that expressions may name."""
         return {"target": self.readable or self.target, "source": self.source}
 
-    def _resolved(self, column: Column, sees: Sequence[Side]) -> Column:
+    def _resolved(self, column: Column, sees: Sequence[Side]) -> Expr:
         aliases: dict[Side, str] = {"target": self.target_alias, "source": self.source_alias}
         schemas = self._schemas
         first, *rest = column.names
@@ -171,6 +172,8 @@ class Sides:
         owners = [side for side in sees if schemas[side].find(first) is not None]
         if len(owners) == 1:
             return replace(column, names=(aliases[owners[0]], *column.names))
+        if not owners and not rest and first.lower() in MOMENTS:
+            return Call(first.lower(), (), at=column.at)
         shown = ".".join(column.names)
         if owners:
             raise UserError(

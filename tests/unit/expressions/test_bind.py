@@ -96,12 +96,19 @@ def test_a_list_of_a_query_without_rows_is_never_null() -> None:
         bind("zz NOT IN (SELECT)", SCHEMA)
 
 
-def test_a_value_of_a_query_gets_no_blanks_beside_a_char_column() -> None:
+def test_constants_get_blanks_beside_a_char_column_and_values_of_a_query_none() -> None:
     schema = parse_ddl("c CHAR(3)")
     for text, shown in (
         ("c = 'a'", "c = 'a  '"),
         ("c = STRING'a'", "c = 'a'"),
         ("c IN (STRING'a', STRING'b')", "c IN ('a', 'b')"),
+        ("c = cast('a' as string)", "c = 'a  '"),
+        ("c IN ('a'::string, string('b'))", "c IN ('a  ', 'b  ')"),
+        ("c = 'a' COLLATE UTF8_BINARY", "c = 'a  '"),
+        ("c = 'a' COLLATE UTF8_LCASE", "c COLLATE UTF8_LCASE = 'a'"),
+        ("c = coalesce(NULL, 'a')", "c = 'a  '"),
+        ("c = if(false, 'b', 'a')", "c = 'a  '"),
+        ("c = coalesce(STRING'a', 'b')", "c = 'a'"),
     ):
         assert to_sql(bind(text, schema).expr) == shown
 

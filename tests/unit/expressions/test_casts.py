@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from mica.errors import UserError
-from mica.expressions.casts import CastFailedError, can_cast, cast_array, cast_value, time_value
+from mica.expressions.casts import CastFailedError, can_cast, cast_array, cast_value
 from mica.expressions.plain_values import from_values
 from mica.schema.ddl import parse_type
 from mica.variant import kernel
@@ -93,11 +93,6 @@ def test_what_a_variant_is_cast_to() -> None:
         assert can_cast(parse_type("array<array<int>>"), variant, ansi=ansi)
         assert not can_cast(parse_type("map<string, int>"), variant, ansi=ansi)
         assert not can_cast(parse_type("array<struct<a: int>>"), variant, ansi=ansi)
-
-
-def test_times_of_literals_may_be_the_epoch() -> None:
-    assert [time_value(" EPOCH ", parse_type(t), "Europe/Berlin") for t in ("date", "timestamp")] == [0, 0]
-    assert time_value("1970-01-01 02:00:00", parse_type("timestamp"), "Europe/Berlin") == 3_600_000_000
 
 
 def test_whole_arrays_with_nulls_and_slices() -> None:

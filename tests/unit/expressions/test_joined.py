@@ -21,6 +21,7 @@ def test_names_are_of_a_side_by_alias_or_because_only_one_has_them() -> None:
         ("target", "id"), ("source", "id"), ("source", "n"), ("source", "w"), ("target", "t.x"),
     ]  # fmt: skip
     assert [leaf.partition for leaf in SIDES.bind("p || s.n").bound.leaves] == [True, False]
+    assert [leaf.column for leaf in SIDES.bind("year(current_date) > t.id").bound.leaves] == [("id",)]
 
 
 @pytest.mark.parametrize(
