@@ -124,3 +124,28 @@ def test_lengths_that_delta_spark_declared_are_kept(delta_session: SparkSession,
                 sql(statement)
     mica.sql(f"INSERT INTO {t} VALUES ('abc')", spark)
     assert [row.s for row in spark.sql(f"SELECT * FROM {t}").collect()] == ["abc"]
+
+
+def test_collations_and_names_that_need_backticks_keep_lengths(delta_session: SparkSession, tmp_path: Path) -> None:
+    spark, t, properties = delta_session, f"delta.`{tmp_path / 't'}`", {"delta.columnMapping.mode": "name"}
+    columns = "c CHAR(3) COLLATE UNICODE_CI, s STRUCT<`a:b`: CHAR(2), é: VARCHAR(2), x: CHAR(2)>"
+    table = mica.Table.create(tmp_path / "t", columns, properties=properties)
+    table.append([{"c": "X", "s": {"a:b": "y", "é": "z", "x": "1"}}])
+    table.rename_column("s.x", "order by")
+    wanted = [("X  ", ("y ", "z", "1 "))]
+    for sql in (lambda text: mica.sql(text, spark), spark.sql):
+        assert [tuple(row) for row in sql(f"SELECT * FROM {t} WHERE c = 'x'").collect()] == wanted
+        for row in ("'four', NULL", "'x', named_struct('a:b', '123', 'é', '', 'order by', '')"):
+            with pytest.raises(Exception, match=r"CONSTRAINT_VIOLATED|DELTA_EXCEED_CHAR_VARCHAR_LIMIT"):
+                sql(f"INSERT INTO {t} VALUES ({row})")
+
+
+def test_fields_that_delta_spark_renamed_keep_their_lengths(delta_session: SparkSession, tmp_path: Path) -> None:
+    spark, t = delta_session, f"delta.`{tmp_path / 't'}`"
+    spark.sql(f"CREATE TABLE {t} (s STRUCT<x: CHAR(3)>) USING delta TBLPROPERTIES ('delta.columnMapping.mode'='name')")
+    spark.sql(f"INSERT INTO {t} VALUES (named_struct('x', 'x'))")
+    spark.sql(f"ALTER TABLE {t} RENAME COLUMN s.x TO `first-name`")
+    table = mica.Table.open(tmp_path / "t")
+    assert table.to_arrow().to_pylist() == [{"s": {"first-name": "x  "}}]
+    table.add_columns("s.n INT")  # delta-spark's own text has no place for it
+    assert [row.s.asDict() for row in spark.sql(f"SELECT * FROM {t}").collect()] == [{"first-name": "x  ", "n": None}]

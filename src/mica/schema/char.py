@@ -9,9 +9,10 @@ Source: Spark's CharVarcharUtils (`__CHAR_VARCHAR_TYPE_STRING`), ApplyCharTypePa
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,8 @@ from mica.schema.types import STRING, TYPES, ArrayType, DataType, MapType, Primi
 _SIZED = re.compile(r"\b(?:var)?char\(")
 _PADDED = re.compile(r"\bchar\(")
 _LENGTH = re.compile(r"(?:var)?char\((\d{1,9})\)")
+_COLLATED = re.compile(r"((?:var)?char\(\d{1,9}\))(?: collate .*)?", re.DOTALL)
+_NAME = re.compile(r"`((?:[^`]|``)*)`:|([^:]*):")
 _PLAIN = re.compile(r"[^,<>()]*(?:\([^()]*\))?[^,<>()]*")
 
 
@@ -42,9 +45,10 @@ class _Declared:
 
 
 def declared(field: StructField) -> str:
-    """The declared type of a column that has a CHAR or VARCHAR in it; otherwise an empty text."""
-    text = field.metadata.get(CHAR_VARCHAR)
-    return text if isinstance(text, str) and _SIZED.search(text) and _parsed(text) is not None else ""
+    """The declared type of a column that has a CHAR or VARCHAR in it; otherwise an empty text. It has the names that
+    fields have now, and no collations."""
+    type_ = _sized_column(field).type
+    return "" if type_ is field.type or _unsized(type_) is type_ else _catalog(type_, None, "")
 
 
 def inside(text: str, name: str) -> str:
@@ -103,30 +107,44 @@ def restated(schema: StructType) -> StructType:
 
 def sized(schema: StructType) -> StructType:
     """The schema with primitives called `char(n)` and `varchar(n)` in its types, for changes of these."""
-    found = ((f, declared(f)) for f in schema.fields)
-    return StructType(tuple(f if not text else _sized_column(f, text) for f, text in found))
+    return StructType(tuple(map(_sized_column, schema.fields)))
 
 
-def _sized_column(column: StructField, text: str) -> StructField:
-    parsed = _parsed(text)
-    assert parsed is not None
+def _sized_column(column: StructField) -> StructField:
+    """The same column if it has no declared type, or one that cannot be read."""
+    text = column.metadata.get(CHAR_VARCHAR)
+    parsed = _parsed(text) if isinstance(text, str) and _SIZED.search(text) else None
+    if parsed is None:
+        return column
     kept = {name: value for name, value in column.metadata.items() if name != CHAR_VARCHAR}
     return replace(column, type=_sized(column.type, parsed), metadata=kept)
 
 
 def _sized(type_: DataType, declared: _Declared) -> DataType:
-    def of(name: str, inner: DataType) -> DataType:
-        found = declared.inside.get(name.lower())
+    def of(found: _Declared | None, inner: DataType) -> DataType:
         return inner if found is None else _sized(inner, found)
 
+    inside = declared.inside
     match type_:
         case ArrayType(element):
-            return replace(type_, element=of("element", element))
+            return replace(type_, element=of(inside.get("element"), element))
         case MapType(key, value):
-            return replace(type_, key=of("key", key), value=of("value", value))
+            return replace(type_, key=of(inside.get("key"), key), value=of(inside.get("value"), value))
         case StructType(fields):
-            return StructType(tuple(replace(f, type=of(f.name, f.type)) for f in fields))
-    return Primitive(declared.text) if type_ == STRING and _LENGTH.fullmatch(declared.text) else type_
+            return StructType(tuple(replace(f, type=of(one, f.type)) for f, one in _by_field(fields, inside)))
+    text = _COLLATED.fullmatch(declared.text)
+    return Primitive(text[1]) if type_ == STRING and text is not None else type_
+
+
+def _by_field(
+    fields: Sequence[StructField], inside: Mapping[str, _Declared]
+) -> Iterator[tuple[StructField, _Declared | None]]:
+    """The declared type of each field: the one of its name, or of its place if no field has that name, because
+    delta-spark renames a field but not its declared type."""
+    names = {f.name.lower() for f in fields}
+    places = [None if name in names else one for name, one in inside.items()]
+    for f, one in zip_longest(fields, places[: len(fields)]):
+        yield f, inside.get(f.name.lower(), one)
 
 
 def _stated(column: StructField) -> StructField:
@@ -159,18 +177,25 @@ def _unsized(type_: DataType) -> DataType:
     return type_
 
 
-def _catalog(type_: DataType, collations: Mapping[str, str], at: str) -> str:
+def _catalog(type_: DataType, collations: Mapping[str, str] | None, at: str) -> str:
+    """Spark's catalog string; without collations if they are None. Names that need backticks have them, as Spark reads
+    this text as DDL."""
+    from mica.schema.ddl import quote_if_needed  # it imports this module
+
+    def of(f: StructField) -> str:
+        return _catalog(f.type, None if collations is None else f.metadata.get(COLLATIONS, {}), f.name)
+
     match type_:
         case ArrayType(element):
             return f"array<{_catalog(element, collations, f'{at}.element')}>"
         case MapType(key, value):
             return f"map<{_catalog(key, collations, f'{at}.key')},{_catalog(value, collations, f'{at}.value')}>"
         case StructType(fields):
-            inner = (f"{f.name}:{_catalog(f.type, f.metadata.get(COLLATIONS, {}), f.name)}" for f in fields)
-            return f"struct<{','.join(inner)}>"
+            return f"struct<{','.join(f'{quote_if_needed(f.name)}:{of(f)}' for f in fields)}>"
         case Primitive(name):
             text = TYPES[name].ddl[0].lower() if name in TYPES else name
-            return f"{text} collate {to_sql(parse(collations[at]))}" if at in collations else text
+            collation = None if not collations or at not in collations else parse(collations[at])
+            return text if collation is None else f"{text} collate {to_sql(collation) or collation.name}"
     raise TypeError(f"{type_!r} is not a type of a schema")
 
 
@@ -182,7 +207,7 @@ def _parsed(text: str) -> _Declared | None:
 
 
 def _type(text: str, at: int) -> tuple[_Declared | None, int]:
-    """The type at a place, and where it ends. Spark's catalog strings do not quote names, so they are no DDL."""
+    """The type at a place, and where it ends. Spark's own texts do not have backticks where names need them."""
     for kind, names in (("struct<", None), ("array<", ("element",)), ("map<", ("key", "value"))):
         if not text.startswith(kind, at):
             continue
@@ -190,8 +215,10 @@ def _type(text: str, at: int) -> tuple[_Declared | None, int]:
         while end < len(text) and text[end] != ">":
             end += text[end] == ","
             if names is None:
-                name, mark, _ = text[end:].partition(":")
-                end += len(name) + len(mark)
+                found = _NAME.match(text, end)
+                if found is None:
+                    return None, at
+                name, end = found[2] if found[1] is None else found[1].replace("``", "`"), found.end()
             else:
                 name = names[min(len(parts), len(names) - 1)]
             one, after = _type(text, end)
@@ -199,9 +226,9 @@ def _type(text: str, at: int) -> tuple[_Declared | None, int]:
                 return None, at
             parts[name.lower()], end = one, after
         return (_Declared(text[at : end + 1], parts), end + 1) if end < len(text) else (None, at)
-    found = _PLAIN.match(text, at)
-    assert found is not None
-    return _Declared(found[0], {}), found.end()
+    plain = _PLAIN.match(text, at)
+    assert plain is not None
+    return _Declared(plain[0], {}), plain.end()
 
 
 # --- values

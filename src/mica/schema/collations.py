@@ -22,7 +22,7 @@ from mica.collation.names import is_binary, to_sql
 from mica.errors import CorruptDataError, MicaError, UserError
 from mica.records import dataclass
 from mica.schema.edit import edited, map_fields
-from mica.schema.types import STRING, ArrayType, DataType, MapType, StructField, StructType, refuse_twice
+from mica.schema.types import STRING, ArrayType, DataType, MapType, StructField, StructType, is_text, refuse_twice
 
 #: The key of a field's metadata that holds the collations inside it: {"a.element": "icu.de"}.
 COLLATIONS = "__COLLATIONS"
@@ -47,7 +47,7 @@ def strings(type_: DataType, place: str) -> Iterator[str]:
         case MapType(key, value):
             yield from strings(key, f"{place}.key")
             yield from strings(value, f"{place}.value")
-        case _ if type_ == STRING:
+        case _ if is_text(type_):
             yield place
 
 

@@ -21,6 +21,7 @@ from mica.errors import UserError
 from mica.schema import special
 from mica.schema.char import unsized
 from mica.schema.collations import COLLATIONS
+from mica.schema.comments import COMMENT
 from mica.schema.types import (
     TYPES,
     ArrayType,
@@ -30,6 +31,7 @@ from mica.schema.types import (
     StructField,
     StructType,
     decimal,
+    is_text,
     refuse_twice,
 )
 
@@ -40,8 +42,9 @@ _LIMITED: Mapping[str, str] = {"VARCHAR": "varchar", "CHAR": "char", "CHARACTER"
 _SIZED = re.compile(r"(?i)\b(?:varchar|char|character)\b")
 
 _TOKEN = late.pattern(
-    r"""(?P<space>\s+|--[^\r\n]*|/\*(?:[^*]|\*(?!/))*\*/)
+    rf"""(?P<space>\s+|{COMMENT})
       | (?P<quoted>`(?:[^`]|``)*`)
+      | (?P<raw>[rR](?:'[^']*'|"[^"]*"))
       | (?P<string>'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")
       | (?P<word>\w+)
       | (?P<mark>[<>(),:.-])
@@ -50,7 +53,7 @@ _TOKEN = late.pattern(
 )
 
 # A doubled quote (no group), or a backslash and what follows it.
-_ESCAPE = late.pattern(r"""''|""|\\(u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|[0-3][0-7]{2}|.)""", re.DOTALL)
+_ESCAPE = late.pattern(r"""''|""|\\(u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|[01][0-7]{2}|.)""", re.DOTALL)
 
 _ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
 
@@ -105,8 +108,12 @@ def parse_type(text: str, *, exact_names: bool = False) -> DataType:
 
     `exact_names` allows fields that differ only in case, as keys of a Variant may.
     """
+    return _parse_type(text, exact_names=exact_names)
+
+
+def _parse_type(text: str, *, exact_names: bool = False, sized: bool = False) -> DataType:
     reader = _Reader(text)
-    reader.exact_names = exact_names
+    reader.exact_names, reader.sized = exact_names, sized
     collations: dict[str, str] = {}
     found = reader.data_type("", collations)
     if not reader.done():
@@ -121,12 +128,7 @@ def parse_column_type(text: str) -> tuple[DataType, str]:
     then the type as it is declared (`mica.schema.char`)."""
     if not _SIZED.search(text):
         return parse_type(text), ""
-    reader = _Reader(text)
-    reader.sized = True
-    found = reader.data_type("", {})
-    if not reader.done():
-        reader.fail("the end is expected")
-    return unsized(found, {}, "")
+    return unsized(_parse_type(text, sized=True), {}, "")
 
 
 def to_ddl(schema: StructType) -> str:
@@ -138,10 +140,11 @@ def type_to_ddl(type_: DataType, collations: Mapping[str, str] | None = None, at
     """Prints a type as Spark's `DataType.sql` does; `collations` maps places such as `a.element` to identifiers."""
     match type_:
         case Primitive(name):
-            if name == "string" and collations and at in collations:
+            text = TYPES[name].ddl[0] if name in TYPES else name.upper()
+            if is_text(type_) and collations and at in collations:
                 identifier = parse(collations[at])
-                return f"STRING COLLATE {quote_if_needed(to_sql(identifier) or identifier.name)}"
-            return TYPES[name].ddl[0] if name in TYPES else name.upper()
+                return f"{text} COLLATE {quote_if_needed(to_sql(identifier) or identifier.name)}"
+            return text
         case ArrayType(element):
             return f"ARRAY<{type_to_ddl(element, collations, f'{at}.element')}>"
         case MapType(key, value):
@@ -377,8 +380,8 @@ class _Reader:
 
     def string(self) -> str:
         parts = []
-        while self.peek().kind == "string":
-            parts.append(unquote(self.peek().text))
+        while (token := self.peek()).kind in ("string", "raw"):
+            parts.append(token.text[2:-1] if token.kind == "raw" else unquote(token.text))
             self.at += 1
         if not parts:
             self.fail("a string is expected")
@@ -411,14 +414,12 @@ class _Reader:
             if len(numbers) > 2:
                 self.fail("DECIMAL accepts a precision and a scale")
             return decimal(*(numbers + [10, 0][len(numbers) :]))
-        if name == "STRING":
-            if self.accept("COLLATE"):
-                identifier = from_sql(self.identifier())
-                if not is_binary(identifier):  # that is what a plain STRING is
-                    collations[at] = str(identifier)
-            return Primitive("string")
-        if self.sized and name in _LIMITED and self.peek().text == "(":
-            return self.limited(_LIMITED[name])
+        if name == "STRING" or (self.sized and name in _LIMITED and self.peek().text == "("):
+            found = Primitive("string") if name == "STRING" else self.limited(_LIMITED[name])
+            self._collation(at, collations)
+            return found
+        if name == "TIMESTAMP" and self.word() in ("WITH", "WITHOUT"):
+            return self._time_zone()
         if name not in _NAMES:
             self.at -= 1
             near = late.difflib.get_close_matches(name, [*_NAMES, "ARRAY", "MAP", "STRUCT", "DECIMAL"], 1)
@@ -426,6 +427,24 @@ class _Reader:
             hint = f"Is {near[0]} meant?" if near else None
             raise _bad(self.source, token.at, f"{token.text!r} is not a type of a Delta table", hint)
         return Primitive(_NAMES[name])
+
+    def _collation(self, at: str, collations: dict[str, str]) -> None:
+        if not self.accept("COLLATE"):
+            return
+        names = [self.identifier()]
+        while self.accept("."):
+            names.append(self.identifier())
+        if [n.lower() for n in names[:-1]] not in ([], ["system", "builtin"]):
+            self.fail("a collation is a name, or system.builtin and a name")
+        identifier = from_sql(names[-1])
+        if not is_binary(identifier):  # that is what a plain STRING is
+            collations[at] = str(identifier)
+
+    def _time_zone(self) -> Primitive:
+        local = self.accept("WITH")
+        for word in ("LOCAL", "TIME", "ZONE") if local else ("WITHOUT", "TIME", "ZONE"):
+            self.expect(word)
+        return Primitive("timestamp" if local else "timestamp_ntz")
 
     def _struct(self) -> StructType:
         self.expect("<")

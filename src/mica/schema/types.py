@@ -218,6 +218,11 @@ def variant_columns(schema: StructType) -> tuple[tuple[str, ...], ...]:
     return tuple(path for path, f in walk(schema) if f.type == VARIANT)
 
 
+def is_text(type_: DataType) -> bool:
+    """Whether it is STRING, or CHAR(n) or VARCHAR(n) where types have lengths (`mica.schema.char`)."""
+    return isinstance(type_, Primitive) and type_.name.startswith(("string", "char(", "varchar("))
+
+
 def contains(type_: DataType, wanted: Primitive) -> bool:
     """Whether `wanted` is anywhere in the type, inside arrays and maps too."""
     match type_:

@@ -22,11 +22,24 @@ def test_a_declared_type_is_taken_apart_by_names() -> None:
     assert char.declared(StructField("c", STRING, True, {CHAR_VARCHAR: "char(3)"})) == "char(3)"
     for text in ("string", "struct<c:char(3)", 7):
         assert char.declared(StructField("c", STRING, True, {CHAR_VARCHAR: text})) == ""
+    odd = "struct<`a:b`:char(1),`a``,>b`:varchar(2),a b:char(3)>"  # the last as Spark writes it
+    assert [char.inside(odd, n) for n in ("A:b", "a`,>b", "a b")] == ["char(1)", "varchar(2)", "char(3)"]
     assert char.inside(_NESTED, "C") == "char(3)"
     assert char.inside(_NESTED, "a") == "array<varchar(2)>"
     assert char.inside(_NESTED, "n") == char.inside(_NESTED, "other") == char.inside("", "c") == ""
     assert [char.char_length(t) for t in ("char(7)", "varchar(7)", _NESTED)] == [7, None, None]
     assert [char.is_padded(t) for t in ("char(7)", "varchar(7)", _NESTED)] == [True, False, True]
+
+
+def test_a_field_that_was_renamed_without_its_declared_type_is_known_by_its_place() -> None:
+    fields = tuple(StructField(name, STRING) for name in ("z", "first-name", "y", "n"))
+    text = "struct<z:string collate de,x:char(3) collate de,y:varchar(2)>"
+    column = StructField("s", StructType(fields), True, {CHAR_VARCHAR: text})
+    assert char.declared(column) == "struct<z:string,`first-name`:char(3),y:varchar(2),n:string>"
+    moved = StructField("s", StructType((fields[1], *fields[::2])), True, {CHAR_VARCHAR: text})
+    assert char.declared(moved) == "struct<`first-name`:string,z:string,y:varchar(2)>", "z has moved to another place"
+    (restated,) = char.restated(StructType((StructField("s", StructType(fields[:1]), True, {CHAR_VARCHAR: text}),)))
+    assert restated.metadata == {}
 
 
 def test_values_are_padded_at_any_depth() -> None:
@@ -154,6 +167,27 @@ def test_ddl_keeps_lengths_at_any_depth(tmp_path: Path) -> None:
     for wrong in ("a ARRAY<CHAR(0)>", "a STRUCT<x: CHAR>", "a VARCHAR(-1)"):
         with pytest.raises(UserError, match="INVALID_DDL"):
             mica.Table.create(tmp_path / "wrong", wrong)
+
+
+def test_names_that_need_backticks_and_collations_keep_lengths(tmp_path: Path) -> None:
+    ddl = "c CHAR(2) COLLATE de, v VARCHAR(3), s STRUCT<`a:b`: CHAR(2) COLLATE UTF8_LCASE, `c``d`: VARCHAR(1)>"
+    table = mica.Table.create(tmp_path / "t", ddl, properties={"delta.columnMapping.mode": "name"})
+    table.set_collation("v", "UTF8_LCASE").rename_column("s.`a:b`", "first-name").rename_column("c", "k")
+    texts = [f.metadata[CHAR_VARCHAR] for f in table.schema.fields]
+    nested = "struct<`first-name`:char(2) collate UTF8_LCASE,`c``d`:varchar(1)>"
+    assert texts == ["char(2) collate de", "varchar(3) collate UTF8_LCASE", nested]
+    assert table.schema.field("k").metadata["__COLLATIONS"] == {"k": "icu.de"}
+    table.append([{"k": "x", "v": "abc", "s": {"first-name": "y", "c`d": "z"}}])
+    assert table.to_arrow().to_pylist() == [{"k": "x ", "v": "abc", "s": {"first-name": "y ", "c`d": "z"}}]
+    for row in ({"k": "xyz"}, {"v": "abcd"}, {"s": {"first-name": "xyz"}}, {"s": {"c`d": "xy"}}):
+        with pytest.raises(UserError, match="CONSTRAINT_VIOLATED"):
+            table.append([row])
+    table.alter_column("k", type="CHAR(2)").alter_column("v", type="VARCHAR(4)")
+    with pytest.raises(UserError, match="a collation is not allowed"):
+        table.alter_column("v", type="VARCHAR(5) COLLATE de")
+    assert table.schema.field("v").metadata[CHAR_VARCHAR] == "varchar(4) collate UTF8_LCASE"
+    table.set_collation("v", None).alter_column("k", type="STRING")
+    assert [f.metadata.get(CHAR_VARCHAR) for f in table.schema.fields] == [None, "varchar(4)", nested]
 
 
 def test_lengths_of_a_column_are_altered_as_in_spark(tmp_path: Path) -> None:

@@ -23,6 +23,10 @@ from mica.schema.types import ArrayType, MapType, Primitive, StructField, Struct
         ("struct<a: int>", "a INT"),
         ("s STRING COLLATE sr_cyrl_srb_ci", "s STRING COLLATE sr_Cyrl_SRB_CI"),
         ("a INT COMMENT 'x' DEFAULT 2 + b NOT NULL", "a INT NOT NULL DEFAULT 2 + b COMMENT 'x'"),
+        ("a TIMESTAMP WITHOUT TIME ZONE NOT NULL, b array<timestamp with local time zone>",
+         "a TIMESTAMP_NTZ NOT NULL,b ARRAY<TIMESTAMP>"),
+        ("s STRING COLLATE System.builtin.`de`", "s STRING COLLATE de"),
+        (r"""r INT COMMENT r'a\b\'R"'"'\t'""", "r INT COMMENT 'a\\\\b\\\\\\'\t'"),
     ],
 )  # fmt: skip
 def test_reads_and_prints_as_spark(text: str, printed: str) -> None:
@@ -60,6 +64,8 @@ def test_collations_go_to_the_nearest_field() -> None:
         ("a varchar", "INVALID_DDL"), ("a array<varchar>", "INVALID_DDL"), ("1 int", "INVALID_DDL"),
         ("a array<int", "INVALID_DDL"), ("a int; b int", "INVALID_DDL"),
         ("a INT, A int", "DUPLICATE_COLUMN"), ("a struct<x: int, X: int>", "DUPLICATE_COLUMN"),
+        ("a timestamp with time zone", "INVALID_DDL"), ("a timestamp_ntz without time zone", "INVALID_DDL"),
+        ("a string collate builtin.de", "INVALID_DDL"), ("a int comment r 'a'", "INVALID_DDL"),
         ("a decimal(50,2)", "INVALID_TYPE"), ("a decimal(3,-1)", "INVALID_TYPE"),
         ("a " + "array<" * 300 + "int" + ">" * 300, "INVALID_DDL"),
     ],
@@ -74,6 +80,7 @@ def test_refuses(text: str, code: str) -> None:
     ("literal", "value"),
     [
         ("'a''b'", "a'b"), ('"a\'\'b"', "a''b"), (r"'a\'b'", "a'b"), (r"'\u0041\101\n\q'", "AA\nq"),
+        (r"'\177\200\377'", "\x7f200377"),
         (r"'\ud83d\ude00'", "😀"), (r"'\%\_'", r"\%\_"), ("''", ""),
     ],
 )  # fmt: skip
