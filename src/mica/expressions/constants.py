@@ -8,13 +8,16 @@ Source: Spark's AstBuilder: visitIntegerLiteral, visitDecimalLiteral, visitNumer
 
 from __future__ import annotations
 
-import math
-import struct
-from decimal import Decimal
+import sys
+from decimal import Decimal, InvalidOperation
+
+import pyarrow as pa
 
 from mica.expressions.tree import Literal
 from mica.schema.types import BYTE, DOUBLE, FLOAT, INTEGER, LONG, SHORT, decimal
 
+#: As Java prints them, by which Spark measures.
+_MOST_FLOAT, _MOST_DOUBLE = (Decimal(repr(most)) for most in ((2 - 2.0**-23) * 2.0**127, sys.float_info.max))
 _INTEGER_SUFFIX = {"L": (LONG, 63), "S": (SHORT, 15), "Y": (BYTE, 7)}
 
 
@@ -33,10 +36,12 @@ def number(text: str, at: int) -> Literal:
     if last in "LSY":
         raise ValueError(f"{text} is not an integer")
     if last in "FD" or "E" in text:
-        real = float(text.rstrip("FD"))
-        if math.isinf(real):
-            raise ValueError(f"{text} does not fit a double")
-        return Literal(_to_float32(real), FLOAT, at=at) if last == "F" else Literal(real, DOUBLE, at=at)
+        type_, most = (FLOAT, _MOST_FLOAT) if last == "F" else (DOUBLE, _MOST_DOUBLE)
+        text = text.rstrip("FD")
+        if abs(_exact(text)) > most:
+            raise ValueError(f"{text} does not fit a {type_.name}")
+        # By way of a double, a float would be rounded twice.
+        return Literal(pa.scalar(text).cast(pa.float32()).as_py() if last == "F" else float(text), type_, at=at)
     if digits.isdecimal():
         value = int(text)
         for type_, bits in ((INTEGER, 31), (LONG, 63)):
@@ -55,8 +60,15 @@ def binary(text: str) -> bytes:
         raise ValueError(f"X'{text}' is not a binary literal: hexadecimal digits are expected") from e
 
 
+def _exact(text: str) -> Decimal:
+    try:
+        return Decimal(text)
+    except InvalidOperation:  # its exponent has too many digits
+        raise ValueError(f"{text} is not a number") from None
+
+
 def _decimal(text: str, at: int) -> Literal:
-    value = Decimal(text)
+    value = _exact(text)
     sign, digits, exponent = value.as_tuple()
     if not isinstance(exponent, int):
         raise ValueError(f"{text} is not a number")
@@ -68,10 +80,3 @@ def _decimal(text: str, at: int) -> Literal:
     if precision > 38:
         raise ValueError(f"{text} has more than 38 digits")
     return Literal(value, decimal(precision, scale), at=at)
-
-
-def _to_float32(value: float) -> float:
-    try:
-        return float(struct.unpack("<f", struct.pack("<f", value))[0])
-    except OverflowError as e:
-        raise ValueError(f"{value} does not fit a float") from e

@@ -13,9 +13,10 @@ import re
 from mica import late
 from mica.errors import UserError
 from mica.records import dataclass
+from mica.schema.comments import COMMENT
 
 _TOKEN = late.pattern(
-    r"""(?P<space>\s+ | --[^\r\n]* | /\*(?!\+).*?\*/)
+    rf"""(?P<space>\s+ | {COMMENT})
       | (?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?:[lLsSyYfFdD]|[bB][dD])?(?!\w))
       | (?P<raw>[rR](?:'[^']*'|"[^"]*"))
       | (?P<string>'(?:[^'\\]|\\.|'')*' | "(?:[^"\\]|\\.|"")*")

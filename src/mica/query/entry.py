@@ -22,14 +22,13 @@ from mica.query import changes, connect, names, select, settings
 from mica.query.parameters import bound
 from mica.query.statements import begins, parse_statement
 from mica.query.table_statements import Unread
+from mica.schema.comments import SKIPPED
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 #: How a query begins. `WITH` and `FROM` may also lead to an INSERT, as Spark's parser decides.
-_QUERY = re.compile(
-    r"(?:\s|\(|--[^\r\n]*|/\*.*?\*/)*(?:SELECT|WITH|FROM|VALUES|TABLE|MAP|REDUCE)\b", re.IGNORECASE | re.DOTALL
-)
+_QUERY = re.compile(rf"(?:\s|\(|{SKIPPED})*(?:SELECT|WITH|FROM|VALUES|TABLE|MAP|REDUCE)\b", re.IGNORECASE)
 _COMMANDS = re.compile(r"(?m)^[\s:+|-]*'?(?:Insert|MergeInto|UpdateTable|DeleteFrom|CreateTable|ReplaceTable)")
 
 

@@ -16,12 +16,13 @@ from mica.arguments import TEXT, takes
 from mica.errors import UserError
 from mica.query.row_statements import AS_OF
 from mica.records import dataclass
+from mica.schema.comments import SKIPPED
 from mica.schema.ddl import quoted, unquote
 from mica.table import Table
 
 #: What stands in a text where no name can: strings, comments; then names with their parts.
 _LEXED = re.compile(
-    r"""(?P<other>[rR]'[^']*' | [rR]"[^"]*" | '(?:[^'\\]|\\.|'')*' | "(?:[^"\\]|\\.|"")*" | --[^\r\n]* | /\*.*?\*/)
+    rf"""(?P<other>[rR]'[^']*' | [rR]"[^"]*" | '(?:[^'\\]|\\.|'')*' | "(?:[^"\\]|\\.|"")*" | {SKIPPED})
       | (?P<path>\b(?:delta|mica)\s*\.\s*`(?P<inner>(?:[^`]|``)*)`)
       | (?P<word>`(?:[^`]|``)*` | \w+)""",
     re.VERBOSE | re.DOTALL | re.IGNORECASE,

@@ -19,12 +19,13 @@ import numpy as np
 
 from mica import late
 from mica.errors import UserError
+from mica.schema.comments import SKIPPED
 from mica.schema.interval_types import TIMES, interval
 from mica.schema.literals import show
 from mica.schema.types import DATE, STRING, TIMESTAMP, VOID
 
 _PART = late.pattern(
-    r"""(?P<space>\s+ | --[^\r\n]* | /\*.*?\*/)
+    rf"""(?P<space>\s+ | {SKIPPED})
       | (?P<operand>[rR](?:'[^']*'|"[^"]*") | '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" | `[^`]*` | [)\]])
       | (?P<word>\w+)
       | :[ \t]*(?P<name>[A-Za-z_]\w*)

@@ -29,6 +29,7 @@ from mica.query.row_statements import Delete, Insert, MergeInto, RowStatement, U
 from mica.query.statement_parts import QUERY
 from mica.query.table_statements import ConvertToDelta, Question, Rename, TableCall, Unread, read_table_statement
 from mica.records import dataclass
+from mica.schema.comments import SKIPPED
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ Statement = (
 )  # fmt: skip
 
 _BEGINS = re.compile(
-    r"(?is)(?:\s|--[^\r\n]*|/\*.*?\*/)*(DELETE\s+FROM|UPDATE|INSERT|MERGE|OPTIMIZE|VACUUM|DESC(?:RIBE)?\s+HISTORY|"
+    rf"(?is)(?:\s|{SKIPPED})*(DELETE\s+FROM|UPDATE|INSERT|MERGE|OPTIMIZE|VACUUM|DESC(?:RIBE)?\s+HISTORY|"
     r"ALTER\s+TABLE|RESTORE|TRUNCATE\s+TABLE|DESC(?:RIBE)?|CONVERT\s+TO\s+DELTA|"
     r"SHOW\s+(?:TBLPROPERTIES|COLUMNS|PARTITIONS|CREATE\s+TABLE)|"
     r"WITH(?=.*\b(?:INSERT|MERGE)\b)|COMMENT\s+ON\s+TABLE|REPLACE\s+TABLE(?=.*\bUSING\s+mica\b)|"
