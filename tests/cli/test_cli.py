@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import subprocess
 import sys
@@ -111,8 +112,8 @@ def test_stats_shows_every_digit_of_a_decimal(tmp_path: Path) -> None:
     digits = "12345678901234567890123456789012345.670"
     made = Table.create(tmp_path / "t", "a DECIMAL(38,3), b DECIMAL(5,2), i INT, x DOUBLE")
     made.append([{"a": Decimal(digits), "b": Decimal("1.50"), "i": 7, "x": 0.1}])
-    (file,) = orjson.loads(mica("stats", tmp_path / "t", "--json").stdout)
-    assert [(c["min"], c["nulls"]) for c in file["columns"]] == [(digits, 0), ("1.50", 0), (7, 0), (0.1, 0)]
+    (file,) = json.loads(mica("stats", tmp_path / "t", "--json").stdout, parse_float=str)
+    assert [(c["min"], c["nulls"]) for c in file["columns"]] == [(digits, 0), ("1.50", 0), (7, 0), ("0.1", 0)]
     assert digits in mica("stats", tmp_path / "t").stdout
 
 

@@ -106,7 +106,7 @@ KEYS: Mapping[str, Keys] = {
         "[].size": "bytes",
         "[].rows": "rows",
         "[].columns[].column": "a column, or a path of a Variant",
-        "[].columns[].min": "its least value, a DECIMAL as text; null if unknown",
+        "[].columns[].min": "its least value; null if unknown",
         "[].columns[].max": "its greatest value",
         "[].columns[].nulls": "its nulls",
     },

@@ -1,7 +1,7 @@
 """The statistics of a file for people: one row per column and per path of a Variant.
 
-The rule: the output is what the log holds, decoded and unchanged; an unreadable bound is shown as absent. Decimals are
-texts, in which no reader of JSON rounds them.
+The rule: the output is what the log holds, decoded and unchanged; an unreadable bound is shown as absent. Decimals keep
+their digits.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any
+
+import orjson
 
 from mica.errors import CorruptDataError
 from mica.schema import literals
@@ -51,11 +53,11 @@ def _collated(column: str, names: tuple[str, ...], collated: Any) -> Iterator[di
 
 
 def _number(value: Any, type_: DataType) -> Any:
-    """A number of the log as one of JSON's, or as text for a DECIMAL; what is no number stays."""
+    """A number of the log as one of JSON's, with every digit of a DECIMAL; what is no number stays."""
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
         return value
     if isinstance(type_, Primitive) and type_.decimal is not None:
-        return format(Decimal(value), "f")
+        return orjson.Fragment(format(Decimal(value), "f"))
     return value if isinstance(value, int) and value.bit_length() < 64 else float(Decimal(value))
 
 
