@@ -120,13 +120,14 @@ def test_what_the_session_reads_otherwise_than_mica_is_refused(spark: SparkSessi
             f"CREATE TABLE delta.`{tmp_path}/other` (ts TIMESTAMP) USING mica",
             f"UPDATE {place} SET ts = CAST('2026-01-01 00:00:00Z' AS TIMESTAMP)",
             f"DELETE FROM {place} WHERE ts > to_timestamp('2026-01-01 00:00:00Z')",
+            f"DELETE FROM {place} WHERE ts > TIMESTAMP'2026-01-01'",
         ):
             with pytest.raises(mica.MicaError, match="timestampType") as raised:
                 mica.sql(text, spark)
             assert raised.value.code == "UNSUPPORTED_EXPRESSION"
         mica.sql(f"CREATE TABLE delta.`{tmp_path}/other` (ts TIMESTAMP_NTZ) USING mica", spark)
         mica.sql(f"INSERT INTO {place} SELECT 1, CAST('2026-01-01' AS TIMESTAMP)", spark)
-        done = mica.sql(f"DELETE FROM {place} WHERE ts = TIMESTAMP'2026-01-01'", spark)
+        done = mica.sql(f"DELETE FROM {place} WHERE ts = TIMESTAMP'2026-01-01 00:00:00Z'", spark)
     assert done.collect()[0].num_affected_rows == 1
     with conf(spark, {"spark.sql.decimalOperations.allowPrecisionLoss": "false"}):
         with pytest.raises(mica.MicaError, match="allowPrecisionLoss"):
@@ -149,3 +150,29 @@ def test_what_the_session_reads_otherwise_than_mica_is_refused(spark: SparkSessi
         with pytest.raises(mica.MicaError, match="exponentLiteralAsDecimal"):
             mica.sql(f"DELETE FROM {place} WHERE id > 1e2", spark)
         mica.sql(f"DELETE FROM {place} WHERE id > 1e2D", spark)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "refused", "same"),
+    [
+        ("legacy.timeParserPolicy", "LEGACY", "DELETE FROM t WHERE try_to_date(s, 'yyyy-MM-dd') = DATE'2024-01-05'",
+         "DELETE FROM t WHERE to_date(s) = DATE'2024-01-05'"),
+        ("storeAssignmentPolicy", "STRICT", "INSERT INTO t (id) SELECT 7L", "DELETE FROM t WHERE id = 7"),
+        ("storeAssignmentPolicy", "LEGACY", "UPDATE t SET id = '7'", "OPTIMIZE t "),
+        ("caseSensitive", "true", "UPDATE t SET S = 'x' WHERE id = 1", "UPDATE t SET s = 'x' WHERE id = 1"),
+        ("caseSensitive", "true", "DELETE FROM t WHERE st.X = 1", "DELETE FROM t WHERE st.x = 1 AND v:X::int = 1"),
+        ("caseSensitive", "true", "INSERT INTO t (ID) VALUES (1)", "INSERT INTO t (id) VALUES (1)"),
+        ("caseSensitive", "true",
+         "MERGE INTO t t USING (SELECT 1 AS ID) s ON t.id = s.ID WHEN MATCHED THEN UPDATE SET S = 'x'",
+         "MERGE INTO t t USING (SELECT 1 AS ID) s ON t.id = s.ID WHEN MATCHED THEN UPDATE SET s = 'x'"),
+    ],
+)  # fmt: skip
+def test_settings_that_mica_does_not_follow_are_named(
+    spark: SparkSession, tmp_path: Path, setting: str, value: str, refused: str, same: str
+) -> None:
+    table = mica.Table.create(tmp_path / "t", "id INT, s STRING, st STRUCT<x: INT>, v VARIANT")
+    table.append([{"id": 1, "s": "2024-01-05"}])
+    with conf(spark, {f"spark.sql.{setting}": value}):
+        with pytest.raises(mica.UserError, match=setting):
+            mica.sql(refused.replace(" t ", f" delta.`{table.path}` ", 1), spark)
+        mica.sql(same.replace(" t ", f" delta.`{table.path}` ", 1), spark)

@@ -74,6 +74,7 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str, tabl
             return _selected(spark, Selected(before, statement.query), query)
         return None
     settings.refuse_other_meaning(spark, text, _query_of(statement))
+    settings.refuse_other_case(spark, *_names_of(statement), table.schema)
     with user_metadata(settings.user_metadata(spark)):
         if not isinstance(statement, RowChange):
             return _shaped(spark, table, statement)
@@ -93,6 +94,20 @@ def _query_of(statement: Statement) -> str:
         case Insert(query=query) | MergeInto(source=query):
             return query
     return ""
+
+
+def _names_of(statement: Statement) -> tuple[list[str], list[str]]:
+    """The columns that a statement changes, and the expressions that name no others than the table's."""
+    match statement:
+        case Delete(where=where):
+            return [], [where] if where else []
+        case Update(set=values, where=where):
+            return [*values], [*values.values(), *([where] if where else [])]
+        case Insert(columns=columns, partition=partition, where=where):
+            return [*map(quote_if_needed, (*columns, *partition))], [where] if where else []
+        case MergeInto(clauses=clauses):
+            return [column for clause in clauses for column in clause.values or ()], []
+    return [], []
 
 
 def _rows_changed(spark: SparkSession, table: Table, statement: RowChange, query: Query, txn: Txn | None) -> DataFrame:

@@ -6,14 +6,19 @@ rows would change than the user means. The engine applies the settings of expres
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import re
 from typing import TYPE_CHECKING, Any
 
 from mica.errors import UserError
+from mica.expressions.parse import parse
+from mica.expressions.tree import Column, walk
 from mica.records import dataclass
+from mica.schema.types import DataType, StructType
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from pyspark.sql import SparkSession
 
@@ -22,6 +27,8 @@ _WRITE = f"{_DELTA}write."
 _DEFAULTS = f"{_DELTA}properties.defaults."
 #: Defaults that mica ignores: a new table gets the lowest protocol that it needs.
 _PROTOCOL = {"delta.minreaderversion", "delta.minwriterversion"}
+
+_CASES = "spark.sql.caseSensitive"
 
 
 @dataclass(frozen=True)
@@ -59,15 +66,31 @@ _REFUSED = (
         re.compile(r"(?i)(?<![\w.])(?:\d+\.?\d*|\.\d+)e[+-]?\d+(?!\w)"),
         "decimals for numbers with an exponent", "Write 1.1e1D", ours=True,
     ),
-    # Types and casts; a literal is the same moment either way.
+    # Types, casts and literals without a zone: some hours of a session's zone come twice or never.
     _Refused(
         "spark.sql.timestampType", "TIMESTAMP_LTZ",
-        re.compile(r"(?i)\btimestamp\b(?!\s*['\"]|\s+as\s+of\b)|\bto_timestamp\s*\("),
+        re.compile(r"(?i)\btimestamp\b(?!\s+as\s+of\b)|\bto_timestamp\s*\("),
         "another type for TIMESTAMP", "Write TIMESTAMP_NTZ or TIMESTAMP_LTZ", ours=True,
+    ),
+    # Functions with a pattern.
+    _Refused(
+        "spark.sql.legacy.timeParserPolicy", "CORRECTED",
+        re.compile(r"""(?ix) \b(?:try_)?to_(?:date|timestamp(?:_ltz|_ntz)?) \s*\( (?![^(),]*\))
+            | \b(?:date_format|from_unixtime) \s*\( | \b(?:to_)?unix_timestamp \s*\( (?!\s*\)) """),
+        "other rules for patterns of times", "Compute the values in a query: INSERT or MERGE … USING (SELECT …)",
+        ours=True,
+    ),
+    _Refused(
+        "spark.sql.storeAssignmentPolicy", "ANSI", re.compile(r"(?i)\A\s*(?:insert|update|merge)\b"),
+        "other casts to the types of columns", "Cast the values to the types of the columns in a DataFrame", ours=True,
     ),
 )  # fmt: skip
 
 _STRINGS = re.compile(r"""'(?:[^'\\]|\\.)*'|`[^`]*`|"(?:[^"\\]|\\.)*"|(?P<comment>--[^\r\n]*|/\*.*?\*/)""", re.DOTALL)
+
+
+#: A literal with a zone, which is TIMESTAMP_LTZ whatever TIMESTAMP is.
+_ZONED = re.compile(r"""(?i)\btimestamp(?=\s*(?P<quote>['"])[^'"]*:\d[^'"]*[a-z+-][^'"]*(?P=quote))""")
 
 
 def refuse_other_meaning(spark: SparkSession, text: str, query: str = "") -> None:
@@ -77,13 +100,47 @@ def refuse_other_meaning(spark: SparkSession, text: str, query: str = "") -> Non
     """
     for one in _REFUSED:
         part = text.replace(query, "") if query and one.ours else text
-        found = one.mark.search(part if one.everywhere else _STRINGS.sub(_emptied, part))
+        found = one.mark.search(part if one.everywhere else _STRINGS.sub(_emptied, _ZONED.sub("timestamp_ltz", part)))
         if found and _text(spark, one.setting, one.usual).lower() != one.usual.lower():
             raise UserError(
                 "UNSUPPORTED_EXPRESSION",
                 f"the session has {one.meaning} ({one.setting}), which statements that change a table do not follow",
                 hint=f"{one.hint}, or set {one.setting} to {one.usual}.",
             )
+
+
+def refuse_other_case(spark: SparkSession, columns: Iterable[str], texts: Iterable[str], schema: StructType) -> None:
+    """Refuses names in another case than the table's if the session tells them apart. Errors: UNKNOWN_COLUMN."""
+    if _text(spark, _CASES, "false").lower() != "true":
+        return
+    for parts in itertools.chain(map(_parts, columns), itertools.chain.from_iterable(map(_named, texts))):
+        given, own = ".".join(parts), ".".join(_spelled(parts, schema))
+        if given != own:
+            raise UserError(
+                "UNKNOWN_COLUMN",
+                f"the table has a column {own!r}, no {given!r}: the session tells cases apart ({_CASES})",
+                hint=f"Write {own}, or set {_CASES} to false.",
+                column=given,
+            )
+
+
+def _parts(column: str) -> tuple[str, ...]:
+    return next(_named(column), ())
+
+
+def _named(text: str) -> Iterator[tuple[str, ...]]:
+    """The columns and fields that an expression names; none if it is a query."""
+    with contextlib.suppress(UserError):
+        yield from (found.names for found in walk(parse(text)) if isinstance(found, Column))
+
+
+def _spelled(parts: tuple[str, ...], schema: StructType) -> Iterator[str]:
+    """The parts of a name as the table spells those that it has."""
+    inside: DataType | None = schema
+    for part in parts:
+        found = inside.find(part) if isinstance(inside, StructType) else None
+        yield part if found is None else found.name
+        inside = None if found is None else found.type
 
 
 def _emptied(found: re.Match[str]) -> str:
