@@ -59,8 +59,8 @@ def repair(
     """Rewrites a Parquet file to `target`, or the faulty files of a table in one commit (`dataChange` is false).
 
     Variant columns keep their layout and shredding schema. A table without faulty files gets no commit. Errors: those
-    of reading for ambiguous values (MALFORMED_SHREDDING, …), FILE_EXISTS, REPAIR_FAILED if a new file still breaks a
-    rule. Nothing is changed then.
+    of reading for ambiguous values (MALFORMED_SHREDDING, …), UNSUPPORTED_TYPE for a column of intervals, FILE_EXISTS,
+    REPAIR_FAILED if a new file still breaks a rule. Nothing is changed then.
     """
     snapshot = snapshot_of(source, storage_options)
     if snapshot is None:
@@ -113,6 +113,8 @@ def _rewrite(reader: kernel.FileReader, upload: Writer) -> int:
     items = [kernel.Request((name,), name=name) for name in schema.names]
     pairs = reader.key_value_metadata.items()
     kept = {key: value for key, value in pairs if key != _ARROW_SCHEMA and value is not None}
+    # Refuses a type that cannot be written before there is a batch of it: Python has no arrays of Parquet's INTERVAL.
+    empty = kernel.FileWriter(schema, key_value_metadata=kept)
     writer, rows = None, 0
     for batch in reader.scan(items, max_rows=8192):
         exact = pa.RecordBatch.from_arrays(batch.columns, schema=_as_nullable_as(schema, batch.schema))
@@ -124,8 +126,7 @@ def _rewrite(reader: kernel.FileReader, upload: Writer) -> int:
         writer.write(piece)
         upload.write(writer.take_bytes())
         rows += batch.num_rows
-    if writer is None:
-        writer = kernel.FileWriter(schema, key_value_metadata=kept)
+    writer = empty if writer is None else writer
     writer.close()
     upload.write(writer.take_bytes())
     return rows

@@ -19,7 +19,7 @@ from typing import Any, Literal, Self
 
 import pyarrow as pa
 
-from mica.errors import MicaError
+from mica.errors import MicaError, UserError
 from mica.log.paths import NULL_DIRECTORY, encode_path, escape_partition_value, new_file_name
 from mica.records import dataclass
 from mica.schema.arrow import to_arrow
@@ -296,6 +296,8 @@ class DataFileWriter:
         self.path = "/".join(part for part in (spec.directory, partition_directory(self.values), name) if part)
         self._writer: kernel.FileWriter | kernel.Transcription | None = None
         self._fits: pa.Schema | None = None
+        #: Rows that the file has so far.
+        self._rows = 0
         self._trees: dict[tuple[str, ...], pa.DataType] = {}
         self._upload: Writer | None = None
         #: Whether the kernel writes the file where it stays.
@@ -464,8 +466,17 @@ class DataFileWriter:
 
     def _put(self, batch: kernel.Rows) -> None:
         assert isinstance(self._writer, kernel.FileWriter)
-        self._writer.write(batch if self._fits is None else kernel.fit_batch(kernel.arrow(batch), self._fits))
+        self._writer.write(batch if self._fits is None else self._fitted(kernel.arrow(batch), self._fits))
+        self._rows += batch.num_rows
         self._drain()
+
+    def _fitted(self, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+        try:
+            return kernel.fit_batch(batch, schema)
+        except UserError as e:
+            # The kernel counts the rows of the batch.
+            place = {**e.context, "row": e.context["row"] + self._rows} if "row" in e.context else e.context
+            raise UserError(e.code, e.message, hint=e.hint, **place) from None
 
     def _drain(self) -> None:
         if self._upload is not None and self._writer is not None:

@@ -6,6 +6,7 @@ import re
 import struct
 from pathlib import Path
 
+import duckdb
 import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -148,6 +149,14 @@ def test_what_has_no_one_meaning_is_refused_and_nothing_is_left(tmp_path: Path) 
     with pytest.raises(mica.CorruptDataError) as caught:
         mica.repair(path, tmp_path / "out.parquet")
     assert (caught.value.context["rule"], caught.value.context["row"]) == (37, 1)
+    assert [p.name for p in tmp_path.iterdir()] == ["in.parquet"]
+
+
+def test_a_type_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    duckdb.sql("SELECT INTERVAL 1 DAY AS i, 1 AS n").write_parquet(str(tmp_path / "in.parquet"))
+    with pytest.raises(mica.UserError, match='"i" of type Interval') as caught:
+        mica.repair(tmp_path / "in.parquet", tmp_path / "out.parquet")
+    assert caught.value.code == "UNSUPPORTED_TYPE"
     assert [p.name for p in tmp_path.iterdir()] == ["in.parquet"]
 
 
