@@ -64,6 +64,7 @@ from mica.variant.plain import of_values
 
 _INTEGER_LOOSE = re.compile(r"([+-]?[0-9]*)(?:\.[0-9]*)?")
 _MICROS = 1_000_000
+_LAST_DAY = (2**63 - 1) // (86_400 * _MICROS)
 _WIDE = Context(prec=60)
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
@@ -143,6 +144,8 @@ def cast_array(
     if not isinstance(source, Primitive):
         part = partial(cast_array, zone=zone, ansi=ansi, by_name=by_name)
         return nested_casts.cast_array(array, source, target, part, by_name=by_name)
+    if source == DATE and target in (TIMESTAMP, TIMESTAMP_NTZ):
+        return _date_to_timestamp(array, _Ask(source, target, zone))
     if _arrow_is_exact(source, target, zone):
         return array.cast(to_arrow_type(target), safe=False), None
     one, other = _kind(source), _kind(target)
@@ -174,13 +177,24 @@ def _arrow_is_exact(source: DataType, target: DataType, zone: str) -> bool:
         return wider or target == DOUBLE or (target == FLOAT and source in (BYTE, SHORT))
     if source == FLOAT:
         return target == DOUBLE
-    utc = kernel.fixed_offset(zone) == 0
-    if source == DATE:
-        return target == TIMESTAMP_NTZ or (target == TIMESTAMP and utc)
-    return utc and {source, target} == {TIMESTAMP, TIMESTAMP_NTZ}
+    return {source, target} == {TIMESTAMP, TIMESTAMP_NTZ} and kernel.fixed_offset(zone) == 0
 
 
 # --- the pairs with rules of their own -------------------------------------------------------------------------------
+
+
+def _date_to_timestamp(array: pa.Array, to: _Ask) -> Cast:
+    """A day whose microseconds 64 bits do not hold fails."""
+    days = array.cast(pa.int32())
+    ends = pc.min_max(days)
+    failed = None
+    if ends["min"].is_valid and not -_LAST_DAY <= ends["min"].as_py() <= ends["max"].as_py() <= _LAST_DAY:
+        near = pc.and_(pc.greater_equal(days, -_LAST_DAY), pc.less_equal(days, _LAST_DAY))
+        array = pc.if_else(near, array, pa.scalar(None, array.type))
+        failed = pc.fill_null(pc.invert(near), False)
+    if to.target == TIMESTAMP_NTZ or kernel.fixed_offset(to.zone) == 0:
+        return array.cast(to.arrow, safe=False), failed
+    return _by_kernel(array, to)[0], failed
 
 
 def _real_to_decimal(array: pa.Array, to: _Ask) -> Cast:

@@ -29,6 +29,7 @@ from mica.expressions.compare import Datum, compare, is_in, literal
 from mica.expressions.tree import And, Call, Cast, Compare, Expr, In, IsNull, LeafRef, Literal, Not, Op, Or, to_sql
 from mica.schema.arrow import to_arrow_type
 from mica.schema.ddl import type_to_ddl
+from mica.schema.literals import show_date, show_timestamp
 from mica.schema.types import VARIANT, DataType
 
 
@@ -229,13 +230,20 @@ class _Rows:
             return
         row = pc.index(wrong, True).as_py()
         code, what, hint = failure()
-        shown = None if values is None or pa.types.is_nested(values.type) else repr(values[row].as_py())
+        shown = None if values is None or pa.types.is_nested(values.type) else _shown(values[row])
         raise RowError(code, what, row, hint=hint, leaf=leaf, value=shown).at_rows(wrong)
 
     def as_array(self, found: Datum, type_: pa.DataType) -> pa.Array:
         if isinstance(found, pa.Scalar):
             return pa.nulls(self.count, type_) if not found.is_valid else pa.repeat(found, self.count)
         return found
+
+
+def _shown(value: pa.Scalar) -> str:
+    if pa.types.is_date(value.type):
+        return show_date(value.value)
+    # Spark's times go beyond the years that Python has.
+    return show_timestamp(value.value) if pa.types.is_timestamp(value.type) else repr(value.as_py())
 
 
 def _not_cast(shown: str, wanted: DataType) -> tuple[str, str, str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 
 from mica.expressions.tree import Literal
 from mica.schema.interval_types import COUNTS, MONTHS, TIMES, interval, units_of
@@ -51,10 +51,9 @@ def of_units(parts: Iterable[tuple[str, str]], at: int) -> Literal:
             raise ValueError(f"{word} is not a unit of time")
         unit, count = _UNITS[name]
         units.add(unit)
-        try:
-            value = Decimal(number.strip())
-        except InvalidOperation:
-            raise ValueError(f"{number!r} is not a number of {name}s") from None
+        if re.fullmatch(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)\s*", number, re.ASCII) is None:
+            raise ValueError(f"{number!r} is not a number of {name}s")
+        value = Decimal(number.strip())
         if value != value.to_integral_value() and name != "second":
             raise ValueError(f"only seconds have a fraction, not {number} {name}s")
         counts[unit in MONTHS] = counts.get(unit in MONTHS, 0) + int(value * count)

@@ -11,6 +11,7 @@ Source: Spark's Round, BRound, Floor, Ceil, RoundFloor, RoundCeil; DecimalType.f
 from __future__ import annotations
 
 import decimal as exact
+import math
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
@@ -43,6 +44,8 @@ _ARROW_MODES = {"half_up": "half_towards_infinity", "half_even": "half_to_even"}
 _WIDE = exact.Context(prec=800)
 #: Powers of ten up to here, and integers below 2**52, are doubles without an error, and so is their quotient rounded.
 _POWERS, _EXACT = 22, 2.0**52
+#: No double has as many digits on either side of the point.
+_FAR = 400
 
 
 def to_places(asked: Asked) -> Signature | None:
@@ -53,7 +56,8 @@ def to_places(asked: Asked) -> Signature | None:
         not (is_exact(t) or is_real(t) or t in (STRING, VOID)) for t in places
     ):
         return None
-    count = int(asked.values[1] or 0) if places and not isinstance(asked.values[1], str) else 0
+    given = asked.values[1] if places else None
+    count = int(given) if isinstance(given, int | float | Decimal) and math.isfinite(given) else 0
     return (own, *[INTEGER] * len(places)), own if is_real(own) or own in INTEGRALS else _rounded(own, count)
 
 
@@ -129,6 +133,7 @@ def whole(mode: str) -> Callable[..., Any]:
 def _integers(values: pa.Array, places: int, mode: str, type_: DataType, *, ansi: bool) -> Made:
     if places >= 0:
         return values, None
+    places = max(places, -20)  # from there on every integer becomes zero
     valid = np.asarray(pc.is_valid(values))
     numbers = np.asarray(pc.fill_null(values, 0)).astype(object if places < -18 else np.int64)
     if places < -18:  # no 64 bits hold the unit
@@ -163,6 +168,7 @@ def _to_unit(number: int, unit: int, mode: str) -> int:
 
 
 def _reals(values: pa.Array, places: int, mode: str) -> pa.Array:
+    places = max(-_FAR, min(places, _FAR))
     numbers = np.asarray(pc.fill_null(values, 0)).astype(np.float64)
     finite = np.isfinite(numbers)
     size = np.where(finite, np.abs(numbers), 0.0)
@@ -190,6 +196,7 @@ def _reals(values: pa.Array, places: int, mode: str) -> pa.Array:
 
 def _decimals(values: pa.Array, places: int, mode: str, type_: DataType, result: DataType) -> pa.Array:
     precision, scale = digits(type_)
+    places = max(places, -MAX_PRECISION - 1)
     if -places > precision - scale + 1:
         away = pc.less(values, 0) if mode == "down" else pc.greater(values, 0) if mode == "up" else None
         unit = Decimal(10) ** -places * (-1 if mode == "down" else 1)

@@ -31,7 +31,7 @@ import pyarrow as pa
 from mica import compute as pc
 from mica.expressions.casts import cast_array
 from mica.expressions.intervals import DAY, int64_of, local_of
-from mica.expressions.times import years_of
+from mica.expressions.times import calendar, years_of
 from mica.expressions.tokens import OnlySparkError
 from mica.records import dataclass
 from mica.schema.arrow import to_arrow_type
@@ -151,11 +151,11 @@ def _of_half(clock: pa.Array) -> pa.Array:
 
 
 def _month_at(clock: pa.Array) -> pa.Array:
-    return pc.subtract(pc.month(clock), 1)
+    return pc.subtract(calendar("month")(clock), 1)
 
 
 _TAKEN: Mapping[str, Callable[[pa.Array], pa.Array]] = {
-    "M": pc.month, "d": pc.day, "H": pc.hour, "h": _of_half, "m": pc.minute, "s": pc.second,
+    "M": calendar("month"), "d": calendar("day"), "H": pc.hour, "h": _of_half, "m": pc.minute, "s": pc.second,
 }  # fmt: skip
 _PRINTED: Mapping[str, Callable[[pa.Array], pa.Array]] = {
     "yyyy": _year,
@@ -168,8 +168,8 @@ _PRINTED: Mapping[str, Callable[[pa.Array], pa.Array]] = {
     **{"E" * n: _name(_DAYS, pc.day_of_week, 3) for n in (1, 2, 3)},
     "EEEE": _name(_DAYS, pc.day_of_week, None),
     "a": _half,
-    "D": _number(pc.day_of_year, 1),
-    "DDD": _number(pc.day_of_year, 3),
+    "D": _number(calendar("day_of_year"), 1),
+    "DDD": _number(calendar("day_of_year"), 3),
 }
 
 # --- read ------------------------------------------------------------------------------------------------------------

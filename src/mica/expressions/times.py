@@ -6,7 +6,8 @@ session's time zone, so all functions here work on times without a zone.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +21,7 @@ _LEAST, _MOST = -(2**63), 2**63 - 1
 
 def part(name: str) -> Callable[[pa.Array], pa.Array]:
     """Returns a function from dates or local times to one part (`year` … `day`, `hour`, `minute`, `second`) as INT."""
-    take = years_of if name == "year" else getattr(pc, name)
+    take = calendar(name)
 
     def found(values: pa.Array) -> pa.Array:
         return take(values).cast(pa.int32())
@@ -28,12 +29,43 @@ def part(name: str) -> Callable[[pa.Array], pa.Array]:
     return found
 
 
-def years_of(values: pa.Array) -> pa.Array:
-    """The years of dates or local times; Arrow's end at 32767."""
-    unit = "us" if pa.types.is_timestamp(values.type) else "D"
-    counts = np.asarray(pc.fill_null(values.cast(pa.int64() if unit == "us" else pa.int32()), 0)).astype(np.int64)
-    years = counts.astype(f"datetime64[{unit}]").astype("datetime64[Y]").astype(np.int64) + 1970
-    return pa.array(years, mask=np.asarray(pc.is_null(values)))
+def calendar(name: str) -> Callable[[pa.Array], pa.Array]:
+    """Returns Arrow's function of dates or local times by its name. Its years end at 32767: what needs a year beyond
+    that is computed here."""
+    take: Callable[[pa.Array], pa.Array] = getattr(pc, name)
+    own = _CALENDAR.get(name)
+    if own is None:
+        return take
+
+    def found(values: pa.Array) -> pa.Array:
+        unit, numbers = ("us", pa.int64()) if pa.types.is_timestamp(values.type) else ("D", pa.int32())
+        counts = values.cast(numbers)
+        ends = pc.min_max(counts)
+        limit = _NEAR * (_DAY if unit == "us" else 1)
+        if not ends["min"].is_valid or (ends["min"].as_py() > -limit and ends["max"].as_py() < limit):
+            return take(values)
+        days = np.asarray(pc.fill_null(counts, 0)).astype(np.int64).astype(f"datetime64[{unit}]").astype(_DAYS)
+        return pa.array(own(days), pa.int64(), mask=np.asarray(pc.is_null(values)))
+
+    return found
+
+
+def _since(days: Any, start: str) -> Any:
+    """The number of each day in its month or year, from 1."""
+    return days.astype(np.int64) - days.astype(start).astype(_DAYS).astype(np.int64) + 1
+
+
+_DAY = 86_400_000_000
+#: Days on both sides of the epoch whose years Arrow knows.
+_NEAR = 11_000_000
+_DAYS, _MONTHS, _YEARS = (f"datetime64[{unit}]" for unit in "DMY")
+_CALENDAR: Mapping[str, Callable[[Any], Any]] = {
+    "year": lambda days: days.astype(_YEARS).astype(np.int64) + 1970,
+    "month": lambda days: days.astype(_MONTHS).astype(np.int64) % 12 + 1,
+    "day": lambda days: _since(days, _MONTHS),
+    "day_of_year": lambda days: _since(days, _YEARS),
+}
+years_of = calendar("year")
 
 
 def date_add(days: Datum, more: Datum) -> pa.Array:

@@ -222,6 +222,8 @@ def test_strings_of_a_collation_are_not_turned_into_others() -> None:
     [
         ("regexp_extract(s, '(.)(c)', 2)", "c"), ("regexp_replace(s, '([ab])', '<$1>')", "<a><b>c"),
         ("split(s, 'b')", ["a", "c"]), ("s RLIKE '^a.c$'", True), ("NOT s REGEXP 'x'", True),
+        ("round(1.5D, 900)", 1.5), ("bround(-1.5D, -900)", 0.0), ("round(12345, -2147483648)", 0),
+        ("round(1.5BD, -2147483648)", 0), ("floor(i, -2147483648)", 0),
         ("round(2.675D, 2)", 2.68), ("bround(25, -1)", 20), ("floor(-1.5D)", -2), ("ceil(1.1)", 2), ("7 DIV -2", -3),
         ("array(i, 2)[1]", 2), ("map('a', i, 'b', 5)['b']", 5), ("struct(i, s).s", "abc"),
         ("array(s, p)", ["abc", "a_c"]),
@@ -241,6 +243,31 @@ def test_daily_functions(text: str, first: object) -> None:
     assert values(text)[0] == first
 
 
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin"])
+def test_dates_at_the_ends_of_time(zone: str) -> None:
+    schema = parse_ddl("d DATE")
+    days = pa.array([2**31 - 1, None, -(2**31), 106_751_991, 18_262], pa.int32()).cast(pa.date32())
+    for text, found in {
+        "year(d)": [5881580, None, -5877641, 294247, 2020], "month(d)": [7, None, 6, 1, 1],
+        "day(d)": [11, None, 23, 10, 1], "year(try_cast(d AS TIMESTAMP_NTZ))": [None, None, None, 294247, 2020],
+    }.items():  # fmt: skip
+        assert evaluate(bind_value(text, schema, timezone=zone), [days]).to_pylist() == found
+    assert (
+        evaluate(bind_value("date_format(d, 'D M d')", schema, timezone=zone), [days[3:]]).to_pylist()[0] == "10 1 10"
+    )
+    for text in ("cast(d AS TIMESTAMP)", "cast(d AS TIMESTAMP_NTZ)", "d < TIMESTAMP'2020-01-01'"):
+        for ansi in (True, False):
+            with pytest.raises(UserError, match="INVALID_CAST"):
+                evaluate(bind_value(text, schema, ansi=ansi, timezone=zone), [days])
+
+
+def test_a_failing_time_beyond_the_years_of_python_is_shown() -> None:
+    times = pa.array([253_402_300_800_000_000], pa.int64()).cast(pa.timestamp("us", "UTC"))
+    with pytest.raises(UserError, match="INVALID_CAST") as raised:
+        evaluate(bind_value("cast(t AS INT)", parse_ddl("t TIMESTAMP")), [times])
+    assert raised.value.value == "10000-01-01 00:00:00"
+
+
 def test_the_first_of_equal_keys_counts() -> None:
     maps = pa.MapArray.from_arrays([0, 3], pa.array(["a", "b", "a"]), pa.array([1, 2, 3], pa.int32()))
     for text in ("m['a']", "element_at(m, 'a')"):
@@ -250,6 +277,7 @@ def test_the_first_of_equal_keys_counts() -> None:
 @pytest.mark.parametrize(
     ("text", "code"),
     [
+        ("round(i, double('inf'))", "INVALID_CAST"),
         ("array(i)[1]", "INVALID_ARRAY_INDEX"), ("array(i)[-1]", "INVALID_ARRAY_INDEX"),
         ("to_date(s, 'yyyy-MM-dd')", "INVALID_CAST"), ("i DIV 0", "DIVIDE_BY_ZERO"),
         ("s RLIKE '(?=a)'", "UNSUPPORTED_EXPRESSION"), ("s RLIKE p", "UNSUPPORTED_EXPRESSION"),

@@ -30,6 +30,7 @@ from mica.schema import ddl
         ("d >= DATE'2020-1-1' and t < timestamp '2020-01-01'", "d >= DATE'2020-1-1' AND t < TIMESTAMP'2020-01-01'"),
         ("v:a:b[1]::int::string = '1'", "v:a:b[1]::INT::STRING = '1'"),
         ("a /* x */ = -- y\n 1", "a = 1"), ("a /* x /* y */ = 2 */ = 1", "a = 1"),
+        ("INTERVAL ' +1.5 ' SECOND", "INTERVAL '01.5' SECOND"),
         ("a = 3.4028234663852886e38F", "a = 3.4028234663852886e+38"),
         ("a = 1 -- x \\\n OR b", "a = 1"), ("a = /**/ 1 /* /*+ */", "a = 1"),
         ("a = '\\200' AND b = '\\101'", "a = '200' AND b = 'A'"),
