@@ -29,7 +29,7 @@ from mica.schema.types import StructType
 from mica.storage import Storage
 from mica.write.facts import Facts, no_facts
 from mica.write.rows import write_rows
-from mica.write.rules import rules_of
+from mica.write.rules import refuse_other_types, rules_of
 from mica.write.target import Replaced, Target, load_if_any, write_metrics
 
 
@@ -60,7 +60,9 @@ def create(
         )
     if cluster_by:
         protocol = cluster.clustered(protocol)
-    rules_of(schema_json.loads(metadata.schema_string), metadata.configuration, str(storage), ansi=True, timezone="UTC")
+    made = schema_json.loads(metadata.schema_string)
+    rules_of(made, metadata.configuration, str(storage), ansi=True, timezone="UTC")
+    refuse_other_types(made)
     operation = f"CREATE {'' if found is None else 'OR REPLACE '}TABLE{'' if data is None else ' AS SELECT'}"
     target = Target(storage, found, protocol, metadata, operation=operation, remakes=True, joins=False)
     target.metrics = _none if data is None else write_metrics

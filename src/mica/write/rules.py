@@ -39,7 +39,18 @@ from mica.schema.special import (
     IDENTITY_STEP,
     INVARIANTS,
 )
-from mica.schema.types import BOOLEAN, LONG, STRING, VOID, ArrayType, DataType, MapType, StructField, StructType
+from mica.schema.types import (
+    BOOLEAN,
+    LONG,
+    STRING,
+    VOID,
+    ArrayType,
+    DataType,
+    MapType,
+    StructField,
+    StructType,
+    loosened,
+)
 from mica.stats.columns import physical_name
 from mica.tasks.rules import Identity, RowCheck, Rules
 
@@ -56,6 +67,18 @@ def rules_of(schema: StructType, configuration: Mapping[str, str], table: str, *
     Errors: UNSUPPORTED_WRITER_FEATURE for an expression that mica cannot evaluate, or an unreadable rule.
     """
     return _Binding(schema, table, ansi, timezone).rules(configuration)
+
+
+def refuse_other_types(schema: StructType) -> None:
+    """Refuses a generated column of another type than its expression, as delta-spark does where a table is made; one
+    that has it is written with casts. Errors: TYPE_MISMATCH."""
+    for f in schema.fields:
+        text = f.metadata.get(GENERATED)
+        found = f.type if text is None else bind_value(text, schema, ansi=True, timezone="UTC").type
+        if loosened(found) != loosened(f.type):
+            own = type_to_ddl(f.type)
+            what = f"the generated column {f.name!r} is {own}, and its expression {text} is {type_to_ddl(found)}"
+            raise UserError("TYPE_MISMATCH", what, hint=f"Write CAST({text} AS {own}), as delta-spark needs it.")
 
 
 @dataclass(frozen=True)

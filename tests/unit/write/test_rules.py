@@ -18,7 +18,8 @@ from mica.log.snapshot import load
 from mica.maintain import constraints
 from mica.schema import json as schema_json
 from mica.schema.ddl import parse_ddl
-from mica.schema.special import HIGH_WATER_MARK
+from mica.schema.special import GENERATED, HIGH_WATER_MARK
+from mica.schema.types import INTEGER, STRING, StructField, StructType
 from mica.storage import Storage
 from mica.write import rules
 
@@ -230,6 +231,17 @@ def test_a_table_whose_rules_make_no_sense_is_not_made(tmp_path: Path) -> None:
         assert not mica.Table.exists(tmp_path / "t")
     with pytest.raises(UserError):
         constraints.refuse_name("")
+
+
+def test_a_generated_column_is_of_the_type_of_its_expression_when_a_table_is_made(tmp_path: Path) -> None:
+    for columns in ("a INT, b STRING", "a INT, b BIGINT", "a STRUCT<x: INT>, b STRUCT<X: INT>", "a VARIANT, b INT"):
+        with pytest.raises(UserError, match="TYPE_MISMATCH") as caught:
+            mica.Table.create(tmp_path / "t", f"{columns} GENERATED ALWAYS AS (a)")
+        assert not mica.Table.exists(tmp_path / "t")
+    assert caught.value.hint == "Write CAST(a AS INT), as delta-spark needs it."
+    mica.Table.create(tmp_path / "t", "a STRUCT<x: INT NOT NULL>, b STRUCT<x: INT> GENERATED ALWAYS AS (a)")
+    kept = StructType((StructField("a", INTEGER), StructField("b", STRING, True, {GENERATED: "a"})))
+    assert rules.rules_of(kept, {}, "t", ansi=True, timezone="UTC").generated, "a table that has it is written"
 
 
 def test_strings_keep_the_length_that_their_column_was_declared_with(tmp_path: Path) -> None:
