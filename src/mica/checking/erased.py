@@ -3,14 +3,15 @@
 The rule: everything under the table's location is looked at, whichever version names it: the rows of every Parquet
 file, those that deletion vectors hide, change files and what killed writers left, and the bounds in every commit,
 checkpoint, sidecar and checksum of the log. A value or a bound of the path, or of a path below it, is a trace; so is a
-name in a metadata dictionary that no field of its row has, and a `commitInfo` or a quarantined line that quotes the
-path (`quoted`).
+name in a metadata dictionary that no field of its row has, and a `commitInfo`, a constraint, a generated column or a
+quarantined line that quotes the path (`quoted`).
 
 | where | goes with |
 |---|---|
 | rows, names and bounds of the newest version | `Table.erase` |
 | data and change files that the newest version does not name, sidecars that no checkpoint names | `Table.vacuum` |
-| bounds of such files in the log, predicates of commits | the log's cleanup (`delta.logRetentionDuration`) |
+| constraints and generated columns of the newest version | `Table.drop_constraint`, `Table.drop_columns` |
+| those of older versions, bounds of such files in the log, predicates of commits | the log's cleanup |
 | lines that an ingest set aside in `_quarantine` | their deletion, by whoever keeps them |
 """
 
@@ -27,7 +28,7 @@ import orjson
 import pyarrow as pa
 
 from mica import compute as pc
-from mica.checking.quoted import quarantined, quotes, words_of
+from mica.checking.quoted import quarantined, quotes, quoting, words_of
 from mica.engines import local
 from mica.errors import UserError
 from mica.log.actions import Metadata, parse_line
@@ -89,7 +90,7 @@ class Erased:
     @property
     def current(self) -> bool:
         """Whether the newest version holds it."""
-        return "erase" in self.traces.column("goes_with").to_pylist()
+        return not {"erase", "drop_constraint", "drop_columns"}.isdisjoint(self.traces["goes_with"].to_pylist())
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
@@ -159,6 +160,7 @@ class _Log:
         self.last: dict[str, int] = {}
         self.found: list[dict[str, Any]] = []
         self.infos: list[tuple[str, int | None, Mapping[str, Any]]] = []
+        self.metadata: list[tuple[str, int | None, Metadata]] = []
         self.columns = {column}
         storage = snapshot.storage
         listing = list_log(storage)
@@ -183,9 +185,18 @@ class _Log:
             if quotes(info, words):
                 found = {"kind": "predicates", "file": file, "count": 1, "goes_with": "log cleanup"}
                 self.found.append({**found, "first": at, "last": at})
+        now = quoting(snapshot.metadata, words)
+        for file, at, metadata in self.metadata:
+            texts = quoting(metadata, words)
+            if texts:
+                goes = next((now[text] for text in texts if text in now), "log cleanup")
+                found = {"kind": "predicates", "file": file, "count": len(texts), "goes_with": goes}
+                self.found.append({**found, "first": at, "last": at})
 
     def _state(self, state: State, file: str, goes: str) -> None:
         """The bounds in a checkpoint, by its parts; `file` is the one that has lines of JSON."""
+        if state.metadata is not None:
+            self.metadata.append((file, None, state.metadata))
         for number, source in enumerate(state.sources):
             files = state.files.filter(pc.equal(state.files.column("source"), number))
             names = [decode_path(p) for p in files.column("path").to_pylist()]
@@ -194,12 +205,16 @@ class _Log:
             self._told(source.rel if isinstance(source, PartSource) else file, held, goes)
 
     def _checksum(self, entry: Entry) -> None:
-        """The bounds in a checksum file of delta-spark, which may name all files (PROTOCOL.md, "Version Checksum")."""
+        """The bounds and metadata in a checksum file of delta-spark (PROTOCOL.md, "Version Checksum")."""
         try:
             known = orjson.loads(self.snapshot.storage.read(entry.path))
         except orjson.JSONDecodeError:
             return
-        files = known.get("allFiles") if isinstance(known, dict) else None
+        if not isinstance(known, dict):
+            return
+        if isinstance(known.get("metadata"), dict):
+            self.metadata.append((entry.path, None, Metadata.parse(known["metadata"])))
+        files = known.get("allFiles")
         adds = [add for add in files or () if isinstance(add, dict) and isinstance(add.get("path"), str)]
         names = [decode_path(add["path"]) for add in adds]
         self._told(entry.path, self._of_texts([add.get("stats") for add in adds], names))
@@ -215,7 +230,9 @@ class _Log:
             if "commitInfo" in action:
                 self.infos.append((entry.path, version, action["commitInfo"]))
             if "metaData" in action:
-                self._former_name(Metadata.parse(action["metaData"]))
+                metadata = Metadata.parse(action["metaData"])
+                self.metadata.append((entry.path, version, metadata))
+                self._former_name(metadata)
         if version is not None:
             for name in added:
                 self.first.setdefault(name, version)

@@ -1,10 +1,11 @@
 """What texts say of a path of a Variant column in their own words: predicates and other parameters of operations in
-commits, and lines that an ingest could not read.
+commits, expressions of the table's metadata, and lines that an ingest could not read.
 
 The rule: a `commitInfo` is a trace if a text of it names the column and then each key of the path, as whole words in
 this order: a predicate that does may quote a value. The syntax does not matter: mica writes `v:user.email = '…'`,
 delta-spark `variant_get(v#1, $.user.email, …)`. So more commits are named than hold a value, never fewer. The path that
-an erase names is not a trace: it quotes nothing. A quarantined line is a trace if it has the keys so.
+an erase names is not a trace: it quotes nothing. An expression of the metadata (a constraint, a generated column) is a
+trace if it has a literal too. A quarantined line is a trace if it has the keys so.
 """
 
 from __future__ import annotations
@@ -15,6 +16,10 @@ from typing import Any
 
 import orjson
 
+from mica.log.actions import Metadata
+from mica.properties import CONSTRAINTS
+from mica.schema import json as schema_json
+from mica.schema.special import GENERATED, INVARIANTS
 from mica.storage import Storage
 from mica.tasks.bad_lines import QUARANTINE
 from mica.variant.path import Step
@@ -23,6 +28,9 @@ Words = list[re.Pattern[str]]
 
 #: A character of a key may be written so (RFC 8259, section 7).
 _ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
+
+#: Where a literal of an expression begins.
+_LITERAL = re.compile(r"""['"]|(?<!\w)\d""")
 
 
 def words_of(columns: Iterable[str], steps: Sequence[Step]) -> Words:
@@ -38,6 +46,14 @@ def quotes(info: Mapping[str, Any], words: Words) -> bool:
         told = {name: text for name, text in info["operationParameters"].items() if name != "path"}
         info = {**info, "operationParameters": told}
     return any(_holds(_plain(text), words) for text in _texts(info))
+
+
+def quoting(metadata: Metadata, words: Words) -> dict[str, str]:
+    """The expressions of a table's metadata that may quote a value of the path, with the call that removes each."""
+    found = {t: "drop_constraint" for name, t in metadata.configuration.items() if name.lower().startswith(CONSTRAINTS)}
+    for f in schema_json.loads(metadata.schema_string).fields:
+        found |= {str(f.metadata[key]): "drop_columns" for key in (GENERATED, INVARIANTS) if key in f.metadata}
+    return {text: call for text, call in found.items() if _LITERAL.search(text) and _holds(_plain(text), words)}
 
 
 def quarantined(storage: Storage, steps: Sequence[Step]) -> Iterator[tuple[str, int]]:

@@ -181,10 +181,11 @@ KEYS: Mapping[str, Keys] = {
         "gone": "whether nothing holds it",
         "traces[].kind": "`values`, `names`, `bounds`, `predicates` or `lines`",
         "traces[].file": "a file that holds it",
-        "traces[].count": "rows of a data file, files with bounds in a log file, or quarantined lines",
+        "traces[].count": "rows of a data file, files with bounds or expressions in a log file, or quarantined lines",
         "traces[].first": "the first version that names the file",
         "traces[].last": "the last one; null for the newest",
-        "traces[].goes_with": "what removes it: `erase`, `vacuum`, `log cleanup`, or their own `deletion`",
+        "traces[].goes_with": "what removes it: `erase`, `drop_constraint`, `drop_columns`, `vacuum`, `log cleanup`, "
+        "or their own `deletion`",
     },
     "repair": {
         "files": "the new files",

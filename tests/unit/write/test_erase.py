@@ -124,6 +124,27 @@ def test_paths_below_go_too_and_names_used_elsewhere_stay(tmp_path: Path) -> Non
     assert mica.check_erased(table.path, "v:email").current
 
 
+def test_an_expression_of_the_metadata_may_quote_a_value(tmp_path: Path) -> None:
+    generated = "CASE WHEN v:user.email::string = 'secret@x' THEN 1 END"
+    table = mica.Table.create(
+        tmp_path / "t", f"{DDL}, email STRING GENERATED ALWAYS AS (v:user.email::string), "
+        f"known INT GENERATED ALWAYS AS ({generated})", properties={"delta.columnMapping.mode": "name"},
+    )  # fmt: skip
+    table.add_constraint("c", "v:user.email::string <> 'secret@x' OR v:user.email IS NULL")
+    table.add_constraint("other", "v:user.name::string <> 'x' OR v IS NULL")
+    table.checkpoint()
+    checkpoint = next(str(f.relative_to(table.path)) for f in (tmp_path / "t/_delta_log").glob("*.checkpoint*"))
+    found = places(table)
+    assert ("predicates", checkpoint) in found["drop_constraint"]
+    assert [file[-8:] for _, file in found["drop_columns"]] == ["000.json"]
+    table.drop_constraint("c")
+    assert mica.check_erased(table, PATH).current
+    table.drop_columns(["known"])
+    found = places(table)
+    assert (set(found), mica.check_erased(table, PATH).current) == ({"log cleanup"}, False)
+    assert ("predicates", checkpoint) in found["log cleanup"]
+
+
 def test_checkpoints_hold_bounds_until_they_go(tmp_path: Path) -> None:
     for structs in ("true", "false"):
         place = tmp_path / structs
