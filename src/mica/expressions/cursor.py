@@ -10,10 +10,15 @@ from typing import NoReturn, TypeVar
 
 from mica.errors import UserError
 from mica.expressions.tokens import Token, syntax_error, tokenize
-from mica.schema.ddl import parse_type, unquote
+from mica.schema.ddl import RESERVED, parse_type, unquote
 from mica.schema.interval_types import MONTHS, TIMES, interval
 from mica.schema.types import DataType
 
+#: What follows a value: reserved words before it are columns. A sign may also begin a value.
+_AFTER_VALUES = frozenset(") , ] [ = == <> != < <= > >= <=> !> !< / % || :: : . & | ^".split())
+_OPERATORS = frozenset("AND OR IS IN LIKE ILIKE RLIKE REGEXP BETWEEN DIV".split())
+_BETWEEN_VALUES = _OPERATORS | {"WHEN", "THEN", "ELSE", "END", "AS", "COLLATE", "ESCAPE"}
+_SIGNS, _BEFORE_VALUES, _LITERALS = ("+", "-", "*"), ("CASE", "SELECT"), ("TRUE", "FALSE", "NULL")
 _SIZED = ("DECIMAL", "DEC", "NUMERIC", "CHAR", "VARCHAR")
 
 _T = TypeVar("_T")
@@ -83,6 +88,25 @@ class Cursor:
             self.fail("a name is expected")
         self.at += 1
         return token.text
+
+    def names_column(self) -> bool:
+        """Whether a reserved word is the name of a column: what follows does not go on with the word's own syntax."""
+        word, following = self.word(), self.tokens[min(self.at + 1, len(self.tokens) - 1)]
+        if word not in RESERVED or word in _LITERALS:
+            return False
+        if following.kind == "end" or self.mark(1) in _AFTER_VALUES:
+            return True
+        if word == "NOT" or (word == "CASE" and "WHEN" in (self.word(1), self.word(2))):
+            return False
+        if self.mark(1) in _SIGNS:
+            return word not in _BEFORE_VALUES and not (word == "INTERVAL" and self.is_length(2))
+        negated = self.word(1) == "NOT" and self.word(2) in _OPERATORS
+        return negated or self.word(1) in _BETWEEN_VALUES
+
+    def is_length(self, ahead: int) -> bool:
+        """Whether a text, or a number with a unit, comes there: as in INTERVAL -1 DAY."""
+        kinds = [token.kind for token in self.tokens[self.at + ahead : self.at + ahead + 2]]
+        return kinds[0] in ("string", "raw") or kinds == ["number", "word"]
 
     @property
     def at_string(self) -> bool:

@@ -133,7 +133,7 @@ class _Parser(Cursor):
     def negation(self) -> Expr:
         at = self.token.at
         count = 0
-        while self.accept("NOT") or self.accept("!"):
+        while (not self.names_column() and self.accept("NOT")) or self.accept("!"):
             count += 1
         found = self.test()
         for _ in range(count):
@@ -302,8 +302,10 @@ class _Parser(Cursor):
         if following.kind == "string" and (word in _TYPED_TEXT or word in ("X", "STRING")):
             self.at += 1
             return self.typed_text(word, at)
-        if following.kind == "mark" and following.text == "(":
+        if following.kind == "mark" and following.text == "(" and word != "CASE":
             return self.call(word, at)
+        if self.names_column():
+            return Column((self.identifier(),), at=at)
         if word in ("TRUE", "FALSE"):
             self.at += 1
             return Literal(word == "TRUE", BOOLEAN, at=at)
@@ -349,6 +351,8 @@ class _Parser(Cursor):
                         self.fail("a unit of time is expected")
                     self.at += 1
                     return interval_literals.from_to(*parts[0], self.tokens[self.at - 1].text, at)
+        except UserError:
+            raise  # it has its place
         except ValueError as e:
             raise syntax_error(self.text, at, str(e)) from e
 

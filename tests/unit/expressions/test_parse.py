@@ -42,11 +42,27 @@ from mica.schema import ddl
         "NOT a LIKE 'x%' ESCAPE '/' AND b"), ("startswith(v:a[0].b, 'x') = true", "startswith(v:a[0].b, 'x')"),
         ("a + 1 between 2 and 3 + b", "a + 1 >= 2 AND a + 1 <= 3 + b"), ("-5 + +5", "-5 + positive(5)"),
         ("date(ts)", "ts::DATE"),
+        ("end > start AND order = 3 OR NOT not = 1", "`end` > start AND `order` = 3 OR NOT `not` = 1"),
+        ("interval - 4 < interval -'1' day + d", "`interval` - 4 < INTERVAL '-1' DAY + d"),
+        ("case = 6 and in in (in) and abs(end) = 2 and t.end::int = from[0]",
+         "`case` = 6 AND `in` IN (`in`) AND abs(`end`) = 2 AND t.`end`::INT = `from`[0]"),
+        ("CASE end WHEN 2 THEN case ELSE order END", "CASE WHEN `end` = 2 THEN `case` ELSE `order` END"),
+        ("CASE (a) WHEN -1 THEN 2 END = like and from not like like",
+         "CASE WHEN a = -1 THEN 2 END = `like` AND NOT `from` LIKE `like`"),
+        ("interval is null and distinct between and and exists",
+         "`interval` IS NULL AND `distinct` >= `and` AND `distinct` <= `exists`"),
         ("bigint(v:x) + decimal('1')", "v:x::BIGINT + '1'::DECIMAL(10,0)"),
     ],
 )  # fmt: skip
 def test_reads(text: str, shown: str) -> None:
     assert to_sql(parse(text)) == shown
+
+
+def test_an_error_has_one_place() -> None:
+    with pytest.raises(UserError) as raised:
+        parse("a > INTERVAL b")
+    assert raised.value.message.startswith("a number or a text is expected, 'b' is found, at offset 13 of\n")
+    assert raised.value.message.count("at offset") == 1
 
 
 def test_long_lists_are_cut_for_people_only() -> None:
