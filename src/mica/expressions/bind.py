@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from mica.errors import UserError
-from mica.expressions.bind_leaves import LeafBinder, needs_cast
+from mica.expressions.bind_leaves import LeafBinder, needs_cast, parts_of
 from mica.expressions.bound_expr import BoundExpr, Leaf, type_of
 from mica.expressions.collations import stripped
 from mica.expressions.tree import Call, Column, Expr, LeafRef, to_sql
@@ -103,7 +103,7 @@ def _parse(text: str) -> Expr:
 
 def _binder(expr: Expr, schema: StructType) -> type[LeafBinder]:
     """What binds the expression: a plain read only binds columns, and a new process imports no more for it."""
-    if isinstance(expr, Column) and schema.find(expr.names[0]) is not None:
+    if isinstance(expr, Column) and schema.find(expr.names[0]) is not None and parts_of(expr, schema) is None:
         return LeafBinder
     from mica.expressions.binder import Binder
 

@@ -11,7 +11,7 @@ from typing import Any
 from mica.cached import cached_property
 from mica.collation.names import BINARY
 from mica.expressions import casts, moments
-from mica.expressions.bind_leaves import LeafBinder
+from mica.expressions.bind_leaves import LeafBinder, parts_of
 from mica.expressions.bound_expr import type_of
 from mica.expressions.coerce import TIMES, is_plain
 from mica.expressions.collations import stripped
@@ -73,7 +73,7 @@ class CastBinder(LeafBinder):
 
     def variant_column(self, expr: Expr) -> tuple[str, ...] | None:
         """The names of a VARIANT column; None for anything else."""
-        if not isinstance(expr, Column) or moments.is_moment(expr, self.schema):
+        if not isinstance(expr, Column) or moments.is_moment(expr, self.schema) or parts_of(expr, self.schema):
             return None
         column = self.column(expr)
         return column if self.type_at(column) == VARIANT else None

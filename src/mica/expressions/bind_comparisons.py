@@ -60,9 +60,19 @@ from mica.schema.types import (
 class ComparisonBinder(CastBinder):
     """Binds what is true or false, and COLLATE."""
 
+    def operand(self, expr: Expr) -> Expr:
+        """Binds an operand of AND, OR and NOT. With ANSI a text is cast, as Spark does with no other condition."""
+        bound = stripped(self.bind(expr))
+        if self.ansi and type_of(bound) == STRING:
+            return self.cast_to(bound, BOOLEAN, expr.at)
+        return self.true_or_false(expr, bound)
+
     def boolean(self, expr: Expr) -> Expr:
         """Binds an expression that must be BOOLEAN; NULL is allowed."""
-        bound = self.bind(expr)
+        return self.true_or_false(expr, self.bind(expr))
+
+    def true_or_false(self, expr: Expr, bound: Expr) -> Expr:
+        """Errors: TYPE_MISMATCH for what is not BOOLEAN."""
         if type_of(bound) not in (BOOLEAN, VOID):
             what = f"{to_sql(expr)} is {type_to_ddl(type_of(bound))} where a BOOLEAN is needed"
             raise self.error("TYPE_MISMATCH", what, expr.at, needs_cast(type_of(bound)))

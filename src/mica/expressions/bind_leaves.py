@@ -15,7 +15,7 @@ from mica.expressions.tree import Call, Cast, Collate, Column, Expr, LeafRef, Li
 from mica.schema.char import char_length, declared, inside, is_padded
 from mica.schema.collations import of_field
 from mica.schema.ddl import type_to_ddl
-from mica.schema.types import STRING, VARIANT, DataType, StructField, StructType
+from mica.schema.types import STRING, VARIANT, ArrayType, DataType, MapType, StructField, StructType
 from mica.variant.path import Step, VariantPath
 
 
@@ -146,6 +146,20 @@ class LeafBinder:
         from mica.expressions.tokens import syntax_error
 
         return syntax_error(self.text, at, what, hint, code)
+
+
+def parts_of(expr: Column, schema: StructType) -> Expr | None:
+    """What names mean that lead into a map or an array (`m.key`, `a.field`); None for those of fields of structs."""
+    here: DataType | None = schema
+    for i, name in enumerate(expr.names):
+        if isinstance(here, MapType | ArrayType):
+            found: Expr = Column(expr.names[:i], at=expr.at)
+            for inner in expr.names[i:]:
+                found = Call(".", (found, Literal(inner, STRING, at=expr.at)), at=expr.at)
+            return found
+        f = here.find(name) if isinstance(here, StructType) else None
+        here = None if f is None else f.type
+    return None
 
 
 def _cast_text(leaf: Leaf) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from mica.expressions import lookup, set_field
 from mica.expressions.bind_calls import CallBinder
+from mica.expressions.bind_leaves import parts_of
 from mica.expressions.bound_expr import type_of
 from mica.expressions.collations import stripped
 from mica.expressions.moments import MOMENTS, is_moment, moment
@@ -42,6 +43,8 @@ class Binder(CallBinder):
                 return self.text_literal(expr)
             case Column((name,)) if is_moment(expr, self.schema):
                 return self.moment(Call(name.lower(), (), at=expr.at))
+            case Column() if (inner := parts_of(expr, self.schema)) is not None:
+                return self.bind(inner)
             case Path() if not self.in_column(expr):
                 return self.path_of_value(expr)
             case Path():
@@ -52,11 +55,11 @@ class Binder(CallBinder):
             case Collate():
                 return self.collate(expr)
             case Not(child):
-                return Not(self.boolean(child), at=expr.at)
+                return Not(self.operand(child), at=expr.at)
             case And(parts):
-                return And(tuple(self.boolean(p) for p in parts), at=expr.at)
+                return And(tuple(map(self.operand, parts)), at=expr.at)
             case Or(parts):
-                return Or(tuple(self.boolean(p) for p in parts), at=expr.at)
+                return Or(tuple(map(self.operand, parts)), at=expr.at)
             case IsNull(child, negated):
                 return IsNull(stripped(self.bind(child)), negated, at=expr.at)
             case Compare():

@@ -19,7 +19,7 @@ _AFTER_VALUES = frozenset(") , ] [ = == <> != < <= > >= <=> !> !< / % || :: : . 
 _OPERATORS = frozenset("AND OR IS IN LIKE ILIKE RLIKE REGEXP BETWEEN DIV".split())
 _BETWEEN_VALUES = _OPERATORS | {"WHEN", "THEN", "ELSE", "END", "AS", "COLLATE", "ESCAPE"}
 _SIGNS, _BEFORE_VALUES, _LITERALS = ("+", "-", "*"), ("CASE", "SELECT"), ("TRUE", "FALSE", "NULL")
-_SIZED = ("DECIMAL", "DEC", "NUMERIC", "CHAR", "VARCHAR")
+_SIZED = ("DECIMAL", "DEC", "NUMERIC", "CHAR", "CHARACTER", "VARCHAR")
 
 _T = TypeVar("_T")
 
@@ -131,7 +131,7 @@ class Cursor:
         except UserError as e:
             raise syntax_error(self.text, at, e.message, e.hint) from e
 
-    def type(self) -> DataType:
+    def type(self, read: Callable[[str], DataType] = parse_type) -> DataType:
         """Reads a type: one word with what follows it in (…) or <…>."""
         start = self.token
         if start.kind != "word":
@@ -145,8 +145,10 @@ class Cursor:
         if (opening == "<" and word in ("ARRAY", "MAP", "STRUCT")) or (opening == "(" and word in _SIZED):
             end += len(rest) - len(rest.lstrip())
             end = _closing(self.text, end, opening)
+        if word == "TIMESTAMP" and self.word(1) in ("WITH", "WITHOUT"):  # LOCAL TIME ZONE, TIME ZONE
+            end = self.tokens[min(self.at + (4 if self.word(1) == "WITH" else 3), len(self.tokens) - 1)].end
         try:
-            found = parse_type(self.text[start.at : end])
+            found = read(self.text[start.at : end])
         except UserError as e:
             raise syntax_error(self.text, start.at, e.message, e.hint) from e
         while self.token.kind != "end" and self.token.at < end:

@@ -306,7 +306,7 @@ FUNCTIONS: Mapping[str, Function] = {
         needs=("result",),
     ),
     "[]": Function((VOID, VOID), VOID, nested.at_brackets, resolve=nested.in_brackets, needs=("ansi",)),
-    ".": Function((VOID, STRING), VOID, nested.field, resolve=nested.named_field),
+    ".": Function((VOID, STRING), VOID, nested.at_point, resolve=nested.named_field, needs=("result",)),
     "md5": Function((BINARY,), STRING, digests.md5, resolve=generic.of_bytes),
     "sha2": Function((BINARY, INTEGER), STRING, digests.sha2, constants=(1,), resolve=generic.of_bytes),
     "replace": Function((STRING, STRING, STRING), STRING, texts.replace, optional=1, constants=(1, 2)),

@@ -58,9 +58,12 @@ def holds_value(asked: Asked) -> Signature | None:
     array, value = asked.types
     if not isinstance(array, ArrayType) or not isinstance(array.element, Primitive) or array.element == VARIANT:
         return None
-    if value != array.element and not (is_exact(value) and is_exact(array.element)):
+    if value == array.element or (is_exact(value) and is_exact(array.element)):
+        return (array, value), BOOLEAN
+    if not all(is_exact(t) or is_real(t) for t in (value, array.element)):
         return None
-    return (array, value), BOOLEAN
+    common = common_type(array.element, value, ansi=asked.ansi)
+    return None if common is None else ((ArrayType(common), common), BOOLEAN)
 
 
 def at_place(asked: Asked) -> Signature | None:

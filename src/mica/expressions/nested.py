@@ -22,6 +22,7 @@ from mica.expressions.pairs import as_array
 from mica.expressions.signatures import Asked, Signature
 from mica.expressions.tree import Call, Compare, Expr, Literal, Op
 from mica.schema.arrow import to_arrow_type
+from mica.schema.lists import offsets_from_zero
 from mica.schema.types import (
     INTEGRALS,
     LONG,
@@ -85,22 +86,30 @@ def of_fields(asked: Asked) -> Signature | None:
 def in_brackets(asked: Asked) -> Signature | None:
     """An array and a position from 0, a map and a key, a struct and a constant name."""
     match asked.types:
-        case ArrayType(element) as array, place if place in INTEGRALS:
+        case ArrayType(element) as array, place if place in (*INTEGRALS, VOID):
             return (array, LONG), element
         case MapType(key, value) as map_, given if (given == key and not is_real(key)) or {key, given} <= {*INTEGRALS}:
             return (map_, given), value
+        case MapType(key, value) as map_, given if given == VOID:
+            return (map_, key), value
         case StructType(), _:
             return named_field(asked)
     return None
 
 
 def named_field(asked: Asked) -> Signature | None:
-    """A struct and a constant name give the field's type."""
-    struct_, name = asked.types[0], asked.values[1]
+    """A struct and a constant name give the field's type; an array of structs one of its elements', a map its
+    values'."""
+    own, name = asked.types[0], asked.values[1]
+    if isinstance(own, MapType):
+        return ((own, STRING), own.value) if own.key == STRING else None
+    struct_ = own.element if isinstance(own, ArrayType) else own
     if not isinstance(struct_, StructType) or not isinstance(name, str):
         return None
     found = struct_.find(name)
-    return None if found is None else ((struct_, STRING), found.type)
+    if found is None:
+        return None
+    return (own, STRING), ArrayType(found.type) if isinstance(own, ArrayType) else found.type
 
 
 def taken(call: Call) -> Expr:
@@ -167,6 +176,17 @@ def at_brackets(values: pa.Array, place: Datum, ansi: bool) -> tuple[pa.Array, p
     # element_at counts from 1, and from the end if negative; no array has so many elements.
     beyond = pc.or_(pc.less(places, 0), pc.greater_equal(places, _BEYOND))
     return element_at(values, pc.if_else(beyond, _BEYOND, pc.add(places, 1)), ansi)
+
+
+def at_point(values: pa.Array, name: pa.Scalar, result: DataType) -> pa.Array:
+    """A field of structs, or of each in arrays; the value of a key of maps."""
+    if pa.types.is_map(values.type):
+        return value_of(values, as_array(name, len(values)))
+    if not pa.types.is_list(values.type):
+        return field(values, name)
+    found, wanted = field(values.flatten(), name), to_arrow_type(result)
+    found = found.cast(wanted.value_type)
+    return pa.ListArray.from_arrays(offsets_from_zero(values), found, type=wanted, mask=values.is_null())
 
 
 def field(values: pa.Array, name: pa.Scalar) -> pa.Array:

@@ -27,8 +27,8 @@ from mica.collation.names import from_sql
 from mica.errors import UserError
 from mica.expressions import constants, interval_literals, lookup
 from mica.expressions.conditionals import SPELLINGS, case
-from mica.expressions.cursor import Cursor
 from mica.expressions.moments import MOMENTS
+from mica.expressions.parse_paths import PathParser
 from mica.expressions.tokens import syntax_error
 from mica.expressions.tree import (
     And,
@@ -48,7 +48,7 @@ from mica.expressions.tree import (
     Text,
     depth,
 )
-from mica.schema.ddl import RESERVED, parse_type
+from mica.schema.ddl import RESERVED, parse_column_type, parse_type
 from mica.schema.types import (
     BINARY,
     BOOLEAN,
@@ -57,8 +57,9 @@ from mica.schema.types import (
     TIMESTAMP,
     TIMESTAMP_NTZ,
     VOID,
+    DataType,
 )
-from mica.variant.path import Step, VariantPath
+from mica.variant.path import VariantPath
 
 _COMPARISONS = {"=": Op.EQ, "==": Op.EQ, "<>": Op.NE, "!=": Op.NE, "<=>": Op.SAFE_EQ}
 _COMPARISONS |= {"!>": Op.LE, "!<": Op.GE} | {op.value: op for op in (Op.LT, Op.LE, Op.GT, Op.GE)}
@@ -98,7 +99,11 @@ def _parse(text: str) -> Expr:
     return found
 
 
-class _Parser(Cursor):
+def _cast_type(text: str) -> DataType:
+    return parse_column_type(text)[0]  # of CHAR and VARCHAR no cast keeps the length
+
+
+class _Parser(PathParser):
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.depth = 0
@@ -209,13 +214,23 @@ class _Parser(Cursor):
         self.expect(")")
         return tuple(values)
 
+    def places(self) -> tuple[Expr, ...]:
+        """Reads a text and places in it: `(s, 1, 2)`, `(s FROM 1 FOR 2)`."""
+        self.expect("(")
+        values = [self.disjunction()]
+        values += [self.disjunction() for word in ("FROM", "FOR") if self.accept(",") or self.accept(word)]
+        self.expect(")")
+        return tuple(values)
+
     # --- values
 
     def comparison(self) -> Expr:
         left = self.sum()
         while (op := _COMPARISONS.get(self.mark())) is not None:
-            at = self.token.at
+            at, mark = self.token.at, self.mark()
             self.at += 1
+            if mark in ("<", ">") and self.mark() == mark:
+                self.unsupported(f"the operator {mark * 2}", at)
             left = Compare(op, left, self.sum(), at=at)
         if self.mark() in ("&", "|", "^"):
             self.unsupported(f"the operator {self.mark()}")
@@ -256,7 +271,7 @@ class _Parser(Cursor):
         while True:
             at = self.token.at
             if self.accept("::"):
-                value = Cast(value, self.type(), at=at)
+                value = Cast(value, self.type(_cast_type), at=at)
             elif self.accept(":"):
                 value = Path(value, self.path(), at=at)
             elif self.accept("."):
@@ -375,7 +390,7 @@ class _Parser(Cursor):
             self.expect("(")
             value = self.disjunction()
             self.expect("AS")
-            type_ = self.type()
+            type_ = self.type(_cast_type)
             self.expect(")")
             return Cast(value, type_, word == "CAST", at=at)
         if word in ("VARIANT_GET", "TRY_VARIANT_GET"):
@@ -390,6 +405,8 @@ class _Parser(Cursor):
         name = word.lower()
         if name == "struct":
             return self.struct(at)
+        if name in ("substring", "substr"):
+            return Call("substring", self.places(), at=at)
         if name in SPELLINGS:
             counts, make = SPELLINGS[name]
             values = self.values()
@@ -403,8 +420,13 @@ class _Parser(Cursor):
             return Call(name, (), at=at)
         name = lookup.ALIASES.get(name, name)
         if name in lookup.FUNCTIONS:
+            if name == "trim" and self.word(1) in ("BOTH", "LEADING", "TRAILING") and not self.mark(2):
+                self.unsupported(f"trim with {self.word(1)}", at)
             function = lookup.FUNCTIONS[name]
-            return Call(name, self.values(may_be_none=function.optional == len(function.parameters)), at=at)
+            values = self.values(may_be_none=function.optional == len(function.parameters))
+            if name in ("date_add", "datediff") and len(values) == 3:
+                self.unsupported(f"{name} of a unit", at)
+            return Call(name, values, at=at)
         if word in ("IN", "AND", "OR", "NOT"):
             self.at -= 1
             self.fail("a value is expected")
@@ -423,7 +445,7 @@ class _Parser(Cursor):
         self.expect(")")
         return Call("named_struct", tuple(parts), at=at)
 
-    # --- constants and paths
+    # --- constants
 
     def number(self, sign: str, at: int) -> Literal:
         text = self.token.text
@@ -443,44 +465,6 @@ class _Parser(Cursor):
             return Literal(constants.binary(text), BINARY, at=at)
         except ValueError as e:
             raise syntax_error(self.text, at, str(e)) from e
-
-    def path(self) -> VariantPath:
-        """Reads what follows the colon: a name or a bracket first, then .names and brackets."""
-        steps: list[Step] = []
-        while True:
-            if self.mark() == "[":
-                self.at += 1
-                steps.append(self.bracket())
-                self.expect("]")
-            elif not steps or self.mark() == ".":
-                if steps:
-                    self.at += 1
-                steps.append(self.path_key())
-            else:
-                return VariantPath(tuple(steps))
-
-    def path_key(self) -> str:
-        at, quoted = self.token.at, self.token.kind == "quoted"
-        if self.token.kind == "number":
-            self.fail("a key is expected (a key that is a number is written ['0'])")
-        key = self.identifier()
-        if quoted and (not key or any(c in key for c in ".[")):
-            # Spark appends the name to the path's text and parses that again: `a.b` becomes two keys.
-            raise syntax_error(
-                self.text, at, f"Spark reads the key {key!r} in backticks differently", "Write it as ['key']."
-            )
-        return key
-
-    def bracket(self) -> Step:
-        if self.at_string:
-            return self.string()
-        if self.token.kind == "number" and self.token.text.isdecimal():
-            index = int(self.token.text)
-            if index >= 2**31:
-                self.fail("a position must be 2147483647 or less")
-            self.at += 1
-            return index
-        raise self.error("a 'key' or a position is expected")
 
     def refuse_known(self) -> None:
         """Reports SQL that exists but cannot be evaluated here, so that the error does not call it a mistake."""

@@ -129,7 +129,7 @@ def test_leaves_name_what_a_file_must_give() -> None:
     [
         ("zz = 1", "UNKNOWN_COLUMN"), ("st.z = 1", "UNKNOWN_COLUMN"), ("v = 1", "TYPE_MISMATCH"),
         ("v:a = 1", "TYPE_MISMATCH"), ("id:a = 1", "TYPE_MISMATCH"), ("v.a = 1", "TYPE_MISMATCH"),
-        ("id", "NOT_A_PREDICATE"), ("v:a", "NOT_A_PREDICATE"), ("s and b", "TYPE_MISMATCH"), ("id = true",
+        ("id", "NOT_A_PREDICATE"), ("v:a", "NOT_A_PREDICATE"), ("d and b", "TYPE_MISMATCH"), ("id = true",
         "TYPE_MISMATCH"),
         ("d = 5", "TYPE_MISMATCH"), ("id = 'x'", "INVALID_CAST"), ("arr = array('x')", "TYPE_MISMATCH"),
         ("c = p", "COLLATION_MISMATCH"), ("c in ('a', p)", "COLLATION_MISMATCH"), ("d = DATE'x'",

@@ -1,13 +1,14 @@
 """LIKE and its relatives, and the functions of Variants."""
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from mica.errors import CorruptDataError, UserError
 from mica.expressions.bind import bind_value
 from mica.expressions.evaluate import evaluate
 from mica.expressions.strings import ANY, ONE, Pattern
-from mica.schema.arrow import variant_field
+from mica.schema.arrow import to_arrow_type, variant_field
 from mica.schema.ddl import parse_ddl
 from mica.variant import from_json, kernel
 
@@ -241,6 +242,47 @@ def test_strings_of_a_collation_are_not_turned_into_others() -> None:
 )  # fmt: skip
 def test_daily_functions(text: str, first: object) -> None:
     assert values(text)[0] == first
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("m.a", [1, None, None]), ("m.A", [None, None, None]), ("s.m.k.z", [3, None, None]), ("s.l.p", [[1], None, []]),
+        ("l.P", [[1, None], None, [4]]), ("l.q.r", [[5, None], None, [None]]),
+        ("cast(m.a as string)", ["1", None, None]),
+        ("l.p[0]", [1, None, 4]), ("x[NULL]", [None] * 3), ("m[NULL]", [None] * 3), ("m.b IS NULL", [True] * 3),
+        ("array_contains(x, 1)", [True, None, False]), ("array_contains(array(1), 1.5D)", [False] * 3),
+        ("array_contains(x, 1.0BD)", [True, None, False]),
+        ("substring('abc' from 2) || substr('abc' from 1 for 1)", ["bca"] * 3),
+        ("substring('abc', 2 for 1)", ["b"] * 3),
+        ("cast('abc' as varchar(2)) || 'abc'::char(5)", ["abcabc"] * 3), ("'true' AND true", [True] * 3),
+        ("NOT t OR false", [False, None, True]),
+    ],
+)  # fmt: skip
+def test_what_spark_takes_too(text: str, found: list[object]) -> None:
+    schema = parse_ddl(
+        "m MAP<STRING, INT>, l ARRAY<STRUCT<p: INT, Q: STRUCT<r: INT>>>, x ARRAY<DOUBLE>, t STRING, "
+        "s STRUCT<m: MAP<STRING, STRUCT<z: INT>>, l: ARRAY<STRUCT<p: INT>>>"
+    )
+    rows = [
+        {"m": [("a", 1)], "l": [{"p": 1, "Q": {"r": 5}}, None], "x": [1.0], "t": "true",
+         "s": {"m": [("k", {"z": 3})], "l": [{"p": 1}]}},
+        {}, {"m": [], "l": [{"p": 4, "Q": None}], "x": [], "t": "no", "s": {"m": [], "l": []}},
+    ]  # fmt: skip
+    table = pa.Table.from_pylist(rows, pa.schema([(f.name, to_arrow_type(f.type)) for f in schema.fields]))
+    bound = bind_value(text, schema)
+    columns = [table[leaf.column[0]].combine_chunks() for leaf in bound.leaves]
+    paths = [[*leaf.column[1:]] for leaf in bound.leaves]
+    columns = [pc.struct_field(c, path) if path else c for c, path in zip(columns, paths, strict=True)]
+    assert evaluate(bound, columns, num_rows=3).to_pylist() == found
+
+
+def test_what_spark_refuses_too() -> None:
+    schema = parse_ddl("m MAP<INT, INT>, l ARRAY<STRUCT<p: INT>>, t STRING, b BOOLEAN")
+    for text, ansi in (("m.a", True), ("l.z", True), ("t AND b", False), ("NOT t", False), ("if(t, 1, 2)", True),
+                       ("array_contains(array(1), '1')", True)):  # fmt: skip
+        with pytest.raises(UserError, match="TYPE_MISMATCH"):
+            bind_value(text, schema, ansi=ansi)
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin"])

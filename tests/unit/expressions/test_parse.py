@@ -41,7 +41,8 @@ from mica.schema import ddl
         ("a - -1::string", "a - -1::STRING"), ("- - a", "- - a"), ("a not like 'x%' escape '/' and b",
         "NOT a LIKE 'x%' ESCAPE '/' AND b"), ("startswith(v:a[0].b, 'x') = true", "startswith(v:a[0].b, 'x')"),
         ("a + 1 between 2 and 3 + b", "a + 1 >= 2 AND a + 1 <= 3 + b"), ("-5 + +5", "-5 + positive(5)"),
-        ("date(ts)", "ts::DATE"),
+        ("date(ts)", "ts::DATE"), ("cast(d as timestamp without time zone) = d", "d::TIMESTAMP_NTZ = d"),
+        ("d::timestamp with local time zone = d", "d::TIMESTAMP = d"),
         ("end > start AND order = 3 OR NOT not = 1", "`end` > start AND `order` = 3 OR NOT `not` = 1"),
         ("interval - 4 < interval -'1' day + d", "`interval` - 4 < INTERVAL '-1' DAY + d"),
         ("case = 6 and in in (in) and abs(end) = 2 and t.end::int = from[0]",
@@ -89,6 +90,8 @@ def test_long_lists_are_cut_for_people_only() -> None:
         ("a in (select 1)", "UNSUPPORTED_EXPRESSION", 6), ("case when a then b", "INVALID_EXPRESSION", 18),
         ("soundex(a) = 'x'", "UNSUPPORTED_EXPRESSION", 0), ("(a, b) = (1, 2)", "UNSUPPORTED_EXPRESSION", 2),
         ("a = b::string collate de", "UNSUPPORTED_EXPRESSION", 14),
+        ("1 << a = 2", "UNSUPPORTED_EXPRESSION", 2), ("date_add(day, 1, d) > d", "UNSUPPORTED_EXPRESSION", 0),
+        ("trim(both 'x' from s) = 'a'", "UNSUPPORTED_EXPRESSION", 0),
         ("a collate xx = b", "UNKNOWN_COLLATION", 2),
     ],
 )  # fmt: skip
