@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 CONDITIONS = [
     "ci = 'A'", "ci <> 'A'", "'a' < ci", "ci <= 'C'", "ci IN ('STRASSE', 'nope')", "ci NOT IN ('A', 'ä')",
-    "ci = 'nope'",
+    "ci = 'nope'", "ci <=> 'A'", "NOT 'A' <=> ci", "ci IS DISTINCT FROM 'nope'",
     "NOT (ci = 'A' OR de > 'b')", "de = 'a' AND id < 9", "ci >= 'B' OR de IS NULL", "ci BETWEEN 'a' AND 'c'",
     "(v:w::string) COLLATE de_CI_AI = 'Strasse'", "p COLLATE UNICODE_CI_AI = 'a'", "upper(p) COLLATE de_CI = 'ä'",
     "ci = 'A' AND low = 'a'", "coalesce(ci = 'A', true)", "s.x = 'A'",

@@ -275,7 +275,8 @@ class Scan:
         """The full names of the kept files: paths, or URIs in object stores.
 
         A reader of bare files misses what is only in the log: partition columns (they are in the directory names too)
-        and deletion vectors. Errors: DELETED_ROWS if a kept file has deleted rows; NOT_IN_FILES for changes.
+        and deletion vectors; with column mapping its columns have their physical names (`col-…`), as Delta's readers
+        expect. Errors: DELETED_ROWS if a kept file has deleted rows; NOT_IN_FILES for changes.
         """
         if not self.source.plain:
             raise UnsupportedTableError(

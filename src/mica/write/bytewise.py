@@ -22,7 +22,7 @@ from mica.engines.base import Engine
 from mica.expressions.bind import BoundExpr
 from mica.expressions.collations import collations_of, judged_in_process, stripped
 from mica.expressions.rewrite import rebuilt
-from mica.expressions.tree import Cast, Compare, Expr, In, Literal, Op, walk
+from mica.expressions.tree import And, Cast, Compare, Expr, In, IsNull, Literal, Op, Or, walk
 from mica.schema.types import STRING
 from mica.tasks.file import ReadSpec
 from mica.tasks.parts import FilePart, in_tasks
@@ -35,7 +35,8 @@ _STRINGS = pa.schema([pa.field("string", pa.string())])
 
 #: The signs of a string against the constant for which a comparison holds.
 _SIGNS = {
-    Op.EQ: (0,), Op.NE: (-1, 1), Op.LT: (-1,), Op.LE: (-1, 0), Op.GT: (1,), Op.GE: (0, 1)
+    Op.EQ: (0,), Op.NE: (-1, 1), Op.LT: (-1,), Op.LE: (-1, 0), Op.GT: (1,), Op.GE: (0, 1), Op.SAFE_EQ: (0,),
+    Op.DISTINCT: (-1, 1),
 }  # fmt: skip
 
 
@@ -58,6 +59,16 @@ class Bytewise:
         return replace(bound, expr=rebuilt(bound.expr, partial(self._listed, bound)))
 
     def _listed(self, bound: BoundExpr, expr: Expr) -> Expr | None:
+        found = self._of_list(bound, expr)
+        match expr:
+            case Compare(Op.SAFE_EQ | Op.DISTINCT as op, left, right) if found is not None:
+                # A list is null for null.
+                child = right if isinstance(stripped(left), Literal) else left
+                is_null = IsNull(stripped(child), op is Op.SAFE_EQ)
+                return And((found, is_null)) if op is Op.SAFE_EQ else Or((found, is_null))
+        return found
+
+    def _of_list(self, bound: BoundExpr, expr: Expr) -> Expr | None:
         match expr:
             case Compare(op, left, right, collation=str(name)) if op in _SIGNS:
                 child, constant = stripped(left), stripped(right)
