@@ -50,12 +50,12 @@ def read_parquet(
     are null there; types that differ otherwise are an error.
 
     Groups that are annotated as Variants are VARIANT columns, shredded or not. Groups of the early shredding layout
-    have no annotation; a group is taken as one if it has `untyped_value` (binary) beside `object`, `array` or
-    `typed_value`, or if it has one of these three and all its content is of that layout. `early` overrides this:
-    False if a plain struct looks like one, or the names of all early columns (`["v", "s.v"]`).
+    have no annotation; a group is taken as one if it has `untyped_value` (binary) and one of `object`, `array` and
+    `typed_value`, or if it has `untyped_value`, `object` or `array` and all its content is of that layout. `early`
+    overrides this: False if a plain struct looks like one, or the names of all early columns (`["v", "s.v"]`).
 
-    Errors: NOT_FOUND, INCOMPATIBLE_FILES, INVALID_PARQUET, MALFORMED_SHREDDING; DELTA_TABLE for a pattern, a list or a
-    subfolder that selects files of a Delta table by name.
+    Errors: NOT_FOUND, UNKNOWN_COLUMN for an early column that no file has, INCOMPATIBLE_FILES, INVALID_PARQUET,
+    MALFORMED_SHREDDING; DELTA_TABLE for a pattern, a list or a subfolder that selects files of a Delta table by name.
     """
     given = early_option(early)
     table = snapshot_of(paths, storage_options)

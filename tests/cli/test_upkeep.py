@@ -69,7 +69,8 @@ def test_alter(table: str) -> None:
     assert isinstance(said.exception, mica.errors.UserError)  # the constraint went, the feature cannot
     assert "delta.constraints.small" not in mica.Table.open(table).properties
     assert runner.invoke(app, ["alter", table, "--unset", "owner"]).exit_code == 0
-    assert isinstance(runner.invoke(app, ["alter", table]).exception, mica.errors.UserError)
+    for nothing in ([], ["--nullable", "id", "--not-null", "id"]):
+        assert isinstance(runner.invoke(app, ["alter", table, *nothing]).exception, mica.errors.UserError)
 
 
 def test_an_application_optimizes_once(table: str) -> None:

@@ -188,8 +188,10 @@ def test_early_columns_can_be_forced_and_denied(tmp_path: Path) -> None:
     path = foreign(tmp_path / "w.parquet", [{"untyped_value": untyped(1)}], group(untyped_value=pa.binary()))
     assert values(path) == [1]
     assert values(path, early=[]) == values(path, early=False) == [{"untyped_value": untyped(1)}]
-    with pytest.raises(mica.UserError):
-        mica.read_parquet(path, early="v")
+    for wrong, code in (("v", "INVALID_ARGUMENT"), (["v", "nope"], "UNKNOWN_COLUMN")):
+        with pytest.raises(mica.UserError) as caught:
+            mica.read_parquet(path, early=wrong)
+        assert caught.value.code == code
     pq.write_table(pa.table({"v": [1]}), tmp_path / "x.parquet")
     with pytest.raises(mica.CorruptDataError):
         mica.read_parquet(tmp_path / "x.parquet", early=["v"])

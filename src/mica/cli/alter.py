@@ -1,7 +1,7 @@
 """`mica alter`: changes of a table's columns, properties, features and constraints.
 
-The rule: each option is one call of `Table`, and a commit of its own, in the order of `--help`; the first that is
-refused ends the command, and those before it stand.
+The rule: each option is one call of `Table`, and a commit of its own, in the order of `--help`; those of properties are
+one, and so are the columns to drop. The first that is refused ends the command, and those before it stand.
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ def run(
     storage_option: options.StorageOption = None,
     json: options.Json = False,
 ) -> None:
-    """Change a table's columns, properties, features and constraints; each option is a commit of its own."""
+    """Change a table's columns, properties, features and constraints, in the order of the options here.
+
+    Each option is a commit of its own, but --set and --unset are one together, and so are --drop-column."""
 
     values = {**pairs(properties or (), "--set"), **dict.fromkeys(unset or ())}
     asked: list[Change] = [*([(Table.set_properties, (values,))] if values else [])]
@@ -74,6 +76,10 @@ def run(
     asked += _each(drop_feature, lambda t, name: t.drop_feature(name, truncate_history=truncate_history))
     if not asked:
         raise UserError("INVALID_ARGUMENT", "no change was given", hint="Name one, such as --add-columns.")
+    if both := sorted({*(nullable or ())}.intersection(not_null or ())):
+        raise UserError(
+            "INVALID_ARGUMENT", f"--nullable and --not-null name {both[0]!r}", hint="Leave one of them out."
+        )
     opened = Table.open(table, storage_options=storage_options(storage_option or ()))
     for call, arguments in asked:
         call(opened, *arguments)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 from mica.cli import options
@@ -11,7 +13,9 @@ from mica.table import Table
 
 def run(
     table: options.TablePath,
-    version: options.Version = None,
+    version: Annotated[
+        int | None, typer.Option("--version", "-v", help="The version to restore, or --timestamp.")
+    ] = None,
     timestamp: options.Timestamp = None,
     txn: options.Txn = None,
     storage_option: options.StorageOption = None,

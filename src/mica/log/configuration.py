@@ -38,7 +38,7 @@ def checked(changes: Mapping[str, str | None]) -> dict[str, str | None]:
     found = {}
     for given, text in changes.items():
         known = _BY_LOWER.get(given.lower())
-        name = given if known is None else known.name
+        name = _feature(given) if known is None else known.name
         found[name] = text
         if text is None:
             continue
@@ -49,6 +49,14 @@ def checked(changes: Mapping[str, str | None]) -> dict[str, str | None]:
         else:
             found[name] = _spelled(known, text)
     return found
+
+
+def _feature(name: str) -> str:
+    """A property `delta.feature.*` in the case of the feature; any other as it is."""
+    if not name.lower().startswith(FEATURE):
+        return name
+    feature = name[len(FEATURE) :]
+    return FEATURE + next((one for one in properties.FEATURES if one.lower() == feature.lower()), feature)
 
 
 def refuse_writers(changes: Mapping[str, str | None], before: Mapping[str, str]) -> None:

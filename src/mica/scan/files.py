@@ -79,6 +79,7 @@ class FilesSource(Source):
             if check is not None:
                 check(path, pa.schema([field for field in head.schema if field.name.lower() not in replaced]))
         own = [from_arrow(head.schema) for head in heads]
+        _refuse_unknown(early, own)
         self.schema = _with_partitions(one_schema(paths, own, replaced, exact=exact), columns)
         self._files = pa.table(
             {
@@ -109,6 +110,22 @@ class FilesSource(Source):
     def rows(self, indices: pa.Array) -> pa.Array:
         """Their numbers of rows, from their footers."""
         return self._files.column("rows").take(indices).combine_chunks()
+
+
+def _refuse_unknown(early: Early, schemas: Sequence[StructType]) -> None:
+    """Refuses names of early columns that no file has."""
+    for names in [] if isinstance(early, bool) else early:
+        if not any(_has(schema, names) for schema in schemas):
+            text, known = ".".join(names), dict.fromkeys(name for schema in schemas for name in schema.names)
+            hint = f"There are: {', '.join(known)}."
+            raise UserError("UNKNOWN_COLUMN", f"early names {text!r}, which no file has", hint=hint)
+
+
+def _has(type_: DataType, names: Sequence[str]) -> bool:
+    if not names:
+        return True
+    found = type_.find(names[0]) if isinstance(type_, StructType) else None
+    return found is not None and _has(found.type, names[1:])
 
 
 @dataclass(frozen=True)

@@ -72,6 +72,7 @@ def test_values_are_spelled_as_every_engine_reads_them() -> None:
 
 def test_names_match_without_regard_to_case() -> None:
     assert checked({"DELTA.appendonly": "true"}) == {"delta.appendOnly": "true"}
+    assert checked({"DELTA.FEATURE.typewidening": "supported"}) == {"delta.feature.typeWidening": "supported"}
 
 
 @pytest.mark.parametrize(
@@ -81,7 +82,7 @@ def test_names_match_without_regard_to_case() -> None:
         ("delta.enableRowTrackings", "delta.enableRowTracking"),
         ("delta.logRetention", "delta.logRetentionDuration"),
         ("mica.bloomFilter.path", "mica.bloomFilter.paths"),
-        ("delta.feature.varianttype", "delta.feature.variantType"),
+        ("delta.feature.varianttyp", "delta.feature.variantType"),
         ("delta.fromTheFuture", "There are: delta.appendOnly"),
     ],
 )
