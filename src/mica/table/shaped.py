@@ -85,10 +85,11 @@ class ShapedTable(OpenedTable):
         first: bool = False,
         after: str | None = None,
     ) -> Self:
-        """Changes a column or field (`s.x`, `l.element`): its `type` to a wider one, whether it is `nullable`, its
-        `comment` and its `default` for new rows (SQL; an empty text removes either), its place (`first`, or `after`
-        another one). None leaves something as it is. Data files stay as they are; wider types need
-        `delta.enableTypeWidening`, and NOT NULL is checked against the rows.
+        """Changes a column or field (`s.x`): its `type` to a wider one, whether it is `nullable`, its `comment` and its
+        `default` for new rows (SQL; an empty text removes either), its place (`first`, or `after` another one). What
+        is inside arrays and maps (`l.element`, `m.key`, `m.value`) has only a type. None leaves something as
+        it is. Data files stay as they are; wider types need `delta.enableTypeWidening`, and NOT NULL is checked against
+        the rows.
 
         Errors: UNKNOWN_COLUMN, INCOMPATIBLE_TYPE, FEATURE_NEEDED, COLUMN_IN_USE, CONSTRAINT_VIOLATED. Source:
         PROTOCOL.md, "Type Widening", "Default Columns".
@@ -147,7 +148,8 @@ class ShapedTable(OpenedTable):
     @takes(name=TEXT, expr=TEXT)
     def add_constraint(self, name: str, expr: str) -> Self:
         """Adds the CHECK constraint `name`: from now on `expr` must be true for every row, whatever writes it; NULL
-        violates it, as in delta-spark. Existing rows are checked; files whose bounds prove them are not read.
+        violates it, as in delta-spark. Existing rows are checked; files whose bounds prove them are not read. Engines
+        that do not know a function of it, as Spark 4.2 `variant_set`, cannot write the table then.
 
         Errors: CONSTRAINT_VIOLATED with the values of a row; CONSTRAINT_EXISTS; those of a scan's `where`;
         ConflictError if another writer changed the table meanwhile. Source: PROTOCOL.md, "CHECK Constraints".

@@ -154,12 +154,12 @@ def ingest_json(
     `format` is `ndjson` (one document per line), `json` (one array, or documents over several lines), or `auto`, which
     decides per file. `mode` is `append` (creates a missing table), `error` (refuses an existing one), `ignore` (reads
     nothing if the table exists) or `overwrite`. `on_error="quarantine"` writes bad lines to the table's `_quarantine/`
-    (or to `quarantine`) instead of failing: lines that cannot be read, and documents for which one of `columns` cannot
-    be computed or that a constraint refuses. A line that is not UTF-8 is a bad line; `invalid_utf8="replace"` replaces
-    such bytes by U+FFFD, as Spark does. With `idempotent` each file is ingested once: the commit records it (its
-    full name and modification time), and later runs skip it. With `txn=(application, version)` the
-    whole run happens once: nothing is read if the table has this version of the application, or a later one. Sizes are
-    bytes or texts such as `128MB`.
+    (or to `quarantine`) instead of failing: lines that cannot be read, and documents for which one of `columns` or
+    `sort_by` cannot be computed or that a constraint refuses. A line that is not UTF-8 is a bad line;
+    `invalid_utf8="replace"` replaces such bytes by U+FFFD, as Spark does. With `idempotent` each file is ingested once:
+    the commit records it (its full name and modification time), and later runs skip it. With
+    `txn=(application, version)` the whole run happens once: nothing is read if the table has this version of the
+    application, or a later one. Sizes are bytes or texts such as `128MB`.
 
     With `schema_evolution` an existing table gets `column` and those `columns` that it lacks.
 
@@ -168,8 +168,8 @@ def ingest_json(
 
     Errors: INVALID_JSON, INVALID_UTF8 and DUPLICATE_KEY with file, line and column; UNSUPPORTED_INPUT for other than
     JSON text; INCOMPATIBLE_TYPE and UNKNOWN_COLUMN if an existing table has other columns; MISSING_COLUMN if a
-    partition column has no expression; INPUT_CHANGED for a file that changed since it was ingested; NOT_FOUND,
-    IS_A_DIRECTORY, NOT_A_FILE, PERMISSION_DENIED, DISK_FULL. Nothing is committed then.
+    partition column of an existing table has no expression; INPUT_CHANGED for a file that changed since it was
+    ingested; NOT_FOUND, IS_A_DIRECTORY, NOT_A_FILE, PERMISSION_DENIED, DISK_FULL. Nothing is committed then.
     """
     engine = engines.of(spark)
     ansi, timezone = engine.settings(ansi, timezone)
