@@ -252,6 +252,28 @@ def test_assignments_follow_ansi_without_it_too(spark: SparkSession, tmp_path: P
     assert table.refresh().to_arrow().to_pylist() == [{"id": 1, "b": 3, "f": 1.5, "d": Decimal("9.0")}]
 
 
+def test_an_insert_casts_whole_values_as_delta_spark(delta_session: SparkSession, tmp_path: Path) -> None:
+    spark = delta_session
+    ddl = "n INT, s STRING, b BOOLEAN, f FLOAT, bin BINARY, v VARIANT, d DATE"
+    ours, theirs = f"delta.`{tmp_path}/ours`", f"delta.`{tmp_path}/theirs`"
+    mica.Table.create(tmp_path / "ours", ddl)
+    spark.sql(f"CREATE TABLE {theirs} ({ddl}) USING delta")
+    rows = """SELECT true, parse_json('5'), 1, true, 'AB', 5, DATE'2026-01-02' UNION ALL
+        SELECT false, parse_json('"x"'), 0, false, NULL, 6, NULL"""
+    others = """SELECT TIMESTAMP'2024-01-01 10:00:00', array(1, 2), parse_json('true'), 2, X'41', DATE'2026-01-02',
+        ' 2026-01-03'"""
+    more = "SELECT parse_json('7'), X'4142', '1', parse_json('0.5'), 'x', 1.5D, parse_json('\"2026-01-04\"')"
+    for query in (rows, others, more):
+        mica.sql(f"INSERT INTO {ours} {query}", spark)
+        spark.sql(f"INSERT INTO {theirs} {query}")
+    read = "SELECT n, s, b, f, bin, to_json(v), schema_of_variant(v), d FROM {} ORDER BY n"
+    found = [list(map(str, spark.sql(read.format(t)).collect())) for t in (ours, theirs)]
+    assert found[0] == found[1]
+    assert len(found[0]) == 4
+    with pytest.raises(mica.MicaError, match="DATE"):
+        mica.sql(f"INSERT INTO {ours} (d) SELECT 5", spark)
+
+
 BY_SOURCE = "WHEN NOT MATCHED BY SOURCE"
 #: ON and clauses of a merge; in a target row with the id 2 and a source row with the id 3 a strict cast fails.
 CASTS = [

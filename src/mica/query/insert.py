@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from mica.engines.spark.errors import is_condition
 from mica.engines.spark.session import without_sql_log
 from mica.errors import UserError
+from mica.expressions.coerce import is_exact, is_real
 from mica.query import described, settings
 from mica.query.row_statements import Insert, with_defaults
 from mica.schema.char import char_length, declared
@@ -20,6 +21,7 @@ from mica.schema.ddl import quote_if_needed, type_to_ddl
 from mica.schema.special import DEFAULT, GENERATED
 from mica.schema.types import (
     BINARY,
+    BOOLEAN,
     INTEGRALS,
     STRING,
     VARIANT,
@@ -27,6 +29,7 @@ from mica.schema.types import (
     ArrayType,
     DataType,
     MapType,
+    Primitive,
     StructField,
     StructType,
     renamed,
@@ -151,7 +154,7 @@ def _as_stored(rows: DataFrame, schema: StructType, *, by_name: bool) -> DataFra
     from mica.engines.spark.assigned import assigned
     from mica.engines.spark.types import from_spark
 
-    rows = _texts_read(rows, schema)
+    rows = _read(rows, schema)
     named, stored = [], []
     for given in from_spark(rows.schema).fields:
         column = schema.find(given.name)
@@ -183,17 +186,36 @@ def _refuse_fewer(given: DataType, wanted: DataType, name: str) -> None:
             _refuse_fewer(given.value, wanted.value, f"{name}.value")
 
 
-def _texts_read(rows: DataFrame, schema: StructType) -> DataFrame:
-    """The rows with texts read for columns of numbers, dates and times, as delta-spark does. Without ANSI Spark would
-    make a wrong text null: then an append refuses them all."""
+def _read(rows: DataFrame, schema: StructType) -> DataFrame:
+    """The rows with the casts of delta-spark's INSERT that no other assignment has. Without ANSI Spark would make a
+    wrong text null: then an append refuses them all."""
     names = {name.lower() for name in rows.columns}
     if rows.sparkSession.conf.get("spark.sql.ansi.enabled") != "true" or len(names) < len(rows.columns):
         return rows
-    for f in rows.schema.fields:
-        column = schema.find(f.name)
-        if column is not None and f.dataType.typeName() == "string" and is_read_from_text(column.type):
-            rows = rows.withColumn(f.name, rows[quote_if_needed(f.name)].cast(type_to_ddl(column.type)))
+    from mica.engines.spark.types import from_spark
+
+    for given in from_spark(rows.schema).fields:
+        column = schema.find(given.name)
+        if column is not None and _is_read(given.type, column.type):
+            rows = rows.withColumn(given.name, rows[quote_if_needed(given.name)].cast(type_to_ddl(column.type)))
     return rows
+
+
+def _is_read(given: DataType, wanted: DataType) -> bool:
+    """Whether a whole value is cast as by CAST; a text for a VARIANT is JSON."""
+    is_number = is_exact(wanted) or is_real(wanted)
+    match given:
+        case Primitive("string"):
+            return is_read_from_text(wanted) or wanted == BINARY
+        case Primitive("variant"):
+            return is_read_from_text(wanted) or wanted in (STRING, BINARY)
+        case Primitive("boolean" | "timestamp"):
+            return is_number or wanted == VARIANT
+        case Primitive("binary") | StructType() | ArrayType() | MapType():
+            return wanted == STRING
+        case Primitive("date" | "timestamp_ntz"):
+            return wanted == VARIANT
+    return (is_exact(given) or is_real(given)) and wanted in (BOOLEAN, VARIANT)
 
 
 def _cast(given: DataType, wanted: DataType) -> DataType:
