@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 #: How a query begins. `WITH` and `FROM` may also lead to an INSERT, as Spark's parser decides.
-_QUERY = re.compile(rf"(?:\s|\(|{SKIPPED})*(?:SELECT|WITH|FROM|VALUES|TABLE|MAP|REDUCE)\b", re.IGNORECASE)
+_QUERY = re.compile(rf"(?:\s|\(|{SKIPPED})*+(?:SELECT|WITH|FROM|VALUES|TABLE|MAP|REDUCE)\b", re.IGNORECASE)
 _COMMANDS = re.compile(r"(?m)^[\s:+|-]*'?(?:Insert|MergeInto|UpdateTable|DeleteFrom|CreateTable|ReplaceTable)")
 
 
