@@ -58,6 +58,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "expressions/interval_literals.py": "tests/unit/expressions/test_intervals.py",
         "expressions/constants.py": "tests/unit/expressions/test_parse.py",
         "expressions/cursor.py": "tests/unit/expressions/test_parse.py",
+        "expressions/parse_paths.py": "tests/unit/expressions/test_parse.py",
         "expressions/digests.py": "tests/unit/expressions/test_functions.py",
         "expressions/generic.py": "tests/unit/expressions/test_functions.py",
         "expressions/lookup.py": "tests/unit/expressions/test_functions.py",
