@@ -271,6 +271,7 @@ ROW_VERSION_COLUMN: Property[str | None] = Property(
 SET_BY_WRITERS: tuple[Property[Any], ...] = (
     MAX_COLUMN_ID, ROW_ID_COLUMN, ROW_VERSION_COLUMN, ICT_VERSION, ICT_TIMESTAMP, CHECKPOINT_PROTECTION,
 )  # fmt: skip
+NAMES_OF_WRITERS = frozenset(known.name for known in SET_BY_WRITERS)
 
 ENABLE_TYPE_WIDENING = Property(
     "delta.enableTypeWidening", BOOLEAN, "false", "Columns may get wider types; files keep theirs.", "typeWidening"
@@ -380,11 +381,14 @@ PROPERTIES: Mapping[str, Property[Any]] = {
 }
 
 
+_WITHOUT_FEATURE = tuple(known for known in REFUSED if known.feature is None)
+
+
 def refused_of(configuration: Mapping[str, str]) -> Property[Any] | None:
     """The property of a table that asks of writers what mica cannot do; those with a feature ask only where the table
     has it."""
-    without_feature = (known for known in REFUSED if known.feature is None and known.name in configuration)
-    return next((known for known in without_feature if known.refuses(known.of(configuration))), None)
+    asked = (known for known in _WITHOUT_FEATURE if known.name in configuration)
+    return next((known for known in asked if known.refuses(known.of(configuration))), None)
 
 
 def _never(_: Mapping[str, str]) -> bool:

@@ -59,25 +59,38 @@ def effective(schema: StructType, mode: Mode) -> StructType:
     return found
 
 
+def without_keys(schema: StructType) -> StructType:
+    """The schema without the keys of column mapping, VOID columns included."""
+    return map_fields(schema, lambda f: replace(f, metadata=_kept(f.metadata, _KEYS)))
+
+
 def with_voids(type_: DataType, before: DataType) -> DataType:
     """The type with the VOID columns of an earlier one, behind the columns that they stood behind: they are in the
     schema of a table until it is replaced, though no reader is shown them.
     """
     match type_, before:
         case StructType(fields), StructType(earlier):
-            known = {f.name: f.type for f in earlier}
-            found = [replace(f, type=with_voids(f.type, known.get(f.name, f.type))) for f in fields]
-            for place, void in enumerate(earlier):
-                if void.type == VOID and StructType(tuple(found)).find(void.name) is None:
-                    beside = earlier[place - 1].name if place else None
-                    behind = [at + 1 for at, f in enumerate(found) if f.name == beside]
-                    found.insert(behind[0] if behind else 0 if place == 0 else len(found), void)
+            known = {_lasting(f): f.type for f in earlier}
+            found = [replace(f, type=with_voids(f.type, known.get(_lasting(f), f.type))) for f in fields]
+            at = 0
+            for old in earlier:
+                there = [place for place, f in enumerate(found) if _lasting(f) == _lasting(old)]
+                if there:
+                    at = there[0] + 1
+                elif old.type == VOID and StructType(tuple(found)).find(old.name) is None:
+                    found.insert(at, old)
+                    at += 1
             return StructType(tuple(found))
         case ArrayType(element), ArrayType(earlier_element):
             return replace(type_, element=with_voids(element, earlier_element))
         case MapType(key, value), MapType(earlier_key, earlier_value):
             return replace(type_, key=with_voids(key, earlier_key), value=with_voids(value, earlier_value))
     return type_
+
+
+def _lasting(f: StructField) -> str:
+    """The name that a column keeps: in files, else its own in any case."""
+    return str(f.metadata.get(PHYSICAL_NAME, f.name.lower()))
 
 
 def assigned(schema: StructType, last: int, *, keeps_names: bool) -> tuple[StructType, int]:
@@ -118,8 +131,6 @@ def configured(
         )
     if mode == "none":
         return schema, dict(configuration)
-    if was == "none":
-        schema = map_fields(schema, lambda f: replace(f, metadata=_kept(f.metadata, _KEYS)))  # they meant nothing
     last = 0 if before is None else MAX_COLUMN_ID.of(before.configuration)
     known = before is not None and was == "none" and schema_json.loads(before.schema_string).names == schema.names
     schema, highest = assigned(schema, last, keeps_names=known)

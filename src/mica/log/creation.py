@@ -17,7 +17,7 @@ from mica.errors import UserError
 from mica.expressions import typed_paths
 from mica.log import features, feed, row_tracking
 from mica.log.actions import Metadata, Protocol
-from mica.log.column_mapping import configured, effective, mode_of, read_schema, with_voids
+from mica.log.column_mapping import configured, effective, mode_of, read_schema, with_voids, without_keys
 from mica.log.configuration import checked, kept, needed_features, refuse_writers
 from mica.schema import char, collations, special
 from mica.schema import json as schema_json
@@ -95,8 +95,8 @@ def new_table(
     created_time: int,
 ) -> tuple[Protocol, Metadata]:
     """Returns protocol and metadata of a new table. `created_time` in ms since the epoch."""
-    own = {known.name for known in properties.SET_BY_WRITERS}  # of the table that the properties were copied from
-    wanted = {k: text for k, text in checked(configuration or {}).items() if text is not None and k not in own}
+    given = checked(configuration or {})  # copied from another table, perhaps
+    wanted = {k: text for k, text in given.items() if text is not None and k not in properties.NAMES_OF_WRITERS}
     refuse_columns(schema)
     schema = collations.normalized(effective(schema, "none"))
     columns = partition_columns_of(schema, list(partition_columns))
@@ -144,7 +144,8 @@ def altered(
         if schema is None:
             schema = read_schema(metadata.schema_string, was)
         if partition_columns is None:  # another one has a schema of its own
-            found = with_voids(schema, schema_json.loads(metadata.schema_string))
+            before = schema_json.loads(metadata.schema_string)
+            found = with_voids(schema, without_keys(before) if was == "none" else before)
             assert isinstance(found, StructType)
             schema = found
         schema, configuration = configured(metadata, schema, changed.configuration, mode, was)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import orjson
@@ -20,6 +20,9 @@ from mica.log.commit_info import commit_info
 from mica.log.listing import list_log
 from mica.log.time_travel import commit_times
 from mica.storage import Entry, Storage
+
+if TYPE_CHECKING:
+    from mica.log.snapshot import Snapshot
 
 _TEXTS = pa.map_(pa.string(), pa.string())
 HISTORY = pa.schema(
@@ -40,12 +43,13 @@ HISTORY = pa.schema(
 )
 
 
-def history(storage: Storage, *, limit: int | None = None) -> pa.Table:
-    """Returns the commits whose files still exist, newest first, at most `limit`, as `HISTORY`."""
-    return pa.Table.from_pylist(commits(storage, limit=limit), HISTORY)
+def history(storage: Storage, *, limit: int | None = None, opened: Snapshot | None = None) -> pa.Table:
+    """Returns the commits whose files still exist, newest first, at most `limit`, as `HISTORY`; `opened` is a version
+    that may be the newest."""
+    return pa.Table.from_pylist(commits(storage, limit=limit, opened=opened), HISTORY)
 
 
-def commits(storage: Storage, *, limit: int | None = None) -> list[dict[str, Any]]:
+def commits(storage: Storage, *, limit: int | None = None, opened: Snapshot | None = None) -> list[dict[str, Any]]:
     """The same as values of Python, for which pyarrow imports no pandas."""
     listing = list_log(storage)
     if listing.latest >= 0 and not listing.commits:
@@ -55,7 +59,7 @@ def commits(storage: Storage, *, limit: int | None = None) -> list[dict[str, Any
     def read(entry: Entry) -> Mapping[str, Any]:
         return commit_info(storage, entry.path, entry.size)
 
-    versions, time = commit_times(storage, listing, read)
+    versions, time = commit_times(storage, listing, read, opened)
     wanted = range(0 if limit is None else max(0, len(versions) - limit), len(versions))
     return [_row(versions[at], time(at), read(listing.commits[versions[at]])) for at in wanted][::-1]
 

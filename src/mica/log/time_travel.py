@@ -12,14 +12,17 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mica.errors import UserError
+from mica.errors import CorruptDataError, UserError
 from mica.log.commit_info import commit_info, in_commit_timestamp
 from mica.log.folders import no_table
 from mica.log.listing import Listing
 from mica.properties import ICT_VERSION
 from mica.storage import Entry, Storage
+
+if TYPE_CHECKING:
+    from mica.log.snapshot import Snapshot
 
 Timestamp = int | str | datetime | date
 """Milliseconds since the epoch, an ISO text, a datetime or a date; without a zone they are UTC."""
@@ -88,10 +91,13 @@ def version_before(storage: Storage, listing: Listing, asked: Timestamp) -> int:
 
 
 def commit_times(
-    storage: Storage, listing: Listing, read: Callable[[Entry], Mapping[str, Any]] | None = None
+    storage: Storage,
+    listing: Listing,
+    read: Callable[[Entry], Mapping[str, Any]] | None = None,
+    opened: Snapshot | None = None,
 ) -> tuple[list[int], Callable[[int], int]]:
     """The versions with a commit, sorted, and their times by position. `read` reads a commit's info, of the few that
-    are needed. Errors: TABLE_NOT_FOUND."""
+    are needed; `opened` is a version that may be the newest. Errors: TABLE_NOT_FOUND."""
     versions = sorted(listing.commits)
     if not versions:
         raise no_table(str(storage))
@@ -108,7 +114,15 @@ def commit_times(
         return entries[at].modified if found is None else found
 
     count = len(entries)
-    inside = count if own(count - 1) is None else bisect_left(versions, _enabled_at(storage))
+    inside = count
+    if own(count - 1) is not None:
+        newest = opened if opened is not None and opened.version == versions[-1] else _loaded(storage)
+        if newest is None:
+            inside = bisect_left(range(count), True, key=lambda at: own(at) is not None)
+        else:
+            # They may have been on before, and off again (PROTOCOL.md, "Recommendations for Readers of Tables with
+            # In-Commit Timestamps").
+            inside = bisect_left(versions, ICT_VERSION.of(newest.properties) or 0)
     modified = increasing([entry.modified for entry in entries[:inside]])
     if 0 < inside < count:
         # Files of a copied table are younger than the stamps in them; their commits are older all the same.
@@ -117,12 +131,14 @@ def commit_times(
     return versions, lambda at: modified[at] if at < inside else stamped(at)
 
 
-def _enabled_at(storage: Storage) -> int:
-    """The version from which all commits have in-commit timestamps: they may have been on before, and off again
-    (PROTOCOL.md, "Recommendations for Readers of Tables with In-Commit Timestamps")."""
+def _loaded(storage: Storage) -> Snapshot | None:
+    """The newest version; None if the log is damaged, whose times can be told all the same."""
     from mica.log.snapshot import load
 
-    return ICT_VERSION.of(load(storage).properties) or 0
+    try:
+        return load(storage)
+    except CorruptDataError:
+        return None
 
 
 def increasing(times: Iterable[int]) -> list[int]:

@@ -40,7 +40,7 @@ from mica.log.checkpoint import read_checkpoint
 from mica.log.checkpoint_writer import write_checkpoint
 from mica.log.cleanup import expired
 from mica.log.clustering import cluster_by
-from mica.log.column_mapping import effective, read_schema
+from mica.log.column_mapping import read_schema, with_voids, without_keys
 from mica.log.conflicts import every_file
 from mica.log.creation import altered
 from mica.log.domains import CLUSTERING_DOMAIN
@@ -54,7 +54,7 @@ from mica.scan.scan import Scan
 from mica.scan.table import TableSource
 from mica.schema import json as schema_json
 from mica.schema.edit import map_fields
-from mica.schema.types import StructField
+from mica.schema.types import StructField, StructType
 from mica.stats.columns import TYPE_CHANGES
 from mica.tasks.parts import FilePart, in_tasks
 from mica.tasks.rewrite import RewriteSpec, rewrite_files, unshred_files
@@ -269,10 +269,12 @@ def _off(*names: str) -> Callable[[Metadata], Metadata]:
 
 
 def _unmapped(metadata: Metadata) -> Metadata:
-    schema = effective(read_schema(metadata.schema_string, "name"), "none")  # collations may have names in files
+    # Collations may have names in files.
+    schema = with_voids(read_schema(metadata.schema_string, "name"), schema_json.loads(metadata.schema_string))
+    assert isinstance(schema, StructType)
     cleared = _off(properties.COLUMN_MAPPING_MODE.name, properties.MAX_COLUMN_ID.name)(metadata)
     mapped = properties.COLUMN_MAPPING_MODE.of(metadata.configuration) != "none"
-    return replace(cleared, schema_string=schema_json.dumps(schema)) if mapped else cleared
+    return replace(cleared, schema_string=schema_json.dumps(without_keys(schema))) if mapped else cleared
 
 
 def _unwidened(metadata: Metadata) -> Metadata:

@@ -14,7 +14,7 @@ from mica.log import clustering
 from mica.log.configuration import needed_features
 from mica.log.creation import schema_features
 from mica.log.features import minimal_protocol
-from mica.properties import CONSTRAINTS, ENABLE_SHREDDING, FEATURE, SET_BY_WRITERS
+from mica.properties import CONSTRAINTS, ENABLE_SHREDDING, FEATURE, NAMES_OF_WRITERS
 from mica.query.names import is_path
 from mica.schema import char, special
 from mica.schema.ddl import quote_if_needed, quoted, to_ddl
@@ -23,8 +23,6 @@ from mica.schema.types import STRING, VARIANT, StructField, StructType, contains
 
 if TYPE_CHECKING:
     from mica.table import Table
-
-_SET_BY_WRITERS = frozenset(known.name for known in SET_BY_WRITERS)
 
 
 def create_text(table: Table, name: tuple[str, ...]) -> str:
@@ -74,7 +72,7 @@ def _properties(table: Table, *, clustered: bool) -> Mapping[str, str]:
     given = {
         name: text
         for name, text in table.properties.items()
-        if name not in _SET_BY_WRITERS and not name.startswith(CONSTRAINTS)
+        if name not in NAMES_OF_WRITERS and not name.startswith(CONSTRAINTS)
     }
     if contains(table.schema, VARIANT):
         given.setdefault(ENABLE_SHREDDING.name, "false")  # a new table would have it

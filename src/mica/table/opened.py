@@ -155,7 +155,7 @@ class OpenedTable:
         """The commits, newest first: version, timestamp, operation, parameters, metrics, engine."""
         from mica.log.history import history
 
-        return history(self._snapshot.storage, limit=limit)
+        return history(self._snapshot.storage, limit=limit, opened=self._snapshot)
 
     def refresh(self) -> Self:
         """Moves this Table to the newest version and returns it."""

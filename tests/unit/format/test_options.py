@@ -100,5 +100,11 @@ def test_a_time_needs_a_zone_since_the_session_s_is_not_seen() -> None:
 
 
 def test_names_may_have_commas_and_sizes_sparks_units() -> None:
-    assert Options.of({"columns": "a, `b,c`, `d``e`"}).names("columns") == ["a", "b,c", "d`e"]
+    assert Options.of({"columns": "a, `b,c`, `d``e`, f``g, `h```"}).names("columns") == [
+        "a",
+        "b,c",
+        "d`e",
+        "f``g",
+        "h`",
+    ]
     assert Options.of({"maxBytesPerTrigger": "1tb"}).number("maxBytesPerTrigger") == 1 << 40

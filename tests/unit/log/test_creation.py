@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from mica.errors import MicaError, UnsupportedTableError, UserError
 from mica.log.actions import Metadata, Protocol
+from mica.log.column_mapping import effective
 from mica.log.creation import altered, new_table, shreds
 from mica.schema.ddl import parse_ddl
 from mica.schema.json import dumps, loads
@@ -221,6 +223,10 @@ def test_a_void_column_stays_in_the_schema_until_the_table_is_replaced() -> None
     assert loads(added.schema_string).names == ["n", "a", "b"]
     _, typed = altered(protocol, mapped, schema=parse_ddl("a INT, N INT"))
     assert loads(typed.schema_string).names == ["a", "N"]
+    kept = effective(loads(added.schema_string), "name")
+    renamed = replace(kept, fields=(replace(kept.field("a"), name="z"), kept.field("b")))
+    _, moved = altered(protocol, added, schema=renamed)
+    assert loads(moved.schema_string).names == ["n", "z", "b"]
     _, other = altered(protocol, mapped, schema=parse_ddl("b INT"), partition_columns=[])
     assert loads(other.schema_string).names == ["b"]
 
