@@ -14,7 +14,8 @@ import mica
 from mica.engines import local
 from mica.errors import MicaError
 
-SIZE = 12_000
+#: Files are small enough for ten: of six, a range may meet five by chance.
+SIZE = 6_000
 WHERES = {
     "a": "v:a::int BETWEEN 500 AND 900", "b": "v:b::string BETWEEN 'u040' AND 'u049'", "n": "n BETWEEN 10 AND 14",
     "s": "s >= 'D2' AND s < 'D4'",
@@ -57,10 +58,10 @@ def test_predicates_on_any_of_the_columns_skip(
     before = rows(table)
     assert {name: share(table, name) for name in WHERES} == dict.fromkeys(WHERES, 1.0)
     done = table.optimize(zorder_by=["v:a", "v:b"], target_file_size=SIZE)
-    assert share(table, "a") < 0.9 > share(table, "b")  # by chance five of six files at most
+    assert share(table, "a") <= 0.75 >= share(table, "b")
     assert (rows(table), table.version, done.rows) == (before, 7, 4800)
     table.optimize(zorder_by=["n", "s"], target_file_size=SIZE)
-    assert share(table, "n") < 0.9 > share(table, "s")
+    assert share(table, "n") <= 0.75 >= share(table, "s")
     table.optimize(zorder_by=["v:a::int"], target_file_size=SIZE)
     assert share(table, "a") <= (0.5 if partitions else 0.3)
     assert rows(table) == rows(mica.Table.open(tmp_path)) == before
