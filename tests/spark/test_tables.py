@@ -233,13 +233,7 @@ def test_rows_that_the_driver_has_are_written_without_a_job_of_workers(
         AS t(n, s, d, b, day, t, local, yes, x, v)""")
     one = spark.sql("SELECT 3 AS n, TRUE AS yes, parse_json('[1]') AS w")
     files, rows = [], []
-    for name, frames in (("job", [given.repartition(1), one.repartition(1)]), ("driver", [given, one])):
-        table = mica.Table.create(tmp_path / name, columns, partition_by=["yes"])
-        with monkeypatch.context() as patched:
-            if name == "driver":
-                patched.delattr("mica.engines.spark.jobs.over_rows")
-            for frame in frames:
-                table.append(frame)
+    for table in _written_by_both(tmp_path, monkeypatch, columns, [given, one], partition_by=["yes"]):
         rows.append(table.to_df(spark).selectExpr("* EXCEPT (v, w)", "to_json(v)", "to_json(w)").orderBy("n").toArrow())
         files.append(sorted(table.files().select(["partition_values", "stats"]).to_pylist(), key=str))
     assert rows[0].num_rows == 4
@@ -263,37 +257,39 @@ def test_rows_of_which_a_plan_says_that_they_are_few_are_written_without_workers
         )
     ]
     columns = "n BIGINT, v VARIANT, w VARIANT"
-    jobs, few = (mica.Table.create(tmp_path / name, columns) for name in ("jobs", "few"))
-    for frame in frames:
-        jobs.append(frame.repartition(1))
-    with monkeypatch.context() as patched:
-        patched.delattr("mica.engines.spark.jobs.over_rows")
-        for frame in frames:
-            few.append(frame)
-    every = [
-        table.to_df(spark).selectExpr("n", "to_json(v)", "to_json(w)").orderBy("n").toArrow() for table in (jobs, few)
-    ]
+    tables = _written_by_both(tmp_path, monkeypatch, columns, frames)
+    every = [table.to_df(spark).selectExpr("n", "to_json(v)", "to_json(w)").orderBy("n").toArrow() for table in tables]
     assert every[0].num_rows == 19
     assert every[0] == every[1]
     with pytest.raises(mica.MicaError, match="its reason"):
-        few.append(spark.range(1).selectExpr("raise_error('its reason') AS n"))
+        tables[1].append(spark.range(1).selectExpr("raise_error('its reason') AS n"))
 
 
-def _rows_of_driver(
-    path: Path, monkeypatch: pytest.MonkeyPatch, schema: str, frames: list[DataFrame], others: list[DataFrame]
-) -> list[dict[str, Any]]:
-    """The rows of `frames`, which workers write too, and the driver without them; `others` workers alone write."""
-    jobs, driver = (mica.Table.create(path / name, schema) for name in ("jobs", "driver"))
+def _written_by_both(
+    path: Path, monkeypatch: pytest.MonkeyPatch, schema: str, frames: list[DataFrame], **options: Any
+) -> list[mica.Table]:
+    """Two tables of the same rows: by workers, and by the driver without them."""
+    jobs, driver = (mica.Table.create(path / name, schema, **options) for name in ("jobs", "driver"))
     for frame in frames:
         jobs.append(frame.repartition(1))
     with monkeypatch.context() as patched:
         patched.delattr("mica.engines.spark.jobs.over_rows")
         for frame in frames:
             driver.append(frame)
+    return [jobs, driver]
+
+
+def _rows_of_driver(
+    path: Path, monkeypatch: pytest.MonkeyPatch, schema: str, frames: list[DataFrame], others: list[DataFrame]
+) -> list[dict[str, Any]]:
+    """The rows of `frames`, which workers write too, and the driver without them; `others` workers alone write."""
+    tables = _written_by_both(path, monkeypatch, schema, frames)
+    with monkeypatch.context() as patched:
+        patched.delattr("mica.engines.spark.jobs.over_rows")
         for frame in others:
             with pytest.raises(AttributeError, match="over_rows"):
-                driver.append(frame)
-    every = [sorted(table.scan().to_arrow().to_pylist(), key=str) for table in (jobs, driver)]
+                tables[1].append(frame)
+    every = [sorted(table.scan().to_arrow().to_pylist(), key=str) for table in tables]
     assert every[0] == every[1]
     return every[0]
 

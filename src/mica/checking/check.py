@@ -135,6 +135,10 @@ def _variants(snapshot: Snapshot) -> tuple[tuple[str, ...], ...]:
     return tuple(physical_names(schema, at) for at in variant_columns(schema))
 
 
+#: What a file is called that the log names and that cannot be opened, by the code of the error.
+_NOWHERE = {"NOT_FOUND": "missing_file", "INVALID_NAME": "unreadable", "EXTERNAL_PATH": "unreadable"}
+
+
 def _check_file(limit: int, work: _Work) -> Iterator[pa.RecordBatch]:
     """Yields violations as batches, and their totals."""
     try:
@@ -155,10 +159,9 @@ def _check_file(limit: int, work: _Work) -> Iterator[pa.RecordBatch]:
             [{"kind": "unreadable", "path": e.context.get("path") or "", "found": e.message}], work, limit
         )
     except (StorageError, UserError) as e:
-        kinds = {"NOT_FOUND": "missing_file", "INVALID_NAME": "unreadable", "EXTERNAL_PATH": "unreadable"}
-        if e.code not in kinds:
+        if e.code not in _NOWHERE:
             raise
-        yield from _listed([{"kind": kinds[e.code], "path": "", "found": e.message}], work, limit)
+        yield from _listed([{"kind": _NOWHERE[e.code], "path": "", "found": e.message}], work, limit)
     else:
         if work.statistics is not None:
             yield from _listed(_of_log(work, work.statistics, reader), work, limit)

@@ -22,8 +22,10 @@ from mica.variant import kernel
 def unfit(said: Statistics, reader: kernel.FileReader, file: FilePart) -> Iterator[Found]:
     """Yields the columns that do not fit."""
     level = Level(reader.schema)
-    vector = file.deletion_vector
-    deleted = 0 if vector is None else vector["cardinality"] if vector["cardinality"] is not None else reader.num_rows
+    deleted = 0
+    if file.deletion_vector is not None:
+        count = file.deletion_vector["cardinality"]
+        deleted = reader.num_rows if count is None else count  # without a count it may hide any
     for f in said.schema.fields:
         try:
             if f.name in said.partition_columns:

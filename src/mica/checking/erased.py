@@ -57,8 +57,8 @@ from mica.wording import counted
 from mica.write.erase import erased_path
 
 #: One row per file: `kind` is values, names, bounds, predicates or lines; `count` rows of a data file, files with
-#: bounds in a log file, quarantined lines, or 1. `first` and `last` are the versions that name a file, `last` null for
-#: the newest; `goes_with` is what removes it.
+#: bounds or expressions in a log file, quarantined lines, or 1. `first` and `last` are the versions that name a file,
+#: `last` null for the newest; `goes_with` is what removes it.
 TRACES = pa.schema(
     [
         pa.field("kind", pa.string(), nullable=False),

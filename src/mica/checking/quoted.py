@@ -19,10 +19,10 @@ import orjson
 from mica.log.actions import Metadata
 from mica.properties import CONSTRAINTS
 from mica.schema import json as schema_json
-from mica.schema.special import GENERATED, INVARIANTS
 from mica.storage import Storage
 from mica.tasks.bad_lines import QUARANTINE
 from mica.variant.path import Step
+from mica.write.rules import expressions
 
 Words = list[re.Pattern[str]]
 
@@ -50,10 +50,11 @@ def quotes(info: Mapping[str, Any], words: Words) -> bool:
 
 def quoting(metadata: Metadata, words: Words) -> dict[str, str]:
     """The expressions of a table's metadata that may quote a value of the path, with the call that removes each."""
-    found = {t: "drop_constraint" for name, t in metadata.configuration.items() if name.lower().startswith(CONSTRAINTS)}
-    for f in schema_json.loads(metadata.schema_string).fields:
-        found |= {str(f.metadata[key]): "drop_columns" for key in (GENERATED, INVARIANTS) if key in f.metadata}
-    return {text: call for text, call in found.items() if _LITERAL.search(text) and _holds(_plain(text), words)}
+    return {
+        text: "drop_constraint" if key == CONSTRAINTS else "drop_columns"
+        for key, _, text in expressions(schema_json.loads(metadata.schema_string), metadata.configuration)
+        if _LITERAL.search(text) and _holds(_plain(text), words)
+    }
 
 
 def quarantined(storage: Storage, steps: Sequence[Step]) -> Iterator[tuple[str, int]]:

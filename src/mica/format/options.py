@@ -16,6 +16,7 @@ from mica.errors import MicaError, UserError
 from mica.log.time_travel import parse_time
 from mica.properties import CODEC, split_commas
 from mica.records import dataclass
+from mica.schema.ddl import unquoted
 from mica.variant import kernel
 
 #: What the options mean, by name.
@@ -195,7 +196,7 @@ class Options:
     def names(self, name: str) -> list[str] | None:
         """Names separated by commas."""
         value = self.text(name)
-        return None if value is None else [_plain(part) for part in split_commas(value)]
+        return None if value is None else [unquoted(part) for part in split_commas(value)]
 
     @property
     def path(self) -> str:
@@ -216,12 +217,6 @@ class Options:
     def properties(self, given: Mapping[str, Any]) -> dict[str, str]:
         """Properties of a new table; their names are not case-insensitive."""
         return {name: str(value) for name, value in given.items() if name.startswith(PROPERTIES)}
-
-
-def _plain(name: str) -> str:
-    """The name without its backticks, if it is in some."""
-    quoted = len(name) > 1 and name[0] == name[-1] == "`"
-    return name[1:-1].replace("``", "`") if quoted else name
 
 
 def local_path(place: str) -> str:

@@ -179,6 +179,12 @@ def _of_spark(name: str) -> str:
     return quoted(name)
 
 
+def unquoted(name: str) -> str:
+    """A name without its backticks, if it is in some."""
+    inside = len(name) > 1 and name[0] == name[-1] == "`"
+    return name[1:-1].replace("``", "`") if inside else name
+
+
 def unquote(literal: str) -> str:
     """Returns the value of a Spark string literal; the argument includes its quotes.
 

@@ -18,7 +18,7 @@ from mica.expressions.coerce import is_exact, is_real
 from mica.expressions.parse import parse
 from mica.expressions.set_field import field_of, with_field
 from mica.expressions.tree import Cast, Collate, Column, Expr, Literal
-from mica.schema.ddl import quote_if_needed, type_to_ddl
+from mica.schema.ddl import quote_if_needed, type_to_ddl, unquoted
 from mica.schema.special import DEFAULT
 from mica.schema.types import (
     BOOLEAN,
@@ -170,9 +170,3 @@ def _placed(struct: Expr, names: tuple[str, ...], value: Expr) -> Expr:
     if len(names) == 1:
         return with_field(struct, names[0], value)
     return with_field(struct, names[0], _placed(field_of(struct, names[:1]), names[1:], value))
-
-
-def unquoted(name: str) -> str:
-    """A column's name without its backticks."""
-    quoted = len(name) > 1 and name[0] == name[-1] == "`"
-    return name[1:-1].replace("``", "`") if quoted else name

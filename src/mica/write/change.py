@@ -35,6 +35,7 @@ from mica.log.feed import refuse_reserved
 from mica.log.snapshot import Snapshot
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
+from mica.schema.ddl import unquoted
 from mica.schema.hidden import ROW_VERSION
 from mica.schema.types import BOOLEAN, LONG
 from mica.skipping.partitions import holds as holds_for
@@ -44,7 +45,7 @@ from mica.tasks.parts import FilePart, in_tasks
 from mica.tasks.write import WriteSpec
 from mica.tasks.zones import zone_tags
 from mica.write import flow
-from mica.write.assignment import Place, as_bytes, in_field, meant, place_of, shown, stored, together, unquoted
+from mica.write.assignment import Place, as_bytes, in_field, meant, place_of, shown, stored, together
 from mica.write.bytewise import Bytewise, needs_comparator
 from mica.write.commit import Commit
 from mica.write.facts import Facts

@@ -16,12 +16,13 @@ from mica.expressions.rewrite import rebuilt
 from mica.expressions.tree import Call, Column, Expr, Literal
 from mica.records import dataclass
 from mica.schema.arrow import to_arrow_field
+from mica.schema.ddl import unquoted
 from mica.schema.evolution import cast_to
 from mica.schema.special import DEFAULT, GENERATED
 from mica.schema.types import LONG, STRING, VARIANT, VOID, ArrayType, MapType, StructField, StructType
 from mica.tasks.matching import Action, Assigned, Clause, When
 from mica.variant.plain import to_variants
-from mica.write.assignment import Place, in_field, may_be_stored, meant, place_of, stored, together, unquoted
+from mica.write.assignment import Place, in_field, may_be_stored, meant, place_of, stored, together
 from mica.write.assignment import shown as shown_place
 from mica.write.rules import as_stored, is_identity, refuse_given, regenerated, substituted
 

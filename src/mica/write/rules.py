@@ -275,11 +275,18 @@ def uses(schema: StructType, configuration: Mapping[str, str], path: Sequence[st
     be parsed counts if it holds the name.
     """
     wanted = tuple(name.lower() for name in path)
-    texts = {f"the CHECK constraint {name!r}": text for name, text in constraints(configuration).items()}
+    return [what for _, what, text in expressions(schema, configuration) if _names_one(text, wanted)]
+
+
+def expressions(schema: StructType, configuration: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    """The rules that are expressions: the key that they stand under (of a property or a field), what people know them
+    as, and their texts."""
+    for name, text in constraints(configuration).items():
+        yield CONSTRAINTS, f"the CHECK constraint {name!r}", text
     for at, f, _ in _fields(schema):
-        texts |= {f"the generation expression of {at!r}": f.metadata[GENERATED]} if GENERATED in f.metadata else {}
-        texts |= {f"the invariant of {at!r}": f.metadata[INVARIANTS]} if INVARIANTS in f.metadata else {}
-    return [what for what, text in texts.items() if _names_one(str(text), wanted)]
+        for key, what in ((GENERATED, "generation expression"), (INVARIANTS, "invariant")):
+            if key in f.metadata:
+                yield key, f"the {what} of {at!r}", str(f.metadata[key])
 
 
 def _names_one(text: str, wanted: tuple[str, ...]) -> bool:
