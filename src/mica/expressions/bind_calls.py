@@ -114,9 +114,11 @@ class CallBinder(ComparisonBinder):
 
     def check_types(self, call: Call, args: Sequence[Expr]) -> None:
         """Raises for argument types that Spark rejects or that only Spark supports."""
-        function, (first, *_) = lookup.FUNCTIONS[call.name], map(type_of, args)
-        if call.name == "substring" and first == BYTES:
-            raise self.error("UNSUPPORTED_EXPRESSION", "substring of a binary value cannot be used here yet", call.at)
+        function, (first, *others) = lookup.FUNCTIONS[call.name], map(type_of, args)
+        bytewise = call.name == "substring" or (call.name == "rpad" and STRING not in others[1:])
+        if bytewise and first == BYTES:
+            what = f"{call.name} of a binary value cannot be used here yet"
+            raise self.error("UNSUPPORTED_EXPRESSION", what, call.at)
         if function.exact and first not in (*INTEGRALS, VOID) and function.parameters == (LONG,):
             raise self.error("TYPE_MISMATCH", f"{call.name} requires an integer, got {type_to_ddl(first)}", call.at)
         if function.exact and first not in (TIMESTAMP, VOID) and function.parameters == (TIMESTAMP,):

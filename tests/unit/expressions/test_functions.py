@@ -197,6 +197,7 @@ def test_branches_that_no_row_takes_never_fail() -> None:
         ("greatest(i)", "TYPE_MISMATCH"), ("sha2(s, i)", "UNSUPPORTED_EXPRESSION"), ("to_date(true)", "TYPE_MISMATCH"),
         ("timestamp_millis(s)", "TYPE_MISMATCH"), ("unix_micros(i)", "TYPE_MISMATCH"),
         ("substring(s, i)", "UNSUPPORTED_EXPRESSION"), ("substring(bin, 1)", "UNSUPPORTED_EXPRESSION"),
+        ("rpad(bin, 4)", "UNSUPPORTED_EXPRESSION"), ("rpad(bin, 4, x'20')", "UNSUPPORTED_EXPRESSION"),
         ("CASE WHEN true THEN 1 ELSE", "INVALID_EXPRESSION"), ("coalesce(v:a, i)", "TYPE_MISMATCH"),
     ],
 )  # fmt: skip
