@@ -1,7 +1,8 @@
 """How the shape of a table's Variants has changed: between files up to a version and files after it.
 
 The rule: footers and the log alone are read. A path is known where files give it a column, so a path that is too rare
-to be one is not seen; an example is a bound, which the log has. Files are taken evenly from both sides.
+to be one is not seen; an example is a bound, which the log has, but not of the elements of arrays. Files are taken
+evenly from both sides.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 
 from mica import compute as pc
 from mica.arguments import COUNT, OPTIONS, takes
-from mica.checking.survey import Look, evenly, look_at
+from mica.checking.survey import Look, Path, evenly, look_at
 from mica.errors import UserError
 from mica.log.listing import list_log
 from mica.log.opened import Opened, snapshot_of
@@ -29,7 +30,7 @@ from mica.schema.types import VARIANT, DataType
 from mica.stats import documents
 from mica.stats.columns import physical_names
 from mica.stats.paths import read_all
-from mica.variant.path import VariantPath
+from mica.variant.tree_path import normalized, spelled
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -286,8 +287,8 @@ class _Side:
         return None if not total else round(max(self.types.values(), default=0) / total, 4)
 
 
-def _sides(files: Sequence[_File]) -> dict[tuple[str, ...], _Side]:
-    found: dict[tuple[str, ...], _Side] = {}
+def _sides(files: Sequence[_File]) -> dict[Path, _Side]:
+    found: dict[Path, _Side] = {}
     for file in files:
         for path, rows in file.look.paths.items():
             side = found.setdefault(path, _Side())
@@ -301,7 +302,7 @@ def _changes(snapshot: Snapshot, before: Sequence[_File], after: Sequence[_File]
     if not before or not after:
         return
     olds, news = _sides(before), _sides(after)
-    for path in sorted(olds.keys() | news.keys()):
+    for path in olds.keys() | news.keys():
         old, new = olds.get(path), news.get(path)
         if old is None:
             yield _drifted(snapshot, path, "new", old, new, _first(after, path, None))
@@ -314,7 +315,7 @@ def _changes(snapshot: Snapshot, before: Sequence[_File], after: Sequence[_File]
             yield _drifted(snapshot, path, "residual", old, new, _first(after, path, None, residual=True))
 
 
-def _first(files: Sequence[_File], path: tuple[str, ...], unlike: DataType | None, *, residual: bool = False) -> _File:
+def _first(files: Sequence[_File], path: Path, unlike: DataType | None, *, residual: bool = False) -> _File:
     """The first file that has the path, with another type or with a residual if asked for."""
     for file in files:
         rows = file.look.paths.get(path)
@@ -326,11 +327,11 @@ def _first(files: Sequence[_File], path: tuple[str, ...], unlike: DataType | Non
 
 
 def _drifted(
-    snapshot: Snapshot, path: tuple[str, ...], kind: DriftKind, old: _Side | None, new: _Side | None, file: _File
+    snapshot: Snapshot, path: Path, kind: DriftKind, old: _Side | None, new: _Side | None, file: _File
 ) -> PathDrift:
-    steps = VariantPath(path[1:])
+    column, *steps = path
     return PathDrift(
-        path=f"{quote_if_needed(path[0])}:{steps}",
+        path=f"{quote_if_needed(column)}:{spelled(steps)}",
         kind=kind,
         before=_type(old),
         after=_type(new),
@@ -339,7 +340,7 @@ def _drifted(
         file=file.name,
         version=file.version,
         time=file.time,
-        example=None if new is None else _example(snapshot, path[0], steps, file),
+        example=None if new is None else _example(snapshot, path, file),
     )
 
 
@@ -347,9 +348,10 @@ def _type(side: _Side | None) -> str | None:
     return None if side is None or side.type is None else type_to_ddl(side.type)
 
 
-def _example(snapshot: Snapshot, column: str, path: VariantPath, file: _File) -> str | None:
+def _example(snapshot: Snapshot, path: Path, file: _File) -> str | None:
     """The smallest value of a path in a file, as the log has it."""
+    column, *steps = path
     document = documents.read(snapshot.stats([file.place])[0].as_py())
     text = documents.at(document, ("minValues", *physical_names(snapshot.schema, (column,))))
-    found = read_all(text).get(path.normalized) if isinstance(text, str) else None
+    found = read_all(text).get(normalized(steps)) if isinstance(text, str) else None
     return None if found is None else str(found.value)

@@ -124,7 +124,10 @@ def gather(snapshot: Snapshot) -> TableEvidence:
     texts = snapshot.stats(places).to_pylist() if places else []
     for place, text in zip(places, texts, strict=True):
         look = look_at(snapshot, names[place].as_py())
-        for steps, one in look.paths.items():
+        for at, one in look.paths.items():
+            steps = tuple(step for step in at if step is not None)
+            if len(steps) < len(at):
+                continue  # the elements of an array have no bounds, and are no column of a table
             path = found.paths.setdefault(steps, PathSeen())
             path.rows.update({one.type: one.typed_rows, None: one.residual_rows})
             path.bytes += one.typed_bytes

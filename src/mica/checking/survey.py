@@ -1,7 +1,7 @@
 """What the footer of a file says of the paths of its Variants.
 
 The rule: footers alone are read. A path is known where the file gives it a column: what lies in a residual is counted
-with the nearest path above it.
+with the nearest path above it. Of a path through arrays all elements are counted.
 """
 
 from __future__ import annotations
@@ -18,12 +18,16 @@ from mica.schema.arrow import from_arrow_type
 from mica.schema.types import VARIANT, DataType
 from mica.stats.columns import physical_names
 from mica.variant import kernel
-from mica.variant.path import VariantPath
+from mica.variant.tree_path import normalized
+
+#: A column and a path in it; None stands for the elements of an array.
+Path = tuple[str, *tuple[str | None, ...]]
 
 
 @dataclass(frozen=True)
 class PathRows:
-    """The rows of a file that have a path: with a value of the column's type, and with another one (the residual).
+    """The rows of a file that have a path, or the elements of arrays: with a value of the column's type, and with
+    another one (the residual).
 
     The type is VARIANT where the file gives the path no typed column: then all of its values are residual.
     """
@@ -37,11 +41,11 @@ class PathRows:
 
 @dataclass(frozen=True)
 class Look:
-    """A file: its rows, the bytes of its residuals, and the paths with columns of their own."""
+    """A file: its rows, the bytes of its residuals, and the paths with columns of their own, by column and path."""
 
     rows: int
     residual_bytes: int
-    paths: Mapping[tuple[str, ...], PathRows]
+    paths: Mapping[Path, PathRows]
 
 
 def variants_of(snapshot: Snapshot) -> list[str]:
@@ -60,14 +64,14 @@ def look_at(snapshot: Snapshot, path: str) -> Look:
     place, name = snapshot.storage.locate(decode_path(path))
     reader = kernel.open_file(place, name, variants=list(physical.values()))
     report = {(row["column"], row["path"]): row for row in reader.inspect().to_pylist()} if physical else {}
-    found: dict[tuple[str, ...], PathRows] = {}
+    found: dict[Path, PathRows] = {}
     residual = 0
     for column, names in physical.items():
         own = [row for (name, _), row in report.items() if name == ".".join(names) and row["residual_rows"]]
         residual += sum(row["residual_bytes"] for row in own)
         tree = reader.tree(names)
         for steps, type_ in _leaves(tree[0]) if tree is not None else ():
-            row = report.get((".".join(names), VariantPath(steps).normalized))
+            row = report.get((".".join(names), normalized(steps)))
             if row is not None:
                 kind = VARIANT if pa.types.is_null(type_) else from_arrow_type(type_)
                 found[(column, *steps)] = PathRows(
@@ -76,10 +80,14 @@ def look_at(snapshot: Snapshot, path: str) -> Look:
     return Look(reader.num_rows, residual, found)
 
 
-def _leaves(tree: pa.DataType, steps: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], pa.DataType]]:
-    """The leaves of a shredding tree that lead through objects alone; of type null where they are not typed."""
+def _leaves(
+    tree: pa.DataType, steps: tuple[str | None, ...] = ()
+) -> Iterator[tuple[tuple[str | None, ...], pa.DataType]]:
+    """The leaves of a shredding tree; of type null where they are not typed."""
     if pa.types.is_struct(tree):
         for one in tree:
             yield from _leaves(one.type, (*steps, one.name))
-    elif steps and not pa.types.is_list(tree):
+    elif pa.types.is_list(tree):
+        yield from _leaves(tree.value_type, (*steps, None))
+    elif steps:
         yield steps, tree

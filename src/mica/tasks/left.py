@@ -11,9 +11,9 @@ from typing import Any
 
 from mica.schema.ddl import quote_if_needed
 from mica.variant.kernel import Left
-from mica.variant.path import VariantPath
 from mica.variant.shredding import Limits
 from mica.variant.steering import PathRule
+from mica.variant.tree_path import spelled
 
 #: Paths that a file reports beside those of rules.
 MOST = 20
@@ -47,16 +47,3 @@ def facts_of(column: Sequence[str], left: Sequence[Left], limits: Limits) -> Ite
         why = f"more than {limits.max_fields} columns" if one.why == "most" else _WHY.get(one.why)
         if why is not None:
             yield {"kind": "left", "path": f"{name}:{spelled(one.path)}", "stats": why, "rows": 1}
-
-
-def spelled(path: Sequence[str | None]) -> str:
-    """A path as rules and queries spell it; `[*]` are the elements of an array."""
-    text, names = "", list[str]()
-    for step in (*path, None):
-        if step is not None:
-            names.append(step)
-            continue
-        part = str(VariantPath(tuple(names))) if names else ""
-        text += f".{part}" if text and part and not part.startswith("[") else part
-        text, names = f"{text}[*]", []
-    return text.removesuffix("[*]") or "$"

@@ -76,6 +76,25 @@ def test_the_rules_that_follow_can_be_set_and_hold_for_every_file(table: mica.Ta
     assert types == {("deep", "fresh"): "STRING", ("price",): "STRING", ("mix",): "BIGINT", ("other",): "BIGINT"}
 
 
+def test_what_changed_in_arrays(tmp_path: Path) -> None:
+    table = filled(
+        tmp_path / "t",
+        lambda i: {"items": [{"sku": "a", "price": i, "tags": ["x"]}] * 2, "mix": [i] * 4},
+        lambda i: {"items": [{"sku": "b", "price": f"{i} EUR", "n": {"c": i}}], "mix": [i, i, i, "x"]},
+    )
+    found = mica.drift(table)
+    assert {(p.path, p.kind): (p.before, p.after, p.example) for p in found.paths} == {
+        ("`V 1`:items[*].n.c", "new"): (None, "BIGINT", None),
+        ("`V 1`:items[*].tags[*]", "vanished"): ("STRING", None, None),
+        ("`V 1`:items[*].price", "type"): ("BIGINT", "STRING", None),
+        ("`V 1`:mix[*]", "residual"): ("BIGINT", "BIGINT", None),
+    }
+    table.set_properties({"mica.shredding": found.rules})
+    table.append([{"V 1": {"items": [{"price": 1}]}}])
+    look = look_at(table.snapshot, table.snapshot.files.column("path")[-1].as_py())
+    assert type_to_ddl(look.paths["V 1", "items", None, "price"].type) == "STRING"
+
+
 def test_people_programs_and_ci_are_told(table: mica.Table) -> None:
     runner = CliRunner()
     text = runner.invoke(app, ["drift", table.path, "--fail-on", "new, type"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from mica.tasks.left import MOST, facts_of, spelled
+from mica.tasks.left import MOST, facts_of
 from mica.variant import kernel
 from mica.variant.kernel import Left
 from mica.variant.shredding import Limits
@@ -24,7 +24,3 @@ def test_paths_of_a_rule_are_counted_and_others_are_named() -> None:
         ("v:m", "several types", 1),
     ]
     assert len(list(facts_of(["v"], [Left((str(i),), "types", None, 1) for i in range(99)], limits))) == MOST
-
-
-def test_a_path_is_spelled_as_in_rules() -> None:
-    assert [spelled(path) for path in ((), ("a", None, "b c", None), (None, "x"))] == ["$", "a[*]['b c'][*]", "[*].x"]
