@@ -165,8 +165,10 @@ class Threads(Engine):
         if not order.partition_by:
             yield from task(rows)
             return
+        from mica.tasks import partitions
+
         # An iterator's batches may differ in their columns and types: runs of equal ones are arranged.
-        runs = itertools.groupby(rows, lambda batch: batch.schema)
+        runs = itertools.groupby(partitions.alike(rows, SORT_BYTES), lambda batch: batch.schema)
         arranged = (_arranged(schema, batches, order.partition_by) for schema, batches in runs)
         first = next(arranged, iter(()))
         second = next(arranged, None) if isinstance(first, pa.Table) else None

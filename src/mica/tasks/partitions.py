@@ -67,6 +67,30 @@ def taken(batches: Iterator[pa.RecordBatch], rows: int, size: int) -> list[pa.Re
     return found
 
 
+def alike(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]:
+    """The batches, those of a schema after each other, as far as others of `size` bytes wait for them."""
+    current: pa.Schema | None = None
+    waiting = dict[pa.Schema, list[pa.RecordBatch]]()
+    held = 0
+    for batch in batches:
+        if current is None or batch.schema == current:
+            current = batch.schema
+            yield batch
+            continue
+        waiting.setdefault(batch.schema, []).append(batch)
+        held += batch.nbytes
+        if held > size:
+            current, held = [*waiting][-1], 0
+            yield from _released(waiting)
+    yield from _released(waiting)
+
+
+def _released(waiting: dict[pa.Schema, list[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
+    """The batches that wait, schema by schema; they are kept no longer."""
+    while waiting:
+        yield from drained(waiting.pop(next(iter(waiting))), ())
+
+
 def plain(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """The batches without views, of which Arrow selects no rows, and dictionaries, of which its files hold one."""
     wanted = _plain_schema(schema)

@@ -70,3 +70,18 @@ def test_a_stream_of_few_partitions_at_once_is_written_as_it_comes(
 def test_timestamps_of_nanoseconds_are_values_too() -> None:
     times = pa.array([1, 2, 1], pa.timestamp("ns"))
     assert partitions.Partitions().of([times]).to_pylist() == [0, 1, 0]
+
+
+def test_frames_whose_types_alternate_become_a_file_a_partition_and_type(table: mica.Table) -> None:
+    other = rows(pa.string()).cast(pa.schema([("id", pa.int32()), ("p", pa.string()), ("s", pa.large_string())]))
+    frames = (one.slice(at, 500) for at in range(0, ROWS, 1000) for one in (rows(pa.string()), other))
+    assert table.append(frames).files == 2 * VALUES
+    assert table.count() == ROWS
+
+
+def test_batches_of_a_schema_wait_for_each_other_as_far_as_there_is_room() -> None:
+    kinds = "abacbabc"
+    batches = [pa.RecordBatch.from_pydict({kind: [at]}) for at, kind in enumerate(kinds)]
+    for size, wanted in ((1000, "aaabbbcc"), (16, "aabbccab"), (0, kinds)):
+        found = [batch.schema.names[0] for batch in partitions.alike(batches, size)]
+        assert "".join(found) == wanted
