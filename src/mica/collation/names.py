@@ -10,7 +10,7 @@ Source: Spark's `CollationFactory` (its SQL function `collations()` lists the sa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from mica import late
 from mica.collation.identifier import Identifier, parse
@@ -83,6 +83,11 @@ def from_sql(name: str) -> Identifier:
             collation=name,
         )
     return Identifier("spark" if found in _OWN else "icu", found)
+
+
+def built_in(names: Sequence[str]) -> str | None:
+    """The name of a collation in the parts of a name: `de` of `system.builtin.de`. None for other parts."""
+    return names[-1] if [name.lower() for name in names[:-1]] in ([], ["system", "builtin"]) else None
 
 
 def to_sql(identifier: Identifier) -> str | None:

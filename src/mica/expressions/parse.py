@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
-from mica.collation.names import from_sql
+from mica.collation.names import built_in, from_sql
 from mica.errors import UserError
 from mica.expressions import constants, interval_literals, lookup
 from mica.expressions.conditionals import SPELLINGS, case
@@ -292,8 +292,14 @@ class _Parser(PathParser):
         if isinstance(value, Cast) and self.tokens[self.at - 2].text != ")":
             # Spark reads it as a cast to a type of that name, with separate rules.
             self.unsupported("a cast to a type with a collation (write (x::string) COLLATE …)", at)
+        names = [self.identifier()]
+        while self.accept("."):
+            names.append(self.identifier())
+        name = built_in(names)
+        if name is None:
+            self.fail("a collation is a name, or system.builtin and a name")
         try:
-            return Collate(value, str(from_sql(self.identifier())), at=at)
+            return Collate(value, str(from_sql(name)), at=at)
         except UserError as e:
             raise syntax_error(self.text, at, e.message, e.hint, e.code) from None
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from mica import late
 from mica.collation.identifier import parse
-from mica.collation.names import from_sql, is_binary, to_sql
+from mica.collation.names import built_in, from_sql, is_binary, to_sql
 from mica.errors import UserError
 from mica.schema import special
 from mica.schema.char import unsized
@@ -440,9 +440,10 @@ class _Reader:
         names = [self.identifier()]
         while self.accept("."):
             names.append(self.identifier())
-        if [n.lower() for n in names[:-1]] not in ([], ["system", "builtin"]):
+        name = built_in(names)
+        if name is None:
             self.fail("a collation is a name, or system.builtin and a name")
-        identifier = from_sql(names[-1])
+        identifier = from_sql(name)
         if not is_binary(identifier):  # that is what a plain STRING is
             collations[at] = str(identifier)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from mica.collation.identifier import parse
-from mica.collation.names import all_names, from_sql, is_binary, read, to_sql
+from mica.collation.names import all_names, built_in, from_sql, is_binary, read, to_sql
 from mica.errors import UserError
 
 
@@ -24,6 +24,12 @@ def test_what_spark_lacks_is_unknown(name: str) -> None:
     with pytest.raises(UserError) as raised:
         from_sql(name)
     assert raised.value.code == "UNKNOWN_COLLATION"
+
+
+def test_what_is_built_in_may_say_where() -> None:
+    assert [built_in(name.split(".")) for name in ("de", "System.builtin.de", "builtin.de", "a.b.de")] == [
+        "de", "de", None, None,
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,7 @@ BOUND: list[tuple[str, str, list[str]]] = [
     ("1 + 1 = i", "2 = i", ["i INT"]),
     ("b and null", "b AND NULL", ["b BOOLEAN"]),
     ("s = 'a' collate utf8_lcase", "s COLLATE UTF8_LCASE = 'a'", ["s STRING"]),
+    ("s = 'a' collate system.builtin.`utf8_lcase`", "s COLLATE UTF8_LCASE = 'a'", ["s STRING"]),
 ]
 
 
