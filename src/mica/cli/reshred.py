@@ -10,6 +10,7 @@ from mica.cli import options
 from mica.cli.console import out, print_commit, storage_options, txn_of
 from mica.cli.sessions import spark_session
 from mica.errors import UserError
+from mica.schema.named import spelled
 from mica.schema.types import variant_columns
 from mica.table import Table
 from mica.wording import counted, sized
@@ -35,7 +36,7 @@ def run(
     opened = Table.open(table, storage_options=storage_options(storage_option or ()))
     wanted: dict[str, str | None] | str | None = None
     if unshred:
-        wanted = {".".join(name): None for name in variant_columns(opened.schema)}
+        wanted = {spelled(column): None for column in variant_columns(opened.schema)}
     elif schema:
         named = [text.partition("=") for text in schema]
         wanted = schema[0] if len(schema) == 1 and not named[0][1] else {name: ddl for name, _, ddl in named}

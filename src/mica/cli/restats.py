@@ -10,6 +10,7 @@ from mica import engines
 from mica.cli import options
 from mica.cli.console import out, print_json, storage_options, txn_of
 from mica.cli.sessions import spark_session
+from mica.schema.named import by_name
 from mica.table import Table
 from mica.wording import counted
 from mica.write.collated import bounded_columns, comparable
@@ -27,9 +28,11 @@ def run(
 ) -> None:
     """Add or refresh the bounds of collated columns and variant paths; no data is rewritten."""
     opened = Table.open(table, storage_options=storage_options(storage_option or ()))
-    named = None if not column else {name.lower() for name in column}
     leaves = bounded_columns(opened.schema, opened.protocol, opened.properties, opened.partition_by)
-    leaves = [leaf for leaf in leaves if named is None or ".".join(leaf.column).lower() in named]
+    if column:
+        known = by_name(leaf.column for leaf in leaves)
+        named = {known.get(name.lower()) for name in column}
+        leaves = [leaf for leaf in leaves if leaf.column in named]
     # UTF8_LCASE is compared in process and needs no JVM.
     made, _ = comparable(leaves, engines.of())
     spark = spark_session() if len(made) < len(leaves) else None

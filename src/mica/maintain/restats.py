@@ -24,6 +24,7 @@ from mica.log.domains import COLLATIONS_DOMAIN, with_versions
 from mica.log.snapshot import Snapshot
 from mica.log.transaction import Transaction
 from mica.schema import collations
+from mica.schema.named import by_name, spelled
 from mica.schema.types import VARIANT
 from mica.stats.collated import CollatedBounds, CollatedColumn, with_bounds
 from mica.stats.columns import IndexedColumn, indexed_leaves
@@ -149,16 +150,13 @@ def _asked(snapshot: Snapshot, columns: Sequence[str] | None) -> tuple[list[Coll
         variants = [x for x in indexed_leaves(snapshot.schema, configuration, partitions) if x.type == VARIANT]
     if columns is None:
         return leaves, variants
-    found = [".".join(column) for column in [*(x.column for x in leaves), *(x.column for x in variants)]]
-    known = {name.lower(): name for name in found}
+    there = [*(x.column for x in leaves), *(x.column for x in variants)]
+    known = by_name(there)
     for name in columns:
         if name.lower() not in known:
-            raise UserError.unknown_column(name, list(known.values()), what="column with such bounds")
-    wanted = {name.lower() for name in columns}
-    return (
-        [leaf for leaf in leaves if ".".join(leaf.column).lower() in wanted],
-        [leaf for leaf in variants if ".".join(leaf.column).lower() in wanted],
-    )
+            raise UserError.unknown_column(name, [*map(spelled, there)], what="column with such bounds")
+    wanted = {known[name.lower()] for name in columns}
+    return [x for x in leaves if x.column in wanted], [x for x in variants if x.column in wanted]
 
 
 def _path_bounds(

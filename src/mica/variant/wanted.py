@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from mica.errors import UserError
 from mica.records import dataclass
+from mica.schema.named import by_name, spelled
 from mica.variant.shredding import ShreddingSchema
 from mica.variant.steering import Steering
 
@@ -54,15 +55,15 @@ class ShreddingWishes:
 
 
 def _schemas(given: Any, variants: Columns) -> dict[tuple[str, ...], Any]:
-    columns = {".".join(path).lower(): path for path in variants}
     if not isinstance(given, Mapping):
-        if len(columns) != 1:
-            named = ", ".join(".".join(path) for path in columns.values()) or "none"
+        if len(variants) != 1:
+            named = ", ".join(map(spelled, variants)) or "none"
             raise UserError.bad_value("shredding", given, f"a dict of Variant columns to schemas (here: {named})")
-        given = dict.fromkeys(columns, given)
+        return dict.fromkeys(variants, given)
+    columns = by_name(variants)
     for name in given:
         if name.lower() not in columns:
-            raise UserError.unknown_column(name, [".".join(at) for at in columns.values()], what="variant column")
+            raise UserError.unknown_column(name, [*map(spelled, variants)], what="variant column")
     return {columns[name.lower()]: schema for name, schema in given.items()}
 
 

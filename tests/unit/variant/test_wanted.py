@@ -38,3 +38,8 @@ def test_a_column_that_is_no_variant_is_named(given: object) -> None:
     with pytest.raises(UserError) as caught:
         ShreddingWishes.of(given, VARIANTS)
     assert caught.value.code == "UNKNOWN_COLUMN"
+
+
+def test_a_column_with_a_dot_in_its_name_is_not_a_field() -> None:
+    wanted = ShreddingWishes.of({"s.v": "a: skip", "`s.v`": None}, [("s.v",), ("s", "v")])
+    assert (dict(wanted.trees), [*wanted.steering]) == ({("s.v",): pa.null()}, [("s", "v")])
