@@ -129,7 +129,7 @@ def _paths(file: DataFileReader, column: IndexedColumn, *, own: bool) -> Iterato
         found = _bounds(file, Leaf(column.column, path, type_), own=own)
         if found.values is None or None in found.sides:
             continue
-        ends = found.sides if type_ == STRING else tuple(value.as_py() for value in found.values)
+        ends = found.sides if type_ == STRING else found.values  # Python has no dates after the year 9999
         low, high = (encode(end)[1] for end in ends)
         rows = file.reader.num_rows - (found.nulls or 0)
         yield PathBounds(column.names, path.normalized, rows, low, high)

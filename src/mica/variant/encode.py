@@ -84,7 +84,10 @@ def encode(value: Any, row: int | None = None) -> tuple[bytes, bytes]:
     while at < len(nodes):
         node = nodes[at]
         if isinstance(node, pa.StructScalar | pa.ListScalar):
-            node = nodes[at] = node.as_py()
+            try:
+                node = nodes[at] = _parts(node)
+            except ValueError as e:
+                raise _bad(row, paths, at, str(e)) from None
         elif isinstance(node, np.ndarray) and node.ndim == 0:
             node = nodes[at] = node[()]
         inside: Iterable[tuple[Any, Any]] = ()
@@ -121,6 +124,21 @@ def encode(value: Any, row: int | None = None) -> tuple[bytes, bytes]:
         else:
             made[at] = _leaf(node, row, paths, at)
     return metadata_of(keys), made[0]
+
+
+def _parts(value: pa.StructScalar | pa.ListScalar) -> dict[str, pa.Scalar] | list[Any] | None:
+    """The parts as Arrow's scalars, since Python has not all of their values. A map is a list of pairs."""
+    if not value.is_valid:
+        return None
+    if isinstance(value, pa.MapScalar):
+        return list(zip(*value.values.flatten(), strict=True))
+    if isinstance(value, pa.ListScalar):
+        return list(value)
+    names = [f.name for f in value.type]
+    found = {name: value[i] for i, name in enumerate(names)}
+    if len(found) < len(names):
+        raise ValueError(f"the key {next(name for name in names if names.count(name) > 1)!r} is there twice")
+    return found
 
 
 @lru_cache(maxsize=1024)
@@ -233,7 +251,8 @@ def _time(value: dt.time) -> bytes:
 
 
 def _scalar(value: pa.Scalar) -> bytes:
-    """Encodes Arrow scalars: dates and timestamps, whose range exceeds Python's, and those with a Python value."""
+    """Encodes Arrow scalars: dates and timestamps, whose range exceeds Python's, times, which it cuts to microseconds,
+    and those with a Python value."""
     if isinstance(value, pa.Date32Scalar):
         return _counted(11, value.value, 4)
     if isinstance(value, pa.TimestampScalar):
@@ -241,6 +260,8 @@ def _scalar(value: pa.Scalar) -> bytes:
         if value.type.unit == "ns":
             return _counted(18 if aware else 19, value.value)
         return _counted(12 if aware else 13, value.cast(pa.timestamp("us", value.type.tz)).value)
+    if isinstance(value, pa.Time64Scalar):
+        value = value.cast(pa.time64("us"))
     plain = value.as_py()
     for kind, write in _LEAVES[:-1]:
         if isinstance(plain, kind):

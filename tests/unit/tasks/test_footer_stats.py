@@ -83,6 +83,13 @@ def test_a_file_without_rows_or_without_a_column_has_its_nulls_counted(tmp_path:
     assert (found["nullCount"], found["maxValues"]) == ({"i": 0, "j": 2, "s": {"x": 2}}, {"i": 2})
 
 
+def test_paths_have_bounds_beyond_the_years_of_python(tmp_path: Path) -> None:
+    days = [pa.scalar(n, pa.int32()).cast(pa.date32()) for n in (5_000_000, 2)]
+    mica.write_parquet(pa.table({"v": mica.variant.from_python([{"d": day} for day in days])}), tmp_path / "a.parquet")
+    found = stats(tmp_path / "a.parquet")
+    assert [read_all(found[side]["v"])["$['d']"].value for side in ("minValues", "maxValues")] == [2, 5_000_000]
+
+
 def test_one_row_group_without_bounds_leaves_the_file_without(tmp_path: Path) -> None:
     """Arrow's writer leaves out the bounds of texts that are too long for its statistics."""
     texts = pa.table({"s": ["a", "b", "c" * 5000, "d"], "i": [1, 2, 3, 4]})

@@ -139,6 +139,8 @@ def test_others_spellings_of_a_value() -> None:
         (np.datetime64("2020-01-01"), "datetime64"),
         (np.array(1j), "complex"),
         (pa.scalar(dt.timedelta(1)), "duration"),
+        (pa.scalar(1, pa.time64("ns")), "lose data"),
+        (pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], ["", ""])[0], "the key '' is there twice"),
     ],
 )
 def test_what_no_variant_holds_is_refused_with_its_place(value: Any, why: str) -> None:
@@ -146,6 +148,15 @@ def test_what_no_variant_holds_is_refused_with_its_place(value: Any, why: str) -
         from_python([1, value])
     assert caught.value.code == "INVALID_VALUE"
     assert caught.value.context["row"] == 1
+
+
+def test_parts_of_arrow_values_may_be_beyond_the_years_of_python() -> None:
+    far = pa.array([5_000_000, None], pa.int32()).cast(pa.date32())
+    parts = [pa.StructArray.from_arrays([far], ["d"])[0], pa.ListArray.from_arrays([0, 2], far)[0]]
+    assert to_json(from_python(parts)).to_pylist() == ['{"d":"+15659-07-15"}', '["+15659-07-15",null]']
+    entries = pa.MapArray.from_arrays([0, 1], pa.array(["k"]), far[:1])
+    assert to_json(from_python([entries[0]])).to_pylist() == ['[["k","+15659-07-15"]]']
+    assert from_python([pa.scalar(None, far.type), pa.scalar(None, pa.list_(far.type))]).null_count == 2
 
 
 def test_size_and_depth_have_ends() -> None:
