@@ -245,7 +245,8 @@ def _refuse_partition(before: Snapshot, path: Sequence[str], column: str, does: 
 
 
 def _refuse_clustering(before: Snapshot, path: Sequence[str], column: str, does: str) -> None:
-    names = () if {*path[1:]} & {*_STEPS} else physical_names(before.schema, path)
+    through = any(_is_step(before.schema, tuple(path[:n])) for n in range(2, len(path)))
+    names = () if through else physical_names(before.schema, path)
     for wanted in clustering_columns(before.domains.get(CLUSTERING_DOMAIN)):
         if names and wanted[: len(names)] == names:
             raise UserError(

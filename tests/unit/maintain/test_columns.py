@@ -193,6 +193,17 @@ def test_properties_follow_the_names(tmp_path: Path) -> None:
     assert "mica.ingest.columns" not in table.properties
 
 
+@pytest.mark.parametrize("name", ["x", "value", "key", "element"])
+def test_what_the_table_is_clustered_by_stays(tmp_path: Path, name: str) -> None:
+    ddl = f"s STRUCT<{name}: INT, b: INT>, l ARRAY<STRUCT<{name}: INT, b: INT>>"
+    mapped = {"delta.columnMapping.mode": "name"}
+    table = mica.Table.create(tmp_path / "t", ddl, properties=mapped, cluster_by=[f"s.{name}"])
+    with pytest.raises(mica.UserError, match="clustered by") as caught:
+        table.drop_columns([f"s.{name}"])
+    assert caught.value.code == "COLUMN_IN_USE"
+    assert table.drop_columns([f"l.element.{name}"]).version == 1
+
+
 def test_what_rules_use_stays(tmp_path: Path) -> None:
     table = mica.Table.create(tmp_path, "n INT, g INT GENERATED ALWAYS AS (n * 2), s STRUCT<x: INT, y: INT>, o INT, "
                               "`d.x` INT", properties={**MAPPED, "delta.enableTypeWidening": "true"})  # fmt: skip
