@@ -89,6 +89,13 @@ def test_scan_shows_and_counts(table: Path) -> None:
     assert [orjson.loads(line)["v"]["n"] for line in lines] == [0, 1, 2]
 
 
+def test_scan_shows_nested_values_as_json(tmp_path: Path) -> None:
+    nested = Table.create(tmp_path / "t", "f FLOAT, s STRUCT<f: DOUBLE, d: DECIMAL(5,2)>, l ARRAY<VARIANT>")
+    nested.append([{"f": 0.1, "s": {"f": float("inf"), "d": Decimal("1.00")}, "l": ["[" * 600 + "]" * 600]}])
+    shown = mica("scan", tmp_path / "t", "-c", "f", "-c", "s", "-c", "l")
+    assert shown.stdout.splitlines()[1].startswith('0.1  {"f":"Infinity","d":1.00}  [[[['), shown.stderr
+
+
 def test_explain_says_what_is_dropped_and_why(table: Path) -> None:
     found = orjson.loads(mica("explain", table, "--where", "v:n::bigint = 17", "--json").stdout)
     files = found["files"]

@@ -42,6 +42,18 @@ def test_rows_as_a_table_and_as_json(table: str) -> None:
     assert [orjson.loads(line) for line in lines.stdout.splitlines()] == [{"id": 1, "k": "a"}, {"id": 2, "k": None}]
 
 
+@pytest.mark.usefixtures("table")
+def test_values_that_python_lacks_and_names_that_come_twice() -> None:
+    query = "SELECT DATE'12345-01-01' AS a, INTERVAL 1 MONTH AS A, named_struct('v', parse_json('[1]'), 'd', 1.50) AS a"
+    shown = runner.invoke(app, ["sql", query])
+    assert [line.split("  ") for line in shown.stdout.splitlines()][1] == [
+        "+12345-01-01", "INTERVAL '1' MONTH", '{"v":[1],"d":1.50}',
+    ]  # fmt: skip
+    assert runner.invoke(app, ["sql", "SELECT 1 a, 2 a, 3 A", "--json"]).stdout == '{"a":1,"a":2,"A":3}\n'
+    made = runner.invoke(app, ["sql", "CREATE OR REPLACE TEMPORARY VIEW nothing_to_show AS SELECT 1"])
+    assert (made.exit_code, made.stdout.strip()) == (0, "")
+
+
 def test_a_statement_prints_its_counts(table: str) -> None:
     done = runner.invoke(app, ["sql", "DELETE FROM events WHERE v:k::string = 'a'", "-t", table, "--json"])
     assert orjson.loads(done.stdout) == {"num_affected_rows": 1}

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import sys
 
-import orjson
 import typer
 
 from mica.cli import options
 from mica.cli.console import print_json, print_rows
 from mica.cli.source import scan_of
 from mica.scan.scan import Scan
-from mica.schema.types import VARIANT
-from mica.variant.frames import json_lines, python_values
-from mica.variant.values import to_json
+from mica.variant.frames import json_lines, texts
 
 #: Default number of rows to show.
 SHOWN = 20
@@ -52,18 +49,13 @@ def show(scan: Scan, *, count: bool, json: bool, cut: bool) -> None:
         return
     shown, names = [], scan.schema.names
     for batch in scan.batches():
-        columns = [
-            to_json(c).to_pylist() if f.type == VARIANT else python_values(c, f.type)
-            for c, f in zip(batch.columns, scan.schema.fields, strict=True)
-        ]
+        columns = [texts(c, f.type) for c, f in zip(batch.columns, scan.schema.fields, strict=True)]
         shown += [[_short(value) for value in row] for row in zip(*columns, strict=True)]
     print_rows("", names, shown)
     if cut and len(shown) == SHOWN:
         sys.stderr.write(f"the first {SHOWN} rows; --limit shows more\n")
 
 
-def _short(value: object, most: int = 120) -> str:
-    if isinstance(value, dict | list):
-        value = orjson.dumps(value, default=str, option=orjson.OPT_PASSTHROUGH_DATACLASS).decode()
-    text = "null" if value is None else str(value)
+def _short(text: str | None, most: int = 120) -> str:
+    text = "null" if text is None else text
     return text if len(text) <= most else text[: most - 1] + "…"

@@ -61,18 +61,27 @@ def run(
         frame = sql(text, spark_session())
         most = limit if limit is not None or json else SHOWN
         frame = frame if most is None else frame.limit(most)
+        names, types = frame.columns, [f.dataType.typeName() for f in frame.schema.fields]
+        frame = frame.toDF(*(f"c{at}" for at in range(len(names))))  # names of a query may come twice
         if json:
-            names = ", ".join(map(quoted, frame.columns))
-            lines = frame.selectExpr(f"to_json(struct({names}), {_JSON}) AS line")
+            fields = ", ".join(f"c{at} AS {quoted(name)}" for at, name in enumerate(names))
+            lines = frame.selectExpr(f"to_json(struct({fields}), {_JSON}) AS line")
             for row in lines.toLocalIterator():
                 sys.stdout.write(f"{row.line}\n")
             return
         with shown(frame.sparkSession):
-            found = frame.collect()
+            found = frame.selectExpr(*(_text(f"c{at}", kind) for at, kind in enumerate(types))).collect()
         rows = [[None if value is None else str(value) for value in row] for row in found]
-        print_rows("", frame.columns, rows)
+        print_rows("", names, rows)
         if limit is None and len(rows) == SHOWN:
             sys.stderr.write(f"the first {SHOWN} rows; --limit shows more\n")
+
+
+def _text(column: str, kind: str) -> str:
+    """A column as a text of Spark's, which has years and intervals that Python lacks; bytes stay bytes."""
+    if kind in ("struct", "array", "map", "variant"):
+        return f"to_json({column}, {_JSON})"
+    return column if kind == "binary" else f"CAST({column} AS STRING)"
 
 
 @contextmanager

@@ -9,15 +9,29 @@ import base64
 import contextlib
 import decimal
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import orjson
 import pyarrow as pa
 
 from mica import compute as pc
 from mica.errors import extra
-from mica.schema.types import DOUBLE, FLOAT, VARIANT, ArrayType, DataType, MapType, Primitive, StructType, contains
+from mica.schema.types import (
+    DATE,
+    DOUBLE,
+    FLOAT,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VARIANT,
+    ArrayType,
+    DataType,
+    MapType,
+    Primitive,
+    StructType,
+    contains,
+)
 from mica.variant.values import to_json, to_python
 
 if TYPE_CHECKING:
@@ -26,11 +40,22 @@ if TYPE_CHECKING:
 
 _FLOATS = (DOUBLE, FLOAT)
 
+#: The first and the last value that Python has, in days and microseconds: its years are 1 to 9999.
+_PYTHONS: Mapping[DataType, tuple[int, int]] = {
+    DATE: (-719_162, 2_932_896),
+    TIMESTAMP: (-62_135_596_800_000_000, 253_402_300_799_999_999),
+    TIMESTAMP_NTZ: (-62_135_596_800_000_000, 253_402_300_799_999_999),
+}
+
+#: All integers up to this one are doubles.
+_EXACT = 2**53
+
 
 def to_pandas(table: pa.Table, schema: StructType) -> pd.DataFrame:
-    """Converts the table to a pandas DataFrame; columns that hold Variants have the dtype object."""
+    """Converts the table to a pandas DataFrame; columns that hold Variants have the dtype object, and so have integers
+    beside nulls that are not exact as doubles, which pandas makes of both."""
     library = extra("pandas", "to_pandas")
-    held = {f.name for f in schema.fields if contains(f.type, VARIANT)}
+    held = {f.name for f in schema.fields if contains(f.type, VARIANT) or _rounded(table.column(f.name))}
     try:
         frame = table.drop_columns(sorted(held)).to_pandas() if held else table.to_pandas()
     except (OverflowError, ValueError):
@@ -46,6 +71,21 @@ def to_pandas(table: pa.Table, schema: StructType) -> pd.DataFrame:
         )
     whole: pd.DataFrame = library.DataFrame(columns)
     return whole
+
+
+def _rounded(column: pa.ChunkedArray) -> bool:
+    """Whether a double cannot hold one of the integers in a column with nulls."""
+    kind = column.type
+    if pa.types.is_struct(kind):
+        return any(map(_rounded, column.flatten()))
+    if pa.types.is_map(kind):
+        return _rounded(pa.chunked_array([chunk.items for chunk in column.chunks], kind.item_type))
+    if pa.types.is_list(kind):
+        return _rounded(pc.list_flatten(column))
+    if not pa.types.is_int64(kind) or not column.null_count:
+        return False
+    ends = pc.min_max(column).as_py()
+    return ends["min"] is not None and max(-ends["min"], ends["max"]) > _EXACT
 
 
 def to_polars(table: pa.Table, schema: StructType) -> pl.DataFrame:
@@ -72,8 +112,9 @@ def python_values(
         with contextlib.suppress(OverflowError, ValueError):
             values: list[Any] = column.to_pylist()
             return values
-        # Python's dates end with the year 9999: later ones become texts.
-        if isinstance(type_, Primitive):
+        if type_ in _PYTHONS:
+            return _dates_and_texts(column, _PYTHONS[type_])
+        if isinstance(type_, Primitive):  # an interval
             texts: list[Any] = column.cast(pa.string()).to_pylist()
             return texts
     present = column.is_valid().to_pylist()
@@ -93,6 +134,17 @@ def python_values(
     return [value if there else None for value, there in zip(made, present, strict=True)]
 
 
+def _dates_and_texts(column: pa.Array, ends: tuple[int, int]) -> list[Any]:
+    """Dates or times in Python, and those beyond its years as texts, in the form of its own `isoformat`."""
+    numbers = column.view(pa.int32() if pa.types.is_date(column.type) else pa.int64())
+    known = pc.and_(pc.greater_equal(numbers, ends[0]), pc.less_equal(numbers, ends[1]))
+    values: list[Any] = pc.if_else(known, column, pa.scalar(None, column.type)).to_pylist()
+    for place in np.flatnonzero(pc.invert(pc.fill_null(known, True)).to_numpy(zero_copy_only=False)).tolist():
+        text = str(column[place].cast(pa.string()))
+        values[place] = text.replace(" ", "T").removesuffix("Z").removesuffix(".000000") + "+00:00" * text.endswith("Z")
+    return values
+
+
 def _sliced(column: pa.Array, values: list[Any]) -> list[Any]:
     offsets = column.offsets.to_pylist()
     return [values[start:end] for start, end in itertools.pairwise(offsets)]
@@ -109,10 +161,29 @@ def json_lines(batches: Iterable[pa.RecordBatch], schema: StructType) -> Iterato
         yield b"".join(orjson.dumps(row, default=_plain, option=orjson.OPT_APPEND_NEWLINE) for row in rows)
 
 
+def texts(column: pa.Array, type_: DataType) -> list[str | None]:
+    """The values as a person reads them: those that nest as the JSON of `json_lines`, others as Python spells them."""
+    if type_ == VARIANT:
+        found: list[str | None] = to_json(column).to_pylist()
+        return found
+    if isinstance(type_, Primitive):
+        values = python_values(_doubles(column) if type_ == FLOAT else column, type_)
+        return [None if value is None else str(value) for value in values]
+    nested = _json_values(column, type_)
+    return [None if value is None else orjson.dumps(value, default=_plain).decode() for value in nested]
+
+
+def _doubles(floats: pa.Array) -> pa.Array:
+    """The doubles whose digits are those of the floats."""
+    return floats.cast(pa.string()).cast(pa.float64())
+
+
 def _json_values(column: pa.Array, type_: DataType) -> list[Any]:
     """Converts a column's values to what orjson accepts."""
+    if type_ == FLOAT:
+        column, type_ = _doubles(column), DOUBLE
     values = python_values(column, type_, _fragments)
-    if type_ in _FLOATS and pc.all(pc.is_finite(column)).as_py() is not False:
+    if type_ == DOUBLE and pc.all(pc.is_finite(column)).as_py() is not False:
         return values
     return [_spelled(value, type_) for value in values] if _needs_spelling(type_) else values
 
@@ -144,8 +215,10 @@ def _spelled(value: Any, type_: DataType) -> Any:
             return [_spelled(one, element) for one in value]
         case MapType(key, item):
             return {_key(_spelled(k, key)): _spelled(v, item) for k, v in value}
+        case _ if type_ in _FLOATS:
+            return _SPELLED.get(repr(value), value if type_ == DOUBLE else float(str(np.float32(value))))
         case _:
-            return _SPELLED.get(repr(value), value) if type_ in _FLOATS else value
+            return value
 
 
 def _key(key: Any) -> str:

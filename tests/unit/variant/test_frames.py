@@ -51,3 +51,40 @@ def test_variants_are_spelled_alike_at_every_depth(tmp_path: Path) -> None:
     nested = pa.StructArray.from_arrays([variant], names=["v"])
     (line,) = _lines(tmp_path, "v VARIANT, s STRUCT<v: VARIANT>", pa.table({"v": variant, "s": nested}))
     assert line == b'{"v":{"a":1.5,"b":[null]},"s":{"v":{"a":1.5,"b":[null]}}}'
+
+
+def test_floats_have_their_own_digits_and_late_times_are_spelled_as_others(tmp_path: Path) -> None:
+    late = 4 * 10**17  # in the year 14645
+    rows = pa.table({
+        "f": pa.array([0.1, 1e20], pa.float32()),
+        "s": pa.array([{"f": 0.1}, {"f": 3.4028234e38}], pa.struct([("f", pa.float32())])),
+        "t": pa.array([1, late], pa.timestamp("us", "UTC")),
+        "n": pa.array([0, late + 1], pa.timestamp("us")),
+        "d": pa.array([0, 10**7], pa.date32()),
+    })  # fmt: skip
+    ddl = "f FLOAT, s STRUCT<f: FLOAT>, t TIMESTAMP, n TIMESTAMP_NTZ, d DATE"
+    first, second = map(orjson.loads, _lines(tmp_path, ddl, rows))
+    assert first == {
+        "f": 0.1, "s": {"f": 0.1}, "t": "1970-01-01T00:00:00.000001+00:00", "n": "1970-01-01T00:00:00",
+        "d": "1970-01-01",
+    }  # fmt: skip
+    assert second == {
+        "f": 1e20, "s": {"f": 3.4028235e38}, "t": "14645-06-30T15:06:40+00:00", "n": "14645-06-30T15:06:40.000001",
+        "d": "29349-01-26",
+    }  # fmt: skip
+
+
+def test_integers_that_are_no_doubles_stay_integers_beside_nulls_in_pandas(tmp_path: Path) -> None:
+    big = 2**53 + 1
+    rows = pa.table({
+        "n": [big, None], "small": [1, None], "s": [{"a": -big}, {"a": None}], "l": [[big, None], None],
+        "m": pa.array([[("k", big), ("z", None)], None], pa.map_(pa.string(), pa.int64())),
+    })  # fmt: skip
+    ddl = "n BIGINT, small BIGINT, s STRUCT<a: BIGINT>, l ARRAY<BIGINT>, m MAP<STRING, BIGINT>"
+    table = mica.Table.create(tmp_path / "t", ddl)
+    table.append(rows)
+    frame = table.scan().to_pandas()
+    assert frame.iloc[0].to_dict() == {
+        "n": big, "small": 1.0, "s": {"a": -big}, "l": [big, None], "m": [("k", big), ("z", None)],
+    }  # fmt: skip
+    assert frame.dtypes.astype(str).to_dict() == dict.fromkeys("nslm", "object") | {"small": "float64"}
