@@ -21,8 +21,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field
 from datetime import timedelta
-from functools import partial
+from functools import cache, partial
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -229,24 +230,43 @@ _ODD = r"(^|/)\.{0,2}/"
 def _below(storage: Storage, keys: pa.Array) -> pa.Array:
     """The files as relative paths, as in a listing; absolute paths outside of the table are left out."""
     absolute = pc.match_substring_regex(keys, ABSOLUTE)
-    inside = [name for key in keys.filter(absolute).to_pylist() if (name := _inside(storage, key)) is not None]
+    inside = [name for key in keys.filter(absolute).to_pylist() for name in _inside(storage, key)]
     keys = keys.filter(pc.invert(absolute))
     # A disk has one file for `a//b`, `a/./b` and `a/b`; where they are several, all of them stay.
     odd = keys.filter(pc.match_substring_regex(keys, _ODD)).to_pylist()
-    return pa.concat_arrays([keys, pa.array([*inside, *map(posixpath.normpath, odd)], pa.string())])
+    names = [*inside, *map(posixpath.normpath, odd), *_behind_links(storage, keys.to_pylist())]
+    return pa.concat_arrays([keys, pa.array(names, pa.string())])
 
 
-def _inside(storage: Storage, key: str) -> str | None:
+def _inside(storage: Storage, key: str) -> list[str]:
+    """The names below the table of an absolute path: its own and, if it is a link, that of the file."""
     if storage.local_path is not None:
         # Links are resolved: a file under another name is the same file.
-        root, full = os.path.realpath(storage.local_path), os.path.realpath(key)
-        return full[len(root) + 1 :] if full.startswith(root.rstrip("/") + "/") else None
+        root, folder = os.path.realpath(storage.local_path), os.path.realpath(Path(key).parent)
+        found = (os.path.realpath(key), f"{folder.rstrip('/')}/{Path(key).name}")
+        return [full[len(root) + 1 :] for full in found if full.startswith(root.rstrip("/") + "/")]
     root_scheme, root = split_scheme(storage.path(""))
     scheme, rest = split_scheme(key)
     if scheme is not None and SCHEMES.get(scheme) != SCHEMES.get(root_scheme or ""):
-        return None
+        return []
     prefix = root.rstrip("/") + "/"
-    return rest[len(prefix) :] if rest.startswith(prefix) else None
+    return [rest[len(prefix) :]] if rest.startswith(prefix) else []
+
+
+def _behind_links(storage: Storage, keys: Iterable[str]) -> Iterator[str]:
+    """The files that links in the table lead to: a listing has them under other names than the log."""
+    if storage.local_path is None:
+        return
+    root = os.path.realpath(storage.local_path)
+
+    @cache
+    def is_linked(folder: str) -> bool:
+        return os.path.realpath(f"{root}/{folder}") != f"{root}/{folder}".rstrip("/")
+
+    for key in keys:
+        full = Path(f"{root}/{key}")
+        if is_linked(key.rpartition("/")[0]) or full.is_symlink():
+            yield from _inside(storage, str(full))
 
 
 def _data_files(entries: Iterable[Entry], partition_columns: Sequence[str]) -> Iterator[Entry]:

@@ -334,6 +334,20 @@ def test_names_that_are_no_text_stay(tmp_path: Path) -> None:
     assert os.path.exists(odd)  # noqa: PTH110 - as above
 
 
+def test_files_that_the_log_names_by_links_stay(tmp_path: Path) -> None:
+    table = table_of(tmp_path)
+    (tmp_path / "store").mkdir()
+    first, *_ = sorted(tmp_path.glob("p=*/*.parquet"))
+    first.rename(tmp_path / "store" / first.name)
+    first.symlink_to(tmp_path / "store" / first.name)
+    last = max(tmp_path.glob("p=*"))
+    last.rename(tmp_path / "moved")
+    last.symlink_to("moved")
+    older(tmp_path)
+    assert table.vacuum().files == 0
+    assert table.count() == 6
+
+
 def test_links_lead_to_no_file_that_a_vacuum_deletes(tmp_path: Path) -> None:
     """They were deleted under the name of the link, which no log knows."""
     table, other = table_of(tmp_path / "t"), table_of(tmp_path / "other")
