@@ -24,6 +24,8 @@ def table(tmp_path: Path) -> str:
 
 
 def test_vacuum_lists_and_then_deletes(table: str) -> None:
+    half = ["vacuum", table, "--retention", "0.5", "--no-enforce-retention", "--json"]
+    assert orjson.loads(runner.invoke(app, half).stdout)["retention_hours"] == 0.5
     options = ["vacuum", table, "--retention", "0 hours", "--no-enforce-retention"]
     listed = runner.invoke(app, options)
     assert listed.exit_code == 0
@@ -34,6 +36,13 @@ def test_vacuum_lists_and_then_deletes(table: str) -> None:
     assert (done["files"], done["dry_run"], len(done["deleted"])) == (1, False, 1)
     assert len(list(Path(table).glob("*.parquet"))) == 1
     assert mica.Table.open(table).count() == 1
+
+
+def test_files_of_a_mapped_table_name_its_columns(tmp_path: Path) -> None:
+    mapped = mica.Table.create(tmp_path / "m", "n INT, p STRING", ["p"], {"delta.columnMapping.mode": "name"})
+    mapped.append([{"n": 1, "p": "a"}])
+    (file,) = orjson.loads(runner.invoke(app, ["files", mapped.path, "--json"]).stdout)
+    assert file["partition"] == {"p": "a"}
 
 
 def test_optimize(table: str) -> None:

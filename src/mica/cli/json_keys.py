@@ -97,7 +97,7 @@ KEYS: Mapping[str, Keys] = {
         "[].path": "the file, below the table",
         "[].partition": "its partition values",
         "[].size": "bytes",
-        "[].rows": "rows, deleted ones included; null if the log does not say",
+        "[].rows": "rows, without those that are deleted; null if the log does not say",
         "[].deleted_rows": "rows that a deletion vector marks",
         "[].modification_time": "ms since 1970",
     },

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
 import typer
@@ -12,6 +13,8 @@ from mica.table import Table
 
 #: Number of files to list.
 SHOWN = 20
+
+_HOURS = re.compile(r"\d+(\.\d+)?")
 
 
 def run(
@@ -35,7 +38,7 @@ def run(
 ) -> None:
     """Delete data files that no version within the retention uses; without --delete, list them."""
     opened = Table.open(table, storage_options=storage_options(storage_option or ()))
-    kept = int(retention) if retention is not None and retention.isdecimal() else retention  # hours
+    kept = float(retention) if retention is not None and _HOURS.fullmatch(retention) else retention
     done = opened.vacuum(kept, dry_run=dry_run, enforce_retention=enforce_retention)
     if json:
         print_json(done.to_dict())

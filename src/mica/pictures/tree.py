@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mica.pictures.page import Html, bar, code, table
+from mica.variant.tree_path import parse
 
 #: Paths that are shown; a tree may have thousands.
 SHOWN = 500
@@ -32,14 +33,13 @@ def picture(rows: Sequence[Mapping[str, Any]]) -> Html:
 
 def depth(row: Mapping[str, Any]) -> int:
     """How deep a path lies."""
-    path = row["path"]
-    return int(path.count("['") + path.count("[*"))
+    return len(parse(row["path"]))
 
 
 def label(row: Mapping[str, Any]) -> str:
     """The last step of a path; the column for the root."""
-    path = row["path"].removeprefix("$")
-    return str(path[path.rfind("[") :].strip("[]'") if path else row["column"])
+    path = parse(row["path"])
+    return str(("*" if path[-1] is None else path[-1]) if path else row["column"])
 
 
 def share(part: int, whole: int) -> str:

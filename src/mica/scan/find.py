@@ -27,7 +27,7 @@ def find(
     found: list[Found] = []
     for path in [os.fspath(p) for p in given]:
         if patterns.is_pattern(path, storage_options):
-            files, below = patterns.matching(path, storage_options), patterns.fixed_part(path)
+            files, below = _matching(path, storage_options), patterns.fixed_part(path)
         elif not _is_directory(path):
             found += patterns.files_of(path, storage_options)
             continue
@@ -41,6 +41,13 @@ def find(
     if not found:
         raise UserError("NO_INPUT", "no file was named")
     return found
+
+
+def _matching(pattern: str, options: Mapping[str, str] | None) -> list[Found]:
+    """The files of a pattern, without what Spark leaves beside its data: `_SUCCESS`, `_metadata` and the like."""
+    found = patterns.matching(pattern, options)
+    names = (entry.path.rpartition("/")[2] for _, entry in found)
+    return [one for one, name in zip(found, names, strict=True) if name[:1] != "_" or name.endswith(".parquet")]
 
 
 def _is_directory(path: str) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import mica
 from mica.checking.inspect import inspect_file
-from mica.pictures.tree import SHOWN, picture, share
+from mica.pictures.tree import SHOWN, depth, label, picture, share
 from tests.unit.pictures.test_page import Read
 
 
@@ -18,6 +18,12 @@ def test_a_tree_shows_each_path_with_its_share(tmp_path: Path) -> None:
     assert all(word in text for word in ("v", "n", "deep", "k", "object", "string", "100.0%", "0.0%"))
     many = [rows[0]] * (SHOWN + 7)
     assert "and 7 more paths" in picture(many)
+
+
+def test_a_key_may_have_any_character() -> None:
+    row = {"column": "v", "path": "$['c d']['e\\'\"['][*]"}
+    assert [label(row), label({**row, "path": row["path"][:-3]}), label({**row, "path": "$"})] == ["*", "e'\"[", "v"]
+    assert depth(row) == 3
 
 
 def test_rare_rows_are_never_rounded_away() -> None:

@@ -13,7 +13,8 @@ from mica.scan.find import find
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    for name in ("a.parquet", "b.parquet", "d/c.parquet", "_x/c.parquet", "d/.c.parquet", "_b.parquet", "a.txt"):
+    names = "a.parquet b.parquet d/c.parquet _x/c.parquet d/.c.parquet _b.parquet a.txt d/_SUCCESS"
+    for name in names.split():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(b"12")
     (tmp_path / "empty").mkdir()
@@ -26,6 +27,8 @@ def folder(tmp_path: Path) -> Path:
         (".", ["a.parquet", "b.parquet", "d/c.parquet"]),
         ("d", ["d/c.parquet"]),
         ("*.parquet", ["_b.parquet", "a.parquet", "b.parquet"]),
+        ("d/*", ["d/c.parquet"]),
+        ("d/_SUCCESS", ["d/_SUCCESS"]),
         ("_b.parquet", ["_b.parquet"]),
         ("a.txt", ["a.txt"]),
         (["b.parquet", "a.parquet", "b.parquet"], ["b.parquet", "a.parquet", "b.parquet"]),

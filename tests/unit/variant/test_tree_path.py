@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mica.variant.tree_path import TreePath, normalized, spelled
+from mica.variant.tree_path import TreePath, normalized, parse, spelled
 
 
 @pytest.mark.parametrize(
@@ -14,8 +14,9 @@ from mica.variant.tree_path import TreePath, normalized, spelled
         (("a", "b c"), "a['b c']", "$['a']['b c']"),
         (("a", None, "b c", None), "a[*]['b c'][*]", "$['a'][*]['b c'][*]"),
         ((None, "x"), "[*].x", "$[*]['x']"),
+        (("[*]", "e'\"[", "\n"), "['[*]']['e\\'\"[']['\\n']", "$['[*]']['e\\'\"[']['\\n']"),
         ((None, None, "it's"), "[*][*]['it\\'s']", "$[*][*]['it\\'s']"),
     ],
 )
 def test_a_path_has_a_spelling_for_rules_and_one_for_reports(path: TreePath, rule: str, report: str) -> None:
-    assert (spelled(path), normalized(path)) == (rule, report)
+    assert (spelled(path), normalized(path), parse(report)) == (rule, report, tuple(path))
