@@ -25,6 +25,7 @@ from mica.scan.scan import Scan
 from mica.scan.source import Source
 from mica.scan.table import TableSource
 from mica.schema.arrow import from_arrow, looks_like_variant
+from mica.schema.ddl import quote_if_needed
 from mica.schema.types import STRING, VARIANT, ArrayType, StructField, StructType
 from mica.variant.kernel import Layout
 
@@ -90,7 +91,8 @@ def write_parquet(
     log: a reader in between sees both). Without `mode` a file is replaced, and a folder that holds files is refused.
 
     The rows of each combination of `partition_by` values are in a directory of their own, `kind=post/`, as Hive and
-    Spark name them; the files lack these columns, and `read_parquet` of the folder has them.
+    Spark name them; the files lack these columns, and `read_parquet` of the folder has them. Without a row there is one
+    file, with the columns, but no partition.
 
     `layout` is "standard" (Parquet's VariantShredding.md) or "early": groups of `object`, `array`, `typed_value` and
     `untyped_value`, as in Spark's first text on shredding. For early files, `untyped="where needed"` omits
@@ -99,7 +101,7 @@ def write_parquet(
     Errors: INVALID_ARGUMENT, INVALID_PARTITION_COLUMN, FILE_EXISTS; DELTA_TABLE for the folder of a Delta table, whose
     log would not name the new files.
     """
-    from mica.write import flow
+    from mica.write import bare
     from mica.write.bare import LAYOUTS, UNTYPED, Written, bare_spec, open_place, written
     from mica.write.given import arrow
     from mica.write.rows import source
@@ -125,7 +127,7 @@ def write_parquet(
     spec = replace(spec, layout=layout, omit_untyped=untyped != UNTYPED[0])
     if isinstance(rows, pa.Table):
         rows = rows.to_reader(max_chunksize=BATCH_ROWS)  # one task, since file names do not keep the order of rows
-    facts = flow.write(engine, spec, source(engine, spec, rows))
+    facts = bare.write(engine, spec, source(engine, spec, rows))
     place.settle()
     return written(place.storage, facts)
 
@@ -134,9 +136,10 @@ def _as_meant(schema: StructType, named: Sequence[str]) -> StructType:
     """The columns, with those that `shredding` names as VARIANT if they can become one. Warns about others that look
     like Variants.
     """
-    fields = []
+    fields, wanted = [], {name.lower() for name in named}
     for f in schema.fields:
-        if f.name in named and (f.type == STRING or isinstance(f.type, ArrayType | StructType)):
+        is_named = not wanted.isdisjoint((f.name.lower(), quote_if_needed(f.name).lower()))
+        if is_named and (f.type == STRING or isinstance(f.type, ArrayType | StructType)):
             fields.append(StructField(f.name, VARIANT, f.nullable))
             continue
         if looks_like_variant(f.type):

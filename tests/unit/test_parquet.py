@@ -181,6 +181,12 @@ def test_what_looks_like_a_variant_is_not_written_as_a_struct_without_a_word(tmp
     assert ddl.to_ddl(mica.read_parquet(tmp_path / "b.parquet").schema) == "v VARIANT"
 
 
+def test_a_column_may_be_named_in_any_case(tmp_path: Path) -> None:
+    rows = pa.table({"v": ['{"a":1}'], "A b": ["2"]})
+    mica.write_parquet(rows, tmp_path / "a.parquet", shredding={"V": "struct<a: int>", "`a B`": None})
+    assert ddl.to_ddl(mica.read_parquet(tmp_path / "a.parquet").schema) == "v VARIANT,`A b` VARIANT"
+
+
 def _numbers(path: Path) -> list[int]:
     found: list[int] = sorted(mica.read_parquet(path).to_arrow()["n"].to_pylist())
     return found

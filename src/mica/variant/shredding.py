@@ -84,8 +84,7 @@ class ShreddingSchema:
             case pa.DataType():
                 return cls(_from_arrow(given, "", 0))
             case Mapping():
-                fields = [pa.field(name, cls.of(inner).tree) for name, inner in given.items()]
-                return cls(_from_arrow(pa.struct(fields), "", 0))
+                return cls(_from_arrow(_from_mapping(given, "", 0), "", 0))
         if hasattr(given, "simpleString"):  # a type of PySpark, which is not imported here
             return cls.of(given.simpleString())
         raise UserError.bad_value("the shredding schema", given, "Spark DDL such as 'struct<a: bigint>' or a type")
@@ -127,6 +126,19 @@ def _from_delta(type_: DataType, at: str) -> pa.DataType:
         case Primitive():
             return to_arrow_type(type_)
     raise _bad(at, f"{type_!r} is not a type")
+
+
+def _from_mapping(given: Mapping[Any, Any], at: str, depth: int) -> pa.DataType:
+    if depth > MAX_DEPTH:
+        raise _bad(at, f"it nests deeper than {MAX_DEPTH} levels")
+    fields = []
+    for name, inner in given.items():
+        if not isinstance(name, str):
+            raise _bad(at, f"{name!r} is not the name of a field")
+        below = isinstance(inner, Mapping)
+        tree = _from_mapping(inner, f"{at}.{name}", depth + 1) if below else ShreddingSchema.of(inner).tree
+        fields.append(pa.field(name, tree))
+    return pa.struct(fields)
 
 
 def _from_arrow(type_: pa.DataType, at: str, depth: int) -> pa.DataType:

@@ -53,7 +53,11 @@ def from_json(
         wrong = next((t for t in texts if not (t is None or isinstance(t, str | bytes))), None)
         if wrong is not None:
             raise UserError.bad_value("a text", wrong, "JSON as str or bytes")
-        texts = pa.array(texts, pa.large_binary() if binary else pa.large_string())
+        try:
+            texts = pa.array(texts, pa.large_binary() if binary else pa.large_string())
+        except UnicodeEncodeError as e:
+            row = next(at for at, text in enumerate(texts) if text == e.object)
+            raise UserError("INVALID_JSON", f"a text has half of a surrogate pair at {e.start}", row=row) from None
     chunks = texts.chunks if isinstance(texts, pa.ChunkedArray) else [texts]
     made = [
         kernel.json_to_variant(
@@ -109,7 +113,7 @@ def _batches(variants: pa.Array | pa.ChunkedArray) -> list[pa.RecordBatch]:
     batches = []
     for chunk in chunks:
         storage = chunk.storage if isinstance(chunk, pa.ExtensionArray) else chunk
-        if not pa.types.is_struct(storage.type) or not {"metadata", "value"} <= {c.name for c in storage.type}:
+        if not _has_parts(storage.type):
             raise UserError.bad_value("the array's type", str(chunk.type), "struct<metadata: binary, value: binary>")
         if storage.type.get_field_index("typed_value") >= 0:
             shredded = pa.field("v", storage.type, metadata=f.metadata)
@@ -120,6 +124,16 @@ def _batches(variants: pa.Array | pa.ChunkedArray) -> list[pa.RecordBatch]:
             storage = pa.StructArray.from_arrays(parts, fields=list(f.type), mask=mask)
         batches.append(pa.record_batch([storage], schema=pa.schema([f])))
     return batches
+
+
+def _has_parts(type_: pa.DataType) -> bool:
+    """Whether these are structs with the two parts of a Variant."""
+    t = pa.types
+    parts = {f.name: f.type for f in type_} if t.is_struct(type_) else {}
+    return all(
+        name in parts and (t.is_binary(parts[name]) or t.is_large_binary(parts[name]) or t.is_binary_view(parts[name]))
+        for name in ("metadata", "value")
+    )
 
 
 def _join(arrays: list[pa.Array], type_: pa.DataType) -> pa.Array:

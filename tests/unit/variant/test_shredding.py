@@ -1,5 +1,7 @@
 """What a shredding schema may be made of."""
 
+from functools import reduce
+
 import pyarrow as pa
 import pytest
 
@@ -25,9 +27,18 @@ def test_accepts(given: object, ddl: str) -> None:
     assert ShreddingSchema.of(schema) == schema
 
 
+def nested(depth: int) -> object:
+    return reduce(lambda inner, _: {"a": inner}, range(depth), "int")
+
+
 @pytest.mark.parametrize(
-    "given", ["map<string,int>", pa.uint8(), pa.timestamp("ms"), pa.struct([("a", pa.int8()), ("a", pa.int8())]), 7]
-)
+    "given",
+    [
+        "map<string,int>", pa.uint8(), pa.timestamp("ms"), pa.struct([("a", pa.int8()), ("a", pa.int8())]), 7,
+        {1: "int"}, nested(2_000),
+    ],
+    ids=range(7),
+)  # fmt: skip
 def test_refuses(given: object) -> None:
     with pytest.raises(UserError):
         ShreddingSchema.of(given)

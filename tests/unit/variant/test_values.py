@@ -9,7 +9,8 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from mica.variant.values import decode
+from mica.errors import UserError
+from mica.variant.values import decode, from_json, to_python
 
 NO_KEYS = b"\x11\x00\x00"
 
@@ -70,3 +71,15 @@ def test_depth_needs_no_stack() -> None:
     while isinstance(found, list):
         found, depth = found[0], depth + 1
     assert depth == 2000
+
+
+def test_half_of_a_surrogate_pair_is_refused_with_its_row() -> None:
+    with pytest.raises(UserError) as raised:
+        from_json(['"a"', '"\ud800"'])
+    assert (raised.value.code, raised.value.context["row"]) == ("INVALID_JSON", 1)
+
+
+def test_a_struct_of_other_types_is_no_variant() -> None:
+    with pytest.raises(UserError) as raised:
+        to_python(pa.array([{"value": 1, "metadata": "x"}]))
+    assert raised.value.code == "INVALID_ARGUMENT"
