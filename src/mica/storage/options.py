@@ -1,7 +1,8 @@
 """Storage options: their names here, in deltalake, in the environment and in Spark. One table per store.
 
 The rule: a name is accepted in any of its spellings, in any case. Two spellings of one option with different
-values are rejected, and so is an unknown name, with the nearest known one. No error contains an option's value.
+values are rejected, and so is an unknown name, with the nearest known one. What is given for one bucket or account
+holds there before what is given for all, and nowhere else. No error contains an option's value.
 """
 
 from __future__ import annotations
@@ -71,23 +72,23 @@ SYNONYMS: Mapping[str, Mapping[str, str]] = {
 }  # fmt: skip
 
 #: Hadoop's names, as in Spark (the prefix `spark.hadoop.` is optional), as (option, value) of ours. `{}` is
-#: the value; `not {}` its opposite; a group of the pattern is the account.
+#: the value; `not {}` its opposite; a group of the pattern is the bucket or account that it is for alone.
 HADOOP: Mapping[str, tuple[tuple[str, str, str], ...]] = {
     "s3": (
-        (r"fs\.s3[an]?\.(?:bucket\.[^.]+\.)?access\.key", "access_key_id", "{}"),
-        (r"fs\.s3[an]?\.(?:bucket\.[^.]+\.)?secret\.key", "secret_access_key", "{}"),
-        (r"fs\.s3[an]?\.(?:bucket\.[^.]+\.)?session\.token", "session_token", "{}"),
-        (r"fs\.s3[an]?\.(?:bucket\.[^.]+\.)?endpoint", "endpoint", "{}"),
-        (r"fs\.s3[an]?\.(?:bucket\.[^.]+\.)?endpoint\.region", "region", "{}"),
-        (r"fs\.s3[an]?\.(?:bucket\.[^.]+\.)?path\.style\.access", "virtual_hosted_style_request", "not {}"),
-        (r"fs\.s3[an]?\.(?:bucket\.[^.]+\.)?connection\.ssl\.enabled", "allow_http", "not {}"),
+        (r"fs\.s3[an]?\.(?:bucket\.(?P<of>.+?)\.)?access\.key", "access_key_id", "{}"),
+        (r"fs\.s3[an]?\.(?:bucket\.(?P<of>.+?)\.)?secret\.key", "secret_access_key", "{}"),
+        (r"fs\.s3[an]?\.(?:bucket\.(?P<of>.+?)\.)?session\.token", "session_token", "{}"),
+        (r"fs\.s3[an]?\.(?:bucket\.(?P<of>.+?)\.)?endpoint", "endpoint", "{}"),
+        (r"fs\.s3[an]?\.(?:bucket\.(?P<of>.+?)\.)?endpoint\.region", "region", "{}"),
+        (r"fs\.s3[an]?\.(?:bucket\.(?P<of>.+?)\.)?path\.style\.access", "virtual_hosted_style_request", "not {}"),
+        (r"fs\.s3[an]?\.(?:bucket\.(?P<of>.+?)\.)?connection\.ssl\.enabled", "allow_http", "not {}"),
     ),
     "gs": ((r"(?:google\.cloud|fs\.gs)\.auth\.service\.account\.json\.keyfile", "service_account", "{}"),),
     "azure": (
-        (r"fs\.azure\.account\.key(?:\.(?P<account>[^.]+).*)?", "account_key", "{}"),
-        (r"fs\.azure\.sas\.fixed\.token(?:\.(?P<account>[^.]+).*)?", "sas_key", "{}"),
-        (r"fs\.azure\.account\.oauth2\.client\.id(?:\.(?P<account>[^.]+).*)?", "client_id", "{}"),
-        (r"fs\.azure\.account\.oauth2\.client\.secret(?:\.(?P<account>[^.]+).*)?", "client_secret", "{}"),
+        (r"fs\.azure\.account\.key(?:\.(?P<of>[^.]+).*)?", "account_key", "{}"),
+        (r"fs\.azure\.sas\.fixed\.token(?:\.(?P<of>[^.]+).*)?", "sas_key", "{}"),
+        (r"fs\.azure\.account\.oauth2\.client\.id(?:\.(?P<of>[^.]+).*)?", "client_id", "{}"),
+        (r"fs\.azure\.account\.oauth2\.client\.secret(?:\.(?P<of>[^.]+).*)?", "client_secret", "{}"),
     ),
 }
 
@@ -102,21 +103,27 @@ def kind_of(scheme: str) -> str:
     return _KINDS.get(scheme, "azure")
 
 
-def normalized(options: Mapping[str, str] | None, scheme: str) -> dict[str, str]:
-    """Returns the options under obstore's names. Errors: INVALID_ARGUMENT, UNKNOWN_STORAGE_OPTION."""
+def normalized(options: Mapping[str, str] | None, scheme: str, host: str = "") -> dict[str, str]:
+    """Returns the options under obstore's names; `host` is what follows the scheme of a location, its bucket or
+    container. Errors: INVALID_ARGUMENT, UNKNOWN_STORAGE_OPTION."""
     refuse_other("storage_options", options, OPTIONS, optional=True)
     kind = kind_of(scheme)
-    found: dict[str, str] = {}
-    origin: dict[str, str] = {}
+    own = host.partition("@")[2].partition(".")[0] if kind == "azure" else host
+    general, special = dict[str, tuple[str, str]](), dict[str, tuple[str, str]]()
     for given, text in (options or {}).items():
-        for name, value in _named(given, text, kind):
-            if found.get(name, value) != value:
+        only, names = _named(given, text, kind)
+        if only and own and only != own.lower():
+            continue
+        known_so_far = special if only else general
+        for name, value in names:
+            known, origin = known_so_far.setdefault(name, (value, given))
+            if known != value:
                 raise UserError(
                     "INVALID_ARGUMENT",
-                    f"storage_options has two values of {name}: under {origin[name]!r} and under {given!r}",
+                    f"storage_options has two values of {name}: under {origin!r} and under {given!r}",
                     hint="Remove one of them.",
                 )
-            found[name], origin[name] = value, given
+    found = {name: value for name, (value, _) in (general | special).items()}
     if found.get("endpoint") and "://" not in found["endpoint"]:
         # Hadoop accepts a host only.
         found["endpoint"] = f"{'http' if _is_true(found.get('allow_http', '')) else 'https'}://{found['endpoint']}"
@@ -126,23 +133,23 @@ def normalized(options: Mapping[str, str] | None, scheme: str) -> dict[str, str]
     return found
 
 
-def _named(given: str, value: str, kind: str) -> list[tuple[str, str]]:
-    """Returns the options, by obstore's names, that a name in any spelling sets."""
+def _named(given: str, value: str, kind: str) -> tuple[str, list[tuple[str, str]]]:
+    """The bucket or account that a name in any spelling is for, or nothing, and the options by obstore's names."""
     prefixes, names = STORES[kind]
     text = given.strip().lower().removeprefix("spark.hadoop.")
     for pattern, name, meaning in HADOOP[kind]:
         found = re.fullmatch(pattern, text)
         if found is not None:
-            account = found.groupdict().get("account")
-            more = [("account_name", account)] if account else []
-            return [(name, value if meaning == "{}" else str(not _is_true(value)).lower()), *more]
+            only = found.groupdict().get("of") or ""
+            more = [("account_name", only)] if only and kind == "azure" else []
+            return only, [(name, value if meaning == "{}" else str(not _is_true(value)).lower()), *more]
     prefix = next((p for p in prefixes if text.startswith(p)), "")
     bare = text[len(prefix) :]
     bare = SYNONYMS[kind].get(bare, bare)
     if bare in names or bare in CLIENT or bare == ALLOW_EXTERNAL:
-        return [(bare, value)]
+        return "", [(bare, value)]
     if bare in IGNORED or _of_another(text, kind):
-        return []
+        return "", []
     near = late.difflib.get_close_matches(bare, [*names, *CLIENT, ALLOW_EXTERNAL], 1)
     hint = f"Is {near[0]} meant?" if near else f"There are: {', '.join(sorted({*names, *CLIENT}))}."
     raise UserError("UNKNOWN_STORAGE_OPTION", f"there is no storage option {given!r} for {kind}", hint=hint)

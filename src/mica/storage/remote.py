@@ -73,7 +73,8 @@ class RemoteStorage(Storage):
     ) -> None:
         self._root = root
         self._prefix = prefix.strip("/")
-        self._options = normalized(options, str(SCHEMES[root.partition("://")[0]]))
+        scheme, _, host = root.partition("://")
+        self._options = normalized(options, str(SCHEMES[scheme]), host)
         self.external = allows_external(options)
         self._store = store
         self.uri = f"{root}/{self._prefix}" if self._prefix else root

@@ -42,6 +42,18 @@ def test_options_of_azure_and_google_are_read_too() -> None:
     assert options.normalized(both, "gs") == {"service_account": "f"}
 
 
+def test_options_of_one_bucket_or_account_hold_there_first_and_nowhere_else() -> None:
+    both = {"fs.s3a.access.key": "all", "fs.s3a.bucket.my.logs.access.key": "one", "fs.s3a.bucket.other.endpoint": "e"}
+    assert options.normalized(both, "s3", "my.logs") == {"access_key_id": "one"}
+    assert options.normalized(both, "s3", "lake") == {"access_key_id": "all"}
+    keys = {f"fs.azure.account.key.{name}.dfs.core.windows.net": name for name in ("one", "two")}
+    assert options.normalized(keys, "abfss", "c@two.dfs.core.windows.net") == {
+        "account_key": "two", "account_name": "two",
+    }  # fmt: skip
+    with pytest.raises(UserError, match="two values of account_key"):
+        options.normalized(keys, "az", "container")
+
+
 @pytest.mark.parametrize(
     ("given", "code", "says"),
     [
