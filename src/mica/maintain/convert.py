@@ -24,6 +24,7 @@ from mica.scan.files import FilesSource, early_option
 from mica.scan.find import Paths, find
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
+from mica.schema.char import declared, is_padded
 from mica.schema.edit import map_fields
 from mica.schema.types import StructField, StructType, variant_columns
 from mica.storage import Storage
@@ -32,7 +33,7 @@ from mica.tasks.parts import FilePart, parts_of
 from mica.tasks.write import WriteSpec
 from mica.variant.kernel import Layout
 from mica.wording import counted, sized
-from mica.write import flow
+from mica.write import bare, flow
 from mica.write.bare import LAYOUTS, bare_spec, open_place
 from mica.write.target import open_target
 
@@ -122,7 +123,7 @@ def convert_files(
     if kind == "delta" and exists(found):
         hint = "Name another place; mode='ignore' does nothing where a table is."
         raise UserError("TABLE_EXISTS", f"a table already exists at {found}", hint=hint)
-    given = _given(source, early, storage_options, bool(partition_by))
+    given = _given(source, early, storage_options, bool(partition_by), is_bare=place is not None)
     rows = flow.FromTasks(lambda spec: partial(move_files, given.move(spec)), [[part] for part in given.files])
     version = None
     if place is None:
@@ -132,7 +133,7 @@ def convert_files(
     else:
         storage = place.storage
         spec = bare_spec(storage, given.schema, {}, partition_by=partition_by)
-        facts = flow.write(engine, replace(spec, layout=layout), rows)
+        facts = bare.write(engine, replace(spec, layout=layout), rows)
         place.settle()
     return Conversion(
         target=str(storage),
@@ -157,9 +158,15 @@ class _Given:
 
 
 def _given(
-    source: Paths | Opened, early: bool | Sequence[str] | None, options: Mapping[str, str] | None, partitions: bool
+    source: Paths | Opened,
+    early: bool | Sequence[str] | None,
+    options: Mapping[str, str] | None,
+    partitions: bool,
+    *,
+    is_bare: bool,
 ) -> _Given:
-    """The source: a table, by its log, or Parquet files; `partitions` says that the target has partition columns."""
+    """The source: a table, by its log, or Parquet files; `partitions` says that the target has partition columns, and
+    `is_bare` that it has no log."""
     given = [source] if isinstance(source, Opened | str | os.PathLike) else list(source)
     tables = [table for place in given if (table := snapshot_of(place, options)) is not None]
     if tables and len(given) > 1:
@@ -168,7 +175,9 @@ def _given(
         scan = Scan(TableSource(tables[0]))
         reading, origin = scan.spec(), scan.source
         variants = variant_columns(origin.schema)
-        every_row = partitions or origin.column_mapping or bool(origin.partition_by)
+        # Only a log says which texts are read with blanks after them.
+        blanks = is_bare and any(is_padded(declared(f)) for f in origin.schema.fields)
+        every_row = partitions or origin.column_mapping or bool(origin.partition_by) or blanks
         move = partial(MoveSpec, origin.storage, early=False, variants=variants, reading=reading, every_row=every_row)
         # The new files have logical column names.
         schema = map_fields(reading.schema, _unmapped)

@@ -4,7 +4,7 @@ The rule: the cheapest way without loss. A file of mica with empty residuals is 
 values, and a file in the wanted layout is copied in the same way. Otherwise the shredded columns are converted, and
 only rows that do not fit the other layout are rebuilt. Copied and rebuilt rows are counted. Each source file becomes at
 least one new file, since shredding trees differ by file. If the log says more than the files (deleted rows, partition
-values, other names), the rows are read by a scan.
+values, other names), or a name differs from the file's in case, the rows are read by a scan.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ import pyarrow as pa
 from mica import compute as pc
 from mica.errors import CorruptDataError, UserError
 from mica.records import dataclass
-from mica.schema.arrow import to_arrow_type
+from mica.schema.arrow import to_arrow_field, to_arrow_type
 from mica.schema.types import VARIANT, ArrayType, DataType, MapType, StructType, contains
 from mica.storage import Storage
 from mica.tasks.facts import facts
 from mica.tasks.file import ReadSpec
-from mica.tasks.file_columns import aligned, find
+from mica.tasks.file_columns import Level, aligned, find
 from mica.tasks.parts import FilePart
 from mica.tasks.read import read_file
 from mica.tasks.write import DataFileWriter, TableWriter, WriteSpec, write_files
@@ -52,12 +52,34 @@ def move_files(spec: MoveSpec, files: Iterable[FilePart]) -> Iterator[pa.RecordB
     """Rewrites the files; yields facts of the new files, and row counts of kinds `copied` and `rebuilt`."""
     for part in files:
         if spec.reading is not None and (spec.every_row or part.deletion_vector is not None):
-            for batch in write_files(spec.write, read_file(spec.reading, part)):
-                kinds = pc.replace_substring(batch.column("kind"), "read", "rebuilt")
-                yield batch.set_column(0, batch.schema.field(0), kinds)
+            yield from _read(spec.reading, spec.write, part)
             continue
         reader = kernel.open_file(*spec.source.locate(part.path), part.size, variants=spec.variants, early=spec.early)
+        if spec.reading is not None and not _is_named_as(reader.schema, spec.write.schema):
+            yield from _read(spec.reading, spec.write, part)
+            continue
         yield facts(_transcribed(spec.write, reader) or _moved(spec.write, reader), spec.write.collated)
+
+
+def _read(reading: ReadSpec, write: WriteSpec, part: FilePart) -> Iterator[pa.RecordBatch]:
+    """Writes the rows that a scan reads: whole Variants, all of them rebuilt."""
+    for batch in write_files(write, read_file(reading, part)):
+        kinds = pc.replace_substring(batch.column("kind"), "read", "rebuilt")
+        yield batch.set_column(0, batch.schema.field(0), kinds)
+
+
+def _is_named_as(file: pa.Schema, wanted: StructType) -> bool:
+    """Whether the file has the columns under their own names, as far as it has them, and inside of structs with
+    Variants, which are moved as they are, all fields."""
+    level = Level(file)
+    for f in wanted.fields:
+        found = find(file, (f.name,))
+        if found is None and level.named(f.name):
+            return False
+        whole = found is None or not isinstance(f.type, StructType) or not contains(f.type, VARIANT)
+        if not whole and found.type != to_arrow_type(f.type):
+            return False
+    return True
 
 
 def _transcribed(spec: WriteSpec, reader: kernel.FileReader) -> list[dict[str, Any]] | None:
@@ -100,8 +122,8 @@ def _moved(spec: WriteSpec, reader: kernel.FileReader) -> list[dict[str, Any]]:
                 was = found[f.name]
                 at = batch.schema.get_field_index(f.name)
                 if was is None:
-                    column = pa.nulls(batch.num_rows, to_arrow_type(f.type))
-                    field = pa.field(f.name, column.type)
+                    field = to_arrow_field(replace(f, nullable=True))
+                    column = pa.nulls(batch.num_rows, field.type)
                 elif f.name in moving:
                     column, field = batch.column(at), batch.schema.field(at)
                     rebuilt += pc.sum(batch.column(at + 1)).as_py() or 0  # the mask `name!`

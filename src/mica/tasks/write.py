@@ -79,6 +79,8 @@ class WriteSpec:
     bounds: bool = True
     #: The name of the only file to write; it replaces an existing one when it is complete.
     name: str | None = None
+    #: Whether a task without rows writes a file too, as where the file is named.
+    even_empty: bool = False
     #: The part that the names of all files of this write share, to find them if it fails.
     mark: str = ""
     #: What the files are in the log (`cdc`: change files, `tasks.changed_rows`), and their directory below the table.
@@ -164,7 +166,7 @@ def write_files(
                 writer.write(made)
                 if also is not None:
                     also(made)
-        if spec.name is not None and rows == 0:
+        if (spec.name is not None or spec.even_empty) and rows == 0:
             writer.write_empty()
         adds = writer.close()
     yield facts([*adds, *numbers(mine), {"kind": "read", "rows": rows, "bytes": size}], spec.collated)

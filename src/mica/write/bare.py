@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from mica.arguments import Mode
+from mica.engines.base import Engine
 from mica.errors import UserError
 from mica.log.creation import partition_columns_of
 from mica.records import dataclass
 from mica.scan.find import data_files
 from mica.schema.types import StructType, variant_columns
 from mica.storage import Storage
-from mica.tasks.write import WriteSpec, new_mark
+from mica.tasks.write import WriteSpec, new_mark, write_files
 from mica.variant.wanted import ShreddingWishes
+from mica.write import flow
 from mica.write.facts import Facts
 
 #: Layouts of shredded Variants, and where early files have `untyped_value`.
@@ -90,6 +94,16 @@ def bare_spec(
         mark=new_mark(),
         target_file_size=(1 << 62) if name else (128 << 20),
     )
+
+
+def write(engine: Engine, spec: WriteSpec, rows: flow.RowSource) -> Facts:
+    """Writes the files. Rows that are none become one file, which says what the columns are, as in Spark; in partitions
+    there is no place for it."""
+    facts = flow.write(engine, spec, rows)
+    if facts.names or spec.partition_by:
+        return facts
+    empty = flow.FromTasks(lambda spec: partial(write_files, replace(spec, even_empty=True)), [[]])
+    return flow.write(engine, spec, empty)
 
 
 def written(storage: Storage, facts: Facts) -> Written:

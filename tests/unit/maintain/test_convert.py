@@ -14,6 +14,7 @@ import pytest
 import mica
 from mica.checking.inspect import inspect_file
 from mica.log.transaction import Transaction
+from mica.variant import kernel
 from tests.early import TEXT, foreign, untyped, values, variants
 
 DOCUMENTS: list[Any] = [
@@ -132,11 +133,12 @@ def test_a_table_is_converted_by_its_log(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("layout", ["standard", "early"])
-def test_no_rows_become_no_file(tmp_path: Path, layout: str) -> None:
+def test_no_rows_become_a_file_that_has_the_columns(tmp_path: Path, layout: str) -> None:
     mica.write_parquet(variants(), tmp_path / "a.parquet", layout=layout, shredding=SHREDDING)
     for to in ("standard", "early"):
         done = mica.convert_files(tmp_path / "a.parquet", tmp_path / to, layout=to, to="parquet")
-        assert (done.rows, done.files, done.copied) == (0, 0, 0)
+        assert (done.rows, done.files, done.copied) == (0, 1, 0)
+        assert str(mica.read_parquet(tmp_path / to).schema) == "v VARIANT"
     mica.convert_files(tmp_path / "a.parquet", tmp_path / "table")
     assert mica.Table.open(tmp_path / "table").scan().count() == 0
 
@@ -222,6 +224,56 @@ def test_partitions_of_the_source_and_of_the_target(tmp_path: Path, layout: str)
     assert table.partition_by == ("k",)
     assert sorted(table.partitions()["k"].to_pylist()) == sorted(set(names.to_pylist()))
     assert table.count() == len(DOCUMENTS)
+
+
+def test_names_that_differ_from_the_files_in_case_are_found(tmp_path: Path) -> None:
+    """Spark finds them, and delta-spark's CONVERT TO DELTA makes such tables."""
+    table = mica.Table.create(tmp_path / "t", "Aa INT, v VARIANT, Ss STRUCT<Xx: INT, v: VARIANT>")
+    table.append([{"Aa": 1, "v": {"k": 1}, "Ss": {"Xx": 2, "v": [3]}}])
+    for log in (tmp_path / "t" / "_delta_log").glob("*.json"):
+        log.write_text(log.read_text().replace("Aa", "aA").replace("Xx", "xX"))
+    table = mica.Table.open(tmp_path / "t")
+    for target, to in (("table", "delta"), ("folder", "parquet")):
+        mica.convert_files(table, tmp_path / target, to=to)  # type: ignore[arg-type]
+    found = [mica.Table.open(tmp_path / "table").scan(), mica.read_parquet(tmp_path / "folder")]
+    assert [rows(scan) for scan in found] == [rows(table.scan())] * 2
+    assert "'aA': 1" in rows(table.scan())[0]
+
+
+@pytest.mark.parametrize("layout", ["standard", "early"])
+def test_variants_that_a_file_lacks_are_variants(tmp_path: Path, layout: str) -> None:
+    table = mica.Table.create(tmp_path / "t", "n INT, r STRUCT<v: VARIANT>")
+    table.append([{"n": 1, "r": {"v": {"a": 1}}}])
+    table.add_columns("w VARIANT, s STRUCT<u: VARIANT>, l ARRAY<VARIANT>").add_columns("m INT", into="r")
+    mica.convert_files(table, tmp_path / "out", to="parquet", layout=layout)  # type: ignore[arg-type]
+    found = mica.read_parquet(tmp_path / "out")
+    assert (str(found.schema), rows(found)) == (str(table.schema), rows(table.scan()))
+    mica.convert_files(table, tmp_path / "table")
+    assert mica.check(tmp_path / "table").ok
+
+
+def test_texts_of_char_keep_their_blanks_outside_of_a_table(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "n INT, s STRUCT<h: CHAR(3)>")
+    table.append([{"n": 1, "s": {"h": "x"}}])
+    for partitions in ([], ["n"]):
+        mica.convert_files(table, tmp_path / str(len(partitions)), to="parquet", partition_by=partitions)
+        found = mica.read_parquet(tmp_path / str(len(partitions)), columns=["s"])
+        assert rows(found) == rows(table.scan(columns=["s"])) == ["{'s': {'h': 'x  '}}"]
+
+
+def test_dates_of_the_old_calendar_are_no_pages_to_copy(tmp_path: Path) -> None:
+    day = pa.array([-280_000], pa.int32()).cast(pa.date32())
+    writer = kernel.FileWriter(
+        pa.schema([("d", day.type)]),
+        path=str(tmp_path / "a.parquet"),
+        key_value_metadata={"org.apache.spark.version": "3.2.0", "org.apache.spark.legacyDateTime": ""},
+    )
+    writer.write(pa.record_batch([day], ["d"]))
+    writer.close()
+    done = mica.convert_files(tmp_path / "a.parquet", tmp_path / "t")
+    assert done.copied == 0
+    found = mica.Table.open(tmp_path / "t").scan()
+    assert rows(found) == rows(mica.read_parquet(tmp_path / "a.parquet"))
 
 
 def test_columns_that_were_widened_are_written_with_their_types(tmp_path: Path) -> None:

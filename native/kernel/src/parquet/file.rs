@@ -84,6 +84,11 @@ impl FileReader {
         self.metadata.file_metadata().num_rows().max(0) as u64
     }
 
+    /// Whether its values are read as others than its pages hold ([`legacy`](crate::parquet::legacy)).
+    pub fn is_legacy(&self) -> bool {
+        self.legacy.is_some()
+    }
+
     /// The row of the file that is the first of a row group.
     pub fn first_row(&self, group: usize) -> u64 {
         self.first_rows.get(group).copied().unwrap_or_else(|| self.num_rows())

@@ -1,10 +1,11 @@
 //! A file of mica's as one of the other layout, or of the same, page by page: no value is decoded, and names and levels
 //! alone change.
 //!
-//! **When a file can be transcribed:** mica wrote it (so its bounds are those of a writer that is known), and every
-//! column that changes its layout is fully shredded: no residual of it holds a value. What is in the wanted layout
-//! already is copied, residuals and all. Everything else is for [`convert::moving`](crate::convert::moving), which decodes;
-//! levels and counts that contradict the footer are left to it too, and it says what is wrong.
+//! **When a file can be transcribed:** mica wrote it (so its bounds are those of a writer that is known), its dates and
+//! timestamps are by today's calendar (`parquet::legacy`), and every column that changes its layout is fully shredded:
+//! no residual of it holds a value. What is in the wanted layout already is copied, residuals and all. Everything else is
+//! for [`convert::moving`](crate::convert::moving), which decodes; levels and counts that contradict the footer are left
+//! to it too, and it says what is wrong.
 //!
 //! - `levels`: definition levels, run by run
 //! - `plan`: which column becomes which
@@ -80,7 +81,8 @@ impl Transcription {
     ) -> Result<Option<Self>> {
         let metadata = file.metadata();
         let by_mica = metadata.file_metadata().created_by().is_some_and(|by| by.starts_with(CREATED_BY));
-        if !by_mica || !options.bloom_filters.is_empty() || columns.len() != file.columns().len() {
+        let takes_pages = by_mica && !file.is_legacy() && options.bloom_filters.is_empty();
+        if !takes_pages || columns.len() != file.columns().len() {
             return Ok(None);
         }
         let Some(maker) = Maker::new(options.compression)? else { return Ok(None) };
