@@ -259,9 +259,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._checked = True
         if place.initial:
             snapshot = self._end if self._end.version == place.version else load(self._end.storage, place.version)
-            entry = listing.commits.get(place.version)
-            when = 0 if entry is None else entry.modified
-            return feed.standing_files(snapshot, when if self._feed else None)
+            return feed.standing_files(snapshot, snapshot.timestamp if self._feed else None)
         if place.version not in listing.commits:
             raise UserError(
                 "VERSION_EXPIRED",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 from pathlib import Path
 from typing import Any
@@ -226,6 +227,17 @@ def test_a_stream_that_began_before_a_column_came_is_refused(tmp_path: Path) -> 
     with pytest.raises(UserError, match=r"STREAM_CHANGED.*those that load"):
         source.streamReader(loaded)
     assert isinstance(MicaSource({"path": str(tmp_path)}).streamReader(loaded), StreamReader), "the user chose columns"
+
+
+def test_rows_of_the_beginning_have_the_time_in_their_commit(tmp_path: Path) -> None:
+    on = {"delta.enableInCommitTimestamps": "true", "delta.enableChangeDataFeed": "true"}
+    table = mica.Table.create(tmp_path, "id INT", properties=on)
+    table.append([{"id": 1}])
+    os.utime(tmp_path / "_delta_log" / f"{1:020}.json", (1e9, 1e9))  # a copied table
+    reader = _opened(mica.Table.open(tmp_path), readchangefeed="true")
+    start = _kept(reader.initialOffset())
+    (row,) = _columns(reader, start, _kept(reader.latestOffset(start, ReadAllAvailable())))
+    assert row["_commit_timestamp"].timestamp() * 1000 == table.snapshot.timestamp
 
 
 def test_a_remove_needs_no_size(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -349,6 +350,16 @@ def test_a_checkpoint_holds_the_statistics_that_the_protocol_asks_for(
     schema = pq.read_schema(path)
     assert {f.name for f in schema.field("add").type} & {"stats", "stats_parsed"} == kept
     assert not {f.name for f in schema.field("remove").type} & {"stats", "tags"}
+
+
+def test_a_versions_time_is_that_of_its_commit_with_a_checkpoint_too(tmp_path: Path) -> None:
+    table = append(create(tmp_path), "a").snapshot
+    commit = tmp_path / LOG / f"{1:020d}.json"
+    os.utime(commit, (1.6e9, 1.6e9))
+    write_checkpoint(table)
+    assert load(table.storage).timestamp == 1_600_000_000_000
+    commit.unlink()
+    assert load(table.storage).timestamp > 1_600_000_000_000  # the checkpoint's: nothing else is known
 
 
 def test_a_version_that_this_process_appended_is_the_one_that_is_read(tmp_path: Path) -> None:
