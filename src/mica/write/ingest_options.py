@@ -85,7 +85,7 @@ class IngestOptions:
     @property
     def descending(self) -> list[bool]:
         """For each sort key whether it descends."""
-        return [text.strip().lower().endswith(" desc") for text in self.sort_by]
+        return [sort_key(text)[1] for text in self.sort_by]
 
     @property
     def reader(self) -> JsonOptions:
@@ -111,6 +111,14 @@ _ALLOWED: Mapping[str, Sequence[str]] = {
     "duplicate_keys": ("error", "last"),
     "invalid_utf8": ("error", "replace"),
 }
+
+
+def sort_key(text: str) -> tuple[str, bool]:
+    """What a key of `sort_by` sorts by, without ASC or DESC, and whether it descends."""
+    *before, last = text.rsplit(maxsplit=1) or [""]
+    if before and last.lower() in ("asc", "desc"):
+        return before[0].strip(), last.lower() == "desc"
+    return text.strip(), False
 
 
 def size_of(size: int | str | None, name: str = "target_file_size") -> int | None:

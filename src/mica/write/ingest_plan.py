@@ -17,7 +17,7 @@ from mica.expressions.bind import BoundExpr, bind_value
 from mica.log.snapshot import Snapshot
 from mica.records import dataclass
 from mica.schema.arrow import to_arrow
-from mica.schema.ddl import type_to_ddl
+from mica.schema.ddl import type_to_ddl, unquoted
 from mica.schema.evolution import plan_write
 from mica.schema.types import VARIANT, VOID, Primitive, StructField, StructType
 from mica.storage import Storage
@@ -26,7 +26,7 @@ from mica.tasks.ingest import IngestSpec
 from mica.tasks.zones import zone_tags
 from mica.variant.steering import Steering
 from mica.write import computed
-from mica.write.ingest_options import IngestOptions
+from mica.write.ingest_options import IngestOptions, sort_key
 from mica.write.rules import refuse_given
 from mica.write.target import Target, open_target
 
@@ -96,11 +96,9 @@ def _sort_keys(
     """Hidden columns to sort by. A key is a computed column's name or an expression, optionally with ASC or DESC."""
     keys = {}
     for place, text in enumerate(sort_by):
-        words = text.strip()
-        for direction in (" asc", " desc"):
-            if words.lower().endswith(direction):
-                words = words[: -len(direction)]
-        known = next((value for name, value in bound.items() if name.lower() == words.lower()), None)
+        words, _ = sort_key(text)
+        names = (words.lower(), unquoted(words).lower())
+        known = next((value for name, value in bound.items() if name.lower() in names), None)
         key = known or bind_value(words, document, ansi=ansi, timezone=timezone)
         if not isinstance(key.type, Primitive) or key.type in (VARIANT, VOID):
             raise UserError("TYPE_MISMATCH", f"rows cannot be sorted by {words!r}, which is {type_to_ddl(key.type)}",

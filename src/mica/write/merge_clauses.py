@@ -16,7 +16,7 @@ from mica.expressions.rewrite import rebuilt
 from mica.expressions.tree import Call, Column, Expr, Literal
 from mica.records import dataclass
 from mica.schema.arrow import to_arrow_field
-from mica.schema.ddl import unquoted
+from mica.schema.ddl import quoted, unquoted
 from mica.schema.evolution import cast_to
 from mica.schema.special import DEFAULT, GENERATED
 from mica.schema.types import LONG, STRING, VARIANT, VOID, ArrayType, MapType, StructField, StructType
@@ -66,7 +66,7 @@ def assigned_of(source: StructType, clauses: Sequence[MergeClause], alias: str) 
     if any(clause.action != "delete" and clause.values is None for clause in clauses):
         return source
     named = {name.lower() for clause in clauses for name in clause.values or ()}
-    named |= {unquoted(name.removeprefix(f"{alias.lower()}.")) for name in named}
+    named |= {unquoted(_without_alias(name, alias)) for name in named}
     return StructType(tuple(f for f in source.fields if f.name.lower() in named))
 
 
@@ -169,10 +169,16 @@ def _makes(f: StructField, action: Action) -> bool:
 
 def _place(sides: Sides, name: str) -> Place:
     """The column or field of the target that a key of `set` or `values` names, with or without the target's alias."""
-    alias, _, rest = name.partition(".")
-    if alias.lower() == sides.target_alias.lower() and rest and sides.target.find(name) is None:
-        return place_of(sides.target, rest)
-    return place_of(sides.target, name)
+    is_whole = sides.target.find(name) is not None
+    return place_of(sides.target, name if is_whole else _without_alias(name, sides.target_alias))
+
+
+def _without_alias(name: str, alias: str) -> str:
+    """A key of `set` without the target's alias before it, which may be in backticks."""
+    for written in (alias, quoted(alias)):
+        if name.lower().startswith(f"{written.lower()}.") and len(name) > len(written) + 1:
+            return name[len(written) + 1 :]
+    return name
 
 
 def _assigned(

@@ -357,6 +357,13 @@ def test_fields_of_objects_that_stand_beside_other_values_are_columns_with_bound
     assert not list(mica.check(table))
 
 
+def test_rows_are_sorted_by_a_computed_column_whatever_its_name(tmp_path: Path) -> None:
+    (tmp_path / "a.ndjson").write_text('{"n":1}\n{"n":3}\n{"n":2}\n')
+    columns = {"my n": "v:n::int"}
+    mica.ingest_json(tmp_path / "a.ndjson", tmp_path / "t", columns=columns, sort_by=["`my n`  desc"])
+    assert mica.Table.open(tmp_path / "t").to_arrow()["my n"].to_pylist() == [3, 2, 1]
+
+
 def test_the_kernel_is_asked_once_for_all_computed_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Asked for each of 400 columns among 400 fields, it opened 160,000: 4 of 6 s."""
     asked, extract = [], kernel.extract

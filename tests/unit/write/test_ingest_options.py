@@ -9,7 +9,7 @@ import pytest
 
 import mica
 from mica.errors import UserError
-from mica.write.ingest_options import IngestOptions, largest_of, size_of
+from mica.write.ingest_options import IngestOptions, largest_of, size_of, sort_key
 
 
 @pytest.mark.parametrize(
@@ -43,6 +43,9 @@ def test_sizes_are_numbers_or_texts() -> None:
 def test_what_the_tasks_are_told() -> None:
     options = IngestOptions(sort_by=["a DESC ", "b", "c asc"], invalid_utf8="replace", mode="ignore")
     assert options.descending == [True, False, False]
+    assert [sort_key(text) for text in ("a  desc", "`a b`\tDESC ", "desc", "v:a::int asc")] == [
+        ("a", True), ("`a b`", True), ("desc", False), ("v:a::int", False)
+    ]  # fmt: skip
     assert options.reader == {"duplicate_keys": "error", "max_size": 16 << 20, "replace_invalid_utf8": True}
     assert (options.on_table, IngestOptions(mode="overwrite").on_table) == ("error", "overwrite")
 

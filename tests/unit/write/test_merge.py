@@ -314,7 +314,7 @@ def test_a_merge_adds_columns_that_its_clauses_set(tmp_path: Path, properties: d
     table.append([{"id": i, "k": "k", "s": {"a": i}} for i in range(3)])
     source = [{"id": 1, "s": {"a": 7, "b": "x"}, "n": 5, "no": 0}, {"id": 9, "s": None, "n": 6, "no": 0}]
     named = table.merge(source, "target.id = source.id", schema_evolution=True)
-    named = named.when_matched_update({"target.N": "n + 1"}, "n > 4").when_not_matched_insert({"id": "source.id"})
+    named = named.when_matched_update({"`target`.N": "n + 1"}, "n > 4").when_not_matched_insert({"id": "source.id"})
     named.execute()
     assert table.schema.names == ["id", "k", "s", "n"]
     source = [{"ID": 2, "s": {"a": 7, "b": "x"}, "m": [1]}, {"ID": 8, "s": {"a": 8, "b": "y"}, "m": None}]
