@@ -2,7 +2,8 @@
 
 The rule: fields of structs are cast by their places, or by their names where that is asked for (`by_name`), and a row
 fails where one of its parts does. What must not be null is cast from what is not null by a cast that cannot fail; so is
-the key of a map, which stays distinct from the others.
+the key of a map, which stays distinct from the others. Where a value is stored (`by_name`), the integers of a key may
+also become smaller ones: those that do not fit are an error, and the others stay distinct.
 
 Source: Spark's Cast (canAnsiCast, resolvableNullability; castArray, castMap, castStruct).
 """
@@ -22,7 +23,7 @@ from mica.expressions.plain_values import Cast
 from mica.schema.arrow import to_arrow_type
 from mica.schema.ddl import type_to_ddl
 from mica.schema.lists import entries_of, offsets_from_zero
-from mica.schema.types import ArrayType, DataType, MapType, StructField, StructType, loosened
+from mica.schema.types import INTEGRALS, ArrayType, DataType, MapType, StructField, StructType, loosened
 
 #: Casts a part.
 Part = Callable[[pa.Array, DataType, DataType], Cast]
@@ -39,7 +40,8 @@ def can_cast(source: DataType, target: DataType, part: Callable[[DataType, DataT
             return fits(source.element, target.element, source.contains_null, not target.contains_null)
         case MapType(), MapType():
             null, required = source.value_contains_null, not target.value_contains_null
-            return _is_exact(source.key, target.key) and fits(source.value, target.value, null, required)
+            keys = _is_exact(source.key, target.key) or (by_name and _stays_distinct(source.key, target.key))
+            return keys and fits(source.value, target.value, null, required)
         case StructType(), StructType() if len(source.fields) == len(target.fields):
             pairs = [(source.fields[at], other) for at, other in _pairs(source, target, by_name)]
             return all(fits(f.type, other.type, f.nullable, not other.nullable) for f, other in pairs)
@@ -56,6 +58,18 @@ def _is_exact(source: DataType, target: DataType) -> bool:
     """Whether every value is one of the other type too."""
     same = loosened(source) == loosened(target)
     return same or (is_exact(source) and is_exact(target) and holds(target, source))
+
+
+def _stays_distinct(source: DataType, target: DataType) -> bool:
+    """Whether different keys are cast to different ones, or not at all, by a cast that is checked."""
+    match source, target:
+        case ArrayType(), ArrayType():
+            may_be_null = target.contains_null or not source.contains_null
+            return may_be_null and _stays_distinct(source.element, target.element)
+        case StructType(), StructType() if source.has_fields_of(target):
+            pairs = [(source.fields[at], other) for at, other in _pairs(source, target, by_name=True)]
+            return all((g.nullable or not f.nullable) and _stays_distinct(f.type, g.type) for f, g in pairs)
+    return _is_exact(source, target) or (source in INTEGRALS and target in INTEGRALS)
 
 
 def cast_array(array: pa.Array, source: DataType, target: DataType, part: Part, *, by_name: bool) -> Cast:
@@ -75,10 +89,13 @@ def cast_array(array: pa.Array, source: DataType, target: DataType, part: Part, 
             listed = entries_of(array)
             offsets, (keys, own) = offsets_from_zero(listed), listed.flatten().flatten()
             _check(target, may_be_null or not own.null_count)
-            keys, _ = part(keys, source.key, target.key)
+            keys, wrong = part(keys, source.key, target.key)
             items, failed = part(own, source.value, target.value)
+            if keys.null_count:  # of rows that fail, where Arrow allows none either
+                keys = pc.fill_null(keys, 0)
             made = pa.MapArray.from_arrays(offsets, keys, items, type=wanted, mask=mask)
-            return made, _rows(failed, offsets)
+            every = [one for one in (wrong, failed) if one is not None]
+            return made, _rows(reduce(pc.or_, every) if every else None, offsets)
         case StructType(fields), StructType():
             # Children with the nulls of their struct, but where they must have none.
             own, pairs = array.flatten(), [*_pairs(source, target, by_name)]

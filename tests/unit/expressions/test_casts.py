@@ -141,6 +141,20 @@ def test_what_must_not_be_null_is_cast_by_what_cannot_fail() -> None:
     found.validate(full=True)
 
 
+def test_the_integers_of_keys_that_are_stored_may_become_smaller_ones() -> None:
+    def may(source: str, target: str) -> bool:
+        return can_cast(parse_type(source), parse_type(target), ansi=True, by_name=True)
+
+    assert may("map<struct<x: array<bigint>>, int>", "map<struct<x: array<int>>, bigint>")
+    assert not may("map<double, int>", "map<int, int>")  # 1.2 and 1.4 would be one key
+    assert not may("map<decimal(5,2), int>", "map<decimal(5,1), int>")
+    source, target = parse_type("map<bigint, int>"), parse_type("map<int, int>")
+    maps = pa.array([[(1, 1)], None, [(2, 2), (1 << 40, 3)], []], pa.map_(pa.int64(), pa.int32()))
+    found, failed = cast_array(maps.slice(1), source, target, "UTC", ansi=True, by_name=True)
+    assert failed.to_pylist() == [False, True, False]
+    assert (found[0].as_py(), found[2].as_py()) == (None, [])
+
+
 def test_the_kernel_names_what_it_cannot_cast() -> None:
     nested = pa.record_batch([pa.array([[1]])], names=["x"])
     with pytest.raises(UserError, match="cannot be cast"):

@@ -107,13 +107,14 @@ def test_mistakes_name_the_field(table: mica.Table, values: dict[str, str], code
         ("n", "array(named_struct('b', array(id), 'a', 1), NULL)", [{"a": 1.0, "b": [7]}, None]),
         ("k", "map('a', named_struct('y', 1, 'x', named_struct('b', 2, 'a', id)))",
          [("a", {"x": {"a": 7, "b": 2}, "y": 1})]),
+        ("i", "map(7L, 8L)", [(7, 8)]),
     ],
 )  # fmt: skip
 def test_parts_of_nested_values_are_cast_as_columns_are(tmp_path: Path, column: str, text: str, stored: Any) -> None:
     ddl = (
         "id INT, l ARRAY<BIGINT>, m MAP<STRING, BIGINT>, s STRUCT<x: BIGINT, y: STRING>, "
         "n ARRAY<STRUCT<a: DOUBLE, b: ARRAY<SMALLINT>>>, r STRUCT<a: BIGINT NOT NULL, b: DATE>, "
-        "k MAP<STRING, STRUCT<x: STRUCT<a: INT, b: INT>, y: INT>>"
+        "k MAP<STRING, STRUCT<x: STRUCT<a: INT, b: INT>, y: INT>>, i MAP<INT, INT>"
     )
     table = mica.Table.create(tmp_path / "t", ddl)
     table.append([{"id": 7}])
