@@ -19,7 +19,6 @@ from mica.maintain.alter import changed, writable
 from mica.properties import CONSTRAINTS
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
-from mica.schema.arrow import is_variant
 from mica.tasks.leaf_values import distinct
 from mica.tasks.row_errors import told
 from mica.write.rules import constraints
@@ -72,11 +71,12 @@ def refuse_violations(before: Snapshot, what: str, shown: str, expr: str) -> Non
     wrong = Scan(TableSource(before), f"NOT ({expr}\n) OR ({expr}\n) IS NULL", None, 1)
     leaves = [] if wrong.predicate is None else distinct(wrong.predicate.leaves)
     columns = {leaf.name: leaf.name for leaf in leaves} or None
-    found = replace(wrong, columns=columns).to_arrow()
+    wrong_values = replace(wrong, columns=columns)
+    found = wrong_values.to_arrow()
     if found.num_rows:
         row = ", ".join(
-            f"{f.name} = {told(values.combine_chunks(), is_variant=is_variant(f))}"
-            for f, values in zip(found.schema, found.columns, strict=True)
+            f"{f.name} = {told(values.combine_chunks(), f.type)}"
+            for f, values in zip(wrong_values.schema, found.columns, strict=True)
         )
         raise UserError(
             "CONSTRAINT_VIOLATED",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -42,12 +42,12 @@ def scatter(rows: pa.Table, names: Sequence[str]) -> bool:
     if not names or not set(names) <= set(rows.column_names):
         return False
     values = rows.select(list(names)).slice(0, FIRST_ROWS)
-    return scattered(values.cast(_plain_schema(values.schema)))
+    return scattered(_as_plain(values))
 
 
 def arranged(rows: pa.Table, names: Sequence[str]) -> pa.Table:
     """The rows of a table, those of a partition together; `names` are the partition columns."""
-    rows = rows.cast(_plain_schema(rows.schema))
+    rows = _as_plain(rows)
     numbers = Partitions().of([rows.column(name).combine_chunks() for name in names])
     return rows.take(pa.array(np.argsort(numbers.to_numpy(), kind="stable")))
 
@@ -93,35 +93,50 @@ def _released(waiting: dict[pa.Schema, list[pa.RecordBatch]]) -> Iterator[pa.Rec
 
 def plain(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """The batches without views, of which Arrow selects no rows, and dictionaries, of which its files hold one."""
-    wanted = _plain_schema(schema)
-    return iter(batches) if wanted == schema else (batch.cast(wanted) for batch in batches)
+    return iter(batches) if _with_types(schema, _plain) == schema else map(_as_plain, batches)
 
 
-def _plain_schema(schema: pa.Schema) -> pa.Schema:
-    return pa.schema([f.with_type(_plain(f.type)) for f in schema], schema.metadata)
+def _as_plain(rows: pa.Table | pa.RecordBatch) -> pa.Table | pa.RecordBatch:
+    # In two steps: Arrow takes the values of no dictionary of views, such as polars' categories are.
+    schema = _with_types(rows.schema, _without_views)
+    return rows.cast(schema).cast(_with_types(schema, _plain))
 
 
 def _plain(type_: pa.DataType) -> pa.DataType:
+    return _plain(type_.value_type) if pa.types.is_dictionary(type_) else _without_views(type_)
+
+
+def _without_views(type_: pa.DataType) -> pa.DataType:
     t = pa.types
     if t.is_dictionary(type_):
-        return _plain(type_.value_type)
+        return pa.dictionary(type_.index_type, _without_views(type_.value_type), type_.ordered)
     if t.is_string_view(type_):
         return pa.large_string()
-    if t.is_binary_view(type_):
-        return pa.large_binary()
-    if t.is_struct(type_):
-        return pa.struct([f.with_type(_plain(f.type)) for f in type_])
-    if t.is_list(type_) or t.is_large_list(type_):
-        inner = type_.value_field.with_type(_plain(type_.value_field.type))
-        return pa.list_(inner) if t.is_list(type_) else pa.large_list(inner)
-    if t.is_map(type_):
-        key, item = (f.with_type(_plain(f.type)) for f in (type_.key_field, type_.item_field))
-        return pa.map_(key, item, type_.keys_sorted)
-    return type_
+    return pa.large_binary() if t.is_binary_view(type_) else type_
+
+
+def _with_types(schema: pa.Schema, of: Callable[[pa.DataType], pa.DataType]) -> pa.Schema:
+    """The schema with other types for the values at every depth."""
+
+    def changed(f: pa.Field) -> pa.Field:
+        type_, t = f.type, pa.types
+        if t.is_struct(type_):
+            return f.with_type(pa.struct([changed(child) for child in type_]))
+        if t.is_list(type_):
+            return f.with_type(pa.list_(changed(type_.value_field)))
+        if t.is_large_list(type_):
+            return f.with_type(pa.large_list(changed(type_.value_field)))
+        if t.is_map(type_):
+            return f.with_type(pa.map_(changed(type_.key_field), changed(type_.item_field), type_.keys_sorted))
+        return f.with_type(of(type_))
+
+    return pa.schema([changed(f) for f in schema], schema.metadata)
 
 
 def _keys(column: pa.Array) -> pa.Array:
-    """Values as Python has them: it has no nanoseconds."""
+    """Values as Python has them: it has neither nanoseconds nor years beyond 9999."""
+    if pa.types.is_date(column.type):
+        return pc.cast(column, pa.int32() if pa.types.is_date32(column.type) else pa.int64())
     return pc.cast(column, pa.int64()) if pa.types.is_timestamp(column.type) else column
 
 

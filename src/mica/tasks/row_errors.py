@@ -15,7 +15,9 @@ import pyarrow as pa
 from mica.errors import MicaError, UserError
 from mica.expressions.bind import Leaf
 from mica.expressions.evaluate import RowError
-from mica.schema.types import VARIANT
+from mica.expressions.plain_values import to_values
+from mica.schema import literals
+from mica.schema.types import VARIANT, DataType
 from mica.variant.values import to_json
 
 #: Characters of a value that an error shows.
@@ -40,12 +42,15 @@ def shortened(shown: str) -> str:
     return shown if len(shown) <= SHOWN else shown[:SHOWN] + "…"
 
 
-def told(values: pa.Array, *, is_variant: bool) -> str:
-    """The first of these values, as errors show it."""
-    value = text(values, 0) if is_variant else values[0].as_py()
-    if value is None:
-        return "NULL"
-    return shortened(str(value) if is_variant else repr(value))
+def told(values: pa.Array, type_: DataType) -> str:
+    """The first of these values, as errors show it: as SQL, or the JSON of a Variant."""
+    if type_ == VARIANT:
+        return shortened(text(values, 0) or "NULL")
+    first = values.slice(0, 1)
+    try:
+        return shortened(literals.show(to_values(first, type_)[0], type_))
+    except OverflowError:  # parts of it are beyond the years that Python has
+        return shortened(first.to_string(skip_new_lines=True))
 
 
 def whole(leaf: Leaf) -> Leaf:

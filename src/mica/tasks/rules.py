@@ -138,7 +138,7 @@ class Rules:
         is_variant = leaf.path is not None or leaf.type == VARIANT
         asked = replace(whole(leaf), path=leaf.path or VariantPath()) if is_variant else leaf
         (values, *_) = extract([asked], batch.slice(row, 1), self.timezone).columns[asked]
-        return told(values, is_variant=is_variant)
+        return told(values, asked.type)
 
 
 def _with(batch: pa.RecordBatch, name: str, values: pa.Array) -> pa.RecordBatch:
@@ -154,7 +154,7 @@ def _counted(identity: Identity, numbers: object, name: str) -> pa.Array:
             pc.multiply_checked(pa.array(numbers, pa.int64()), pa.scalar(identity.step, pa.int64())),
             pa.scalar(identity.first, pa.int64()),
         )
-    except pa.ArrowInvalid:
+    except (pa.ArrowInvalid, OverflowError):  # of a number, or of the first
         raise UserError(
             "ARITHMETIC_OVERFLOW", f"the identity column {name!r} has no numbers left in a BIGINT", column=name
         ) from None

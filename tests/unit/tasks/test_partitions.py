@@ -21,7 +21,7 @@ def table(tmp_path: Path) -> mica.Table:
 
 def rows(type_: pa.DataType) -> pa.Table:
     texts = pa.array([None if n % VALUES == 3 else f"p{n % VALUES}" for n in range(ROWS)])
-    column = texts.dictionary_encode() if pa.types.is_dictionary(type_) else texts.cast(type_)
+    column = (texts.dictionary_encode() if pa.types.is_dictionary(type_) else texts).cast(type_)
     return pa.table({"id": range(ROWS), "p": column, "s": column})
 
 
@@ -31,7 +31,11 @@ def whole(table: mica.Table) -> None:
     assert table.count() == ROWS
 
 
-@pytest.mark.parametrize("type_", [pa.string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())], ids=str)
+@pytest.mark.parametrize(
+    "type_",
+    [pa.string(), pa.string_view(), *(pa.dictionary(pa.int32(), own) for own in (pa.string(), pa.string_view()))],
+    ids=str,
+)
 @pytest.mark.parametrize("size", [None, 100], ids=["table", "stream"])
 def test_rows_of_any_type_become_one_file_a_partition(table: mica.Table, size: int | None, type_: pa.DataType) -> None:
     """Arrow sorts no dictionaries and takes no views: tables of polars and pandas have them."""
@@ -70,6 +74,13 @@ def test_a_stream_of_few_partitions_at_once_is_written_as_it_comes(
 def test_timestamps_of_nanoseconds_are_values_too() -> None:
     times = pa.array([1, 2, 1], pa.timestamp("ns"))
     assert partitions.Partitions().of([times]).to_pylist() == [0, 1, 0]
+
+
+def test_dates_beyond_the_years_of_python_are_values_too(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "d DATE, n INT", partition_by=["d"])
+    days = pa.array(range(2_932_880, 2_932_880 + VALUES), pa.int32()).cast(pa.date32())
+    assert table.append(pa.table({"d": days, "n": pa.array(range(VALUES), pa.int32())})).files == VALUES
+    assert table.scan("d > DATE'9999-12-31'").count() == VALUES - 17
 
 
 def test_frames_whose_types_alternate_become_a_file_a_partition_and_type(table: mica.Table) -> None:

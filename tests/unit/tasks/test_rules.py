@@ -8,7 +8,7 @@ import pytest
 from mica.errors import UserError
 from mica.schema.ddl import parse_ddl
 from mica.tasks.lane import Lane
-from mica.tasks.rules import Rules
+from mica.tasks.rules import Identity, Rules
 from mica.write.rules import rules_of
 
 
@@ -40,14 +40,24 @@ def test_a_row_for_which_a_check_is_not_true_is_refused_with_its_values(value: i
     assert f"n = {'NULL' if value is None else value}, s.x = NULL" in caught.value.message
 
 
+def test_values_beyond_the_years_of_python_are_told() -> None:
+    found = rules("d DATE, l ARRAY<DATE>", c="d < DATE'2020-01-01' AND size(l) > 0")
+    days = pa.array([2_932_897], pa.int32()).cast(pa.date32())
+    batch = pa.record_batch({"d": days, "l": pa.ListArray.from_arrays([0, 1], days)})
+    with pytest.raises(UserError, match=r"d = DATE'10000-01-01', l = \[\[10000-01-01]]") as caught:
+        found.check(batch)
+    assert caught.value.code == "CONSTRAINT_VIOLATED"
+
+
 def test_a_cast_that_fails_names_the_constraint_and_the_value() -> None:
     with pytest.raises(UserError, match=r"CHECK constraint 'c'.*'x'") as caught:
         rules("s STRING", c="s::int > 0").check(pa.record_batch({"s": ["1", "x"]}))
     assert caught.value.code == "INVALID_CAST"
 
 
-def test_no_numbers_are_left() -> None:
-    found = rules(f"id BIGINT GENERATED ALWAYS AS IDENTITY (START WITH {2**63 - 2})")
+@pytest.mark.parametrize("left", [2, 0])
+def test_no_numbers_are_left(left: int) -> None:
+    found = Rules(identities={"id": Identity(2**63 - left, 1)})
     batch = pa.record_batch({"id": pa.nulls(3, pa.int64())})
     with pytest.raises(UserError) as caught:
         found.fill(batch, {"id"}, Lane(0))

@@ -73,6 +73,13 @@ def test_a_row_that_is_there_is_shown_as_json(tmp_path: Path, wrong: str, told: 
     assert (caught.value.code, caught.value.message.rpartition(": ")[2]) == ("CONSTRAINT_VIOLATED", f"v:a = {told}")
 
 
+def test_a_date_that_is_there_is_shown_beyond_the_years_of_python(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "d DATE")
+    table.append(pa.table({"d": pa.array([2_932_897], pa.int32()).cast(pa.date32())}))
+    with pytest.raises(UserError, match="d = DATE'10000-01-01'"):
+        table.add_constraint("c", "d < DATE'2020-01-01'")
+
+
 @pytest.mark.parametrize("how", WRITES)
 def test_every_write_completes_rows(table: mica.Table, tmp_path: Path, how: str) -> None:
     WRITES[how](table, tmp_path)
