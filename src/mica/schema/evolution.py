@@ -150,14 +150,25 @@ def _primitive_cast(wanted: pa.DataType) -> _Cast:
     def cast(array: pa.Array) -> pa.Array:
         if array.type == wanted:
             return array
-        if pa.types.is_run_end_encoded(array.type):
-            array = pc.run_end_decode(array)
+        array = decoded(array)
         if pa.types.is_integer(array.type) and pa.types.is_decimal(wanted):
             # Arrow requires room for the source type's range; here only the actual values matter.
             array = pc.cast(array, pa.decimal128(20, 0))
         return pc.cast(array, wanted, safe=True)
 
     return cast
+
+
+def decoded(array: pa.Array) -> pa.Array:
+    """The values themselves, without runs or a dictionary. Arrow takes none of views, as polars has."""
+    if pa.types.is_run_end_encoded(array.type):
+        return decoded(pc.run_end_decode(array))
+    if not pa.types.is_dictionary(array.type):
+        return array
+    values = array.dictionary
+    if pa.types.is_string_view(values.type) or pa.types.is_binary_view(values.type):
+        values = pc.cast(values, pa.large_string() if pa.types.is_string_view(values.type) else pa.large_binary())
+    return pc.take(values, array.indices)
 
 
 def _struct_cast(source: pa.Field, target: StructType, at: str, variants: VariantCast | None) -> _Cast:
@@ -197,7 +208,11 @@ def _struct_cast(source: pa.Field, target: StructType, at: str, variants: Varian
 def _child(array: pa.Array, index: int) -> pa.Array:
     # `field` ignores the slice of an array; `flatten` respects it and makes children of null structs null,
     # which is the intended meaning.
-    return array.flatten()[index]
+    if not pa.types.is_run_end_encoded(array.type.field(index).type):
+        return array.flatten()[index]
+    # Runs have no nulls of their own, which `flatten` would give them.
+    runs = pc.run_end_decode(array.field(index))
+    return pc.if_else(array.is_valid(), runs, pa.scalar(None, runs.type)) if array.null_count else runs
 
 
 def _list_cast(source: pa.Field, element: StructField, at: str, variants: VariantCast | None) -> _Cast:

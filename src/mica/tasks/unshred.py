@@ -23,14 +23,9 @@ def unshredded(batch: pa.RecordBatch, table: StructType) -> pa.RecordBatch:
     columns, fields = list(batch.columns), list(batch.schema)
     changed = False
     for i, f in enumerate(fields):
-        wanted = table.find(f.name)
-        if wanted is None:
-            continue
-        column = columns[i]
-        if isinstance(column, pa.ExtensionArray):
-            column = column.storage
-        marked = _marked(pa.field(f.name, column.type, f.nullable, f.metadata), wanted.type)
+        marked = _of_column(f, table)
         if marked is not None:
+            column = columns[i].storage if isinstance(columns[i], pa.ExtensionArray) else columns[i]
             made = kernel.unshred(pa.record_batch([column.cast(marked.type)], schema=pa.schema([marked])))
             columns[i], fields[i], changed = made.column(0), made.schema.field(0), True
     return batch if not changed else pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
@@ -38,7 +33,18 @@ def unshredded(batch: pa.RecordBatch, table: StructType) -> pa.RecordBatch:
 
 def unshredded_schema(schema: pa.Schema, table: StructType) -> pa.Schema:
     """The schema of `unshredded` batches of this schema."""
-    return unshredded(pa.RecordBatch.from_arrays([pa.nulls(0, f.type) for f in schema], schema=schema), table).schema
+    for i, f in enumerate(schema):
+        if _of_column(f, table) is not None:  # of other types Arrow may have no nulls, as of structs of run ends
+            one = pa.RecordBatch.from_arrays([pa.nulls(0, f.type)], schema=pa.schema([f]))
+            schema = schema.set(i, unshredded(one, table).schema.field(0))
+    return schema
+
+
+def _of_column(f: pa.Field, table: StructType) -> pa.Field | None:
+    """What `_marked` gives for a field that may be a column of the table, of its storage if it is an extension's."""
+    wanted = table.find(f.name)
+    stored = f.type.storage_type if isinstance(f.type, pa.BaseExtensionType) else f.type
+    return None if wanted is None else _marked(f.with_type(stored), wanted.type)
 
 
 def _marked(f: pa.Field, type_: DataType) -> pa.Field | None:

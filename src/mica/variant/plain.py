@@ -16,7 +16,7 @@ import pyarrow as pa
 from mica import compute as pc
 from mica.errors import CorruptDataError, UserError
 from mica.schema.arrow import from_arrow_type, is_list, is_variant, to_arrow_type, variant_field
-from mica.schema.evolution import cast_to
+from mica.schema.evolution import cast_to, decoded
 from mica.schema.lists import offsets_from_zero
 from mica.schema.types import StructField
 from mica.variant import kernel
@@ -36,13 +36,13 @@ def to_variants(source: pa.Field, at: str) -> Callable[[pa.Array], pa.Array] | N
     type_ = _values(source.type)
     t = pa.types
     if t.is_string(type_) or t.is_large_string(type_) or t.is_string_view(type_):
-        return lambda array: _parsed(_plain(array), at)
+        return lambda array: _parsed(decoded(array), at)
     names = {f.name for f in type_} if t.is_struct(type_) else set()
     if (not is_list(type_) and not names) or is_variant(source) or {"metadata", "value"} <= names:
         return None
     metadata = metadata_of(tuple(sorted(set(_names(type_)), key=str.encode)))
     layout = _layout(pa.field(source.name, type_), at)
-    return lambda array: _shredded(_plain(array), layout, metadata)
+    return lambda array: _shredded(decoded(array), layout, metadata)
 
 
 def of_values(array: pa.Array) -> pa.Array:
@@ -58,12 +58,6 @@ def of_structs(array: pa.Array) -> pa.Array:
 
 def _values(type_: pa.DataType) -> pa.DataType:
     return type_.value_type if pa.types.is_dictionary(type_) or pa.types.is_run_end_encoded(type_) else type_
-
-
-def _plain(array: pa.Array) -> pa.Array:
-    if pa.types.is_dictionary(array.type):
-        return array.dictionary_decode()
-    return pc.run_end_decode(array) if pa.types.is_run_end_encoded(array.type) else array
 
 
 def _parsed(texts: pa.Array, at: str) -> pa.Array:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from numbers import Integral
 from typing import Any
@@ -132,7 +132,14 @@ def _given(schema: StructType) -> StructType:
 
 
 def _table(columns: Mapping[str, pa.Array | pa.ChunkedArray]) -> pa.Table:
-    return pa.Table.from_arrays(list(columns.values()), names=list(columns))
+    return _wider(without_columns(0), list(columns.items()))
+
+
+def _wider(table: pa.Table, more: list[tuple[str, pa.Array]]) -> pa.Table:
+    """A table with more columns, which alone say how many rows there are if it has none of its own."""
+    return pa.Table.from_arrays(
+        [*table.columns, *(made for _, made in more)], names=[*table.column_names, *(name for name, _ in more)]
+    )
 
 
 def _type(schema: StructType, name: str) -> DataType | None:
@@ -156,12 +163,13 @@ def _of_pandas(frame: Any, schema: StructType) -> pa.Table:
         table = pa.Table.from_pandas(rest, preserve_index=False).replace_schema_metadata(None)
     except (pa.ArrowException, ValueError, TypeError) as e:
         raise UserError("INVALID_VALUE", f"Arrow cannot read the pandas DataFrame: {e}") from None
+    more = []
     for i in odd:
         name = str(frame.columns[i])
         # In object columns pandas stores NaN for missing values.
         values = [None if isinstance(v, float) and v != v else v for v in frame.iloc[:, i].tolist()]  # noqa: PLR0124
-        table = table.append_column(name, _column(values, _type(schema, name), name))
-    return table
+        more.append((name, _column(values, _type(schema, name), name)))
+    return _wider(table, more)
 
 
 def _is_python(column: Any) -> bool:
@@ -175,19 +183,11 @@ def _is_python(column: Any) -> bool:
 def _of_polars(frame: Any, schema: StructType) -> pa.Table:
     """A polars DataFrame; columns of type Object hold Python values, as `Scan.to_polars` makes them."""
     odd = [name for name, kind in frame.schema.items() if str(kind) == "Object" and _objects(schema, name)]
-    table = pa.table(frame.drop(odd)) if odd else pa.table(frame)
-    for i, column in enumerate(table.columns):
-        if pa.types.is_dictionary(column.type) and pa.types.is_string_view(column.type.value_type):
-            table = table.set_column(i, table.column_names[i], _decodable(column))
-    for name in odd:
-        table = table.append_column(name, _column(frame[name].to_list(), _type(schema, name), name))
-    return table
-
-
-def _decodable(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Polars categories with a dictionary that Arrow can decode: it cannot decode one of string views."""
-    chunks = [pa.DictionaryArray.from_arrays(c.indices, c.dictionary.cast(pa.large_string())) for c in column.chunks]
-    return pa.chunked_array(chunks, pa.dictionary(column.type.index_type, pa.large_string()))
+    try:
+        table = pa.table(frame.drop(odd))
+    except pa.ArrowException as e:
+        raise UserError("INVALID_VALUE", f"Arrow cannot read the polars DataFrame: {e}") from None
+    return _wider(table, [(name, _column(frame[name].to_list(), _type(schema, name), name)) for name in odd])
 
 
 def _of_lazy(frame: Any, schema: StructType) -> pa.RecordBatchReader:
@@ -253,23 +253,44 @@ def _narrow(doubles: pa.Array, at: str, *, exactly: bool) -> pa.Array:
 
 
 def _variants(values: list[Any], at: str) -> pa.Array:
-    if any(map(_is_bytes, values)) and all(is_null(value) or _is_bytes(value) for value in values):
-        return pa.array([None if is_null(value) else value for value in values], MARKED_VARIANT)
-    texts = [value if isinstance(value, str) else None for value in values]
+    """Each value by its own form, whatever the others are: two binary parts, a JSON text, or another of Python's."""
+    forms = [_form(value) for value in values]
+    present = list(dict.fromkeys(form for form in forms if form is not None)) or [_of_python]
     try:
-        others = from_python([None if isinstance(v, str) else v for v in values], max_size=MAX_SIZE)
-        if all(text is None for text in texts):
-            return others
-        parsed = from_json(texts, max_size=MAX_SIZE)
+        made = [form([v if f is form else None for v, f in zip(values, forms, strict=True)]) for form in present]
     except UserError as e:
         raise UserError(e.code, f"in the column {at!r}, {e.message}", column=at, **e.context) from None
-    indices = pa.array([i + (len(values) if text is None else 0) for i, text in enumerate(texts)])
-    return pa.concat_arrays([parsed, others]).take(indices)
+    if len(made) == 1:
+        return made[0]
+    places = [0 if form is None else len(values) * present.index(form) for form in forms]
+    return pa.concat_arrays(made).take(pa.array([place + i for i, place in enumerate(places)]))
+
+
+def _form(value: Any) -> Callable[[list[Any]], pa.Array] | None:
+    """What makes Variants of values like this one; None for a null, of which any does."""
+    if is_null(value):
+        return None
+    return _of_parts if _is_bytes(value) else _of_texts if isinstance(value, str) else _of_python
 
 
 def _is_bytes(value: Any) -> bool:
     """Whether it is a Variant as a Python dict of its two binary parts."""
-    return isinstance(value, dict) and value.keys() == {"metadata", "value"} and isinstance(value["value"], bytes)
+    return isinstance(value, dict) and value.keys() == _PARTS and all(isinstance(v, bytes) for v in value.values())
+
+
+_PARTS = {"metadata", "value"}
+
+
+def _of_parts(values: list[Any]) -> pa.Array:
+    return pa.array(values, MARKED_VARIANT)
+
+
+def _of_texts(values: list[Any]) -> pa.Array:
+    return from_json(values, max_size=MAX_SIZE)
+
+
+def _of_python(values: list[Any]) -> pa.Array:
+    return from_python(values, max_size=MAX_SIZE)
 
 
 def _mask(values: list[Any]) -> pa.Array:
@@ -280,6 +301,7 @@ def _structs(values: list[Any], type_: StructType, at: str) -> pa.Array:
     rows: list[Mapping[str, Any]] = [{} if is_null(value) else value for value in values]
     _refuse_others(rows, Mapping, "a dict", at)
     names = dict.fromkeys(key for row in rows for key in row)
+    _refuse_others(names, str, "dicts with names of fields as keys", at)
     children = [_column([row.get(name) for row in rows], _type(type_, name), f"{at}.{name}") for name in names]
     fields = [_field(name, child) for name, child in zip(names, children, strict=True)]
     return pa.StructArray.from_arrays(children, fields=fields, mask=_mask(values))
@@ -295,9 +317,14 @@ def _lists(values: list[Any], element: DataType, at: str) -> pa.Array:
 def _maps(values: list[Any], key: DataType, item: DataType, at: str) -> pa.Array:
     rows: list[list[Any]] = [[] if is_null(value) else value for value in values]
     _refuse_others(rows, list | tuple, "a dict or a list of pairs", at)
-    _refuse_others([pair for row in rows for pair in row], list | tuple, "a pair", at)
-    keys = _column([pair[0] for row in rows for pair in row], key, f"{at}.key")
-    items = _column([pair[1] for row in rows for pair in row], item, f"{at}.value")
+    pairs = [pair for row in rows for pair in row]
+    _refuse_others(pairs, list | tuple, "a pair", at)
+    for pair in pairs:
+        if len(pair) != 2 or is_null(pair[0]):
+            told = f"the column {at!r} needs pairs of a key and a value, got {pair!r}"
+            raise UserError("INVALID_VALUE", told, column=at)
+    keys = _column([pair[0] for pair in pairs], key, f"{at}.key")
+    items = _column([pair[1] for pair in pairs], item, f"{at}.value")
     wanted = pa.map_(_field("key", keys).with_nullable(False), _field("value", items))
     return pa.MapArray.from_arrays(_offsets(rows), keys, items, type=wanted, mask=_mask(values))
 

@@ -81,6 +81,21 @@ def test_lists_of_any_layout_are_taken(type_: pa.DataType) -> None:
         assert found.column(0).to_pylist() == lists[start:]
 
 
+@pytest.mark.parametrize("is_null", [False, True])
+def test_runs_and_categories_are_values_at_any_depth(is_null: bool) -> None:
+    runs = pa.RunEndEncodedArray.from_arrays([2, 3], pa.array(["x", "y"]))
+    words = pa.DictionaryArray.from_arrays([1, None, 0], pa.array(["x", "y"], pa.string_view()))
+    mask = pa.array([False, True, False]) if is_null else None
+    structs = pa.StructArray.from_arrays([runs, pa.ListArray.from_arrays([0, 2, 2, 3], words)], ["r", "l"], mask=mask)
+    batch = pa.record_batch({"s": structs})
+    plan = plan_write(parse_ddl("s STRUCT<r: STRING, l: ARRAY<STRING>>"), batch.schema)
+    rows = [{"r": "x", "l": ["y", None]}, None if is_null else {"r": "x", "l": []}, {"r": "y", "l": ["x"]}]
+    for start in range(3):
+        found = plan.apply(batch.slice(start))
+        found.validate(full=True)
+        assert found.column(0).to_pylist() == rows[start:]
+
+
 def test_nulls_without_a_type_fit_every_column_that_may_be_null() -> None:
     table = parse_ddl("i INT, s STRUCT<x: INT>, l ARRAY<INT>, m MAP<INT, INT>, v VARIANT")
     batch = pa.record_batch({name: pa.nulls(2) for name in table.names})

@@ -13,7 +13,7 @@ import mica
 from mica.checking.inspect import inspect_file
 from mica.schema.arrow import variant_field
 from mica.schema.types import VARIANT, ArrayType, MapType, Primitive, StructField, StructType
-from mica.tasks.unshred import unshredded
+from mica.tasks.unshred import unshredded, unshredded_schema
 
 TEXTS = ['{"a":1,"b":"x"}', '{"a":"odd"}', "null", None, "[1,2]", '{"a":3.50}']
 SHREDDED = pa.schema([variant_field("v")])
@@ -58,6 +58,14 @@ def test_shredded_rows_that_break_the_rules_are_refused(tmp_path: Path, stored: 
     assert caught.value.code == "MALFORMED_SHREDDING"
     assert mica.Table.open(table.path).version == 0
     assert not list((tmp_path / "t").glob("*.parquet"))
+
+
+def test_structs_of_runs_may_stand_beside_variants(stored: pa.Table) -> None:
+    runs = pa.RunEndEncodedArray.from_arrays([1], pa.array(["x"]))
+    schema = pa.schema([("s", pa.struct([("r", runs.type)])), stored.schema.field("v")])
+    found = unshredded_schema(schema, StructType((StructField("v", VARIANT),)))
+    assert found.field("s") == schema.field("s")
+    assert [f.name for f in found.field("v").type] == ["metadata", "value"]
 
 
 def test_shredded_variants_are_put_together_at_any_depth(stored: pa.Table) -> None:

@@ -59,9 +59,13 @@ FORMS: dict[str, Any] = {
         pl.Series("v", [row["v"] for row in ROWS], dtype=pl.Object)
     ),
     "polars categories": pl.DataFrame(_plain()).with_columns(pl.col("s", "v").cast(pl.Categorical)),
+    "polars enums": pl.DataFrame(_plain()).with_columns(pl.col("s").cast(pl.Enum(["a", "c"]))),
     "polars, lazy": pl.LazyFrame(ROWS),
     "Arrow texts": _plain(),
     "Arrow categories": _plain().set_column(2, "v", pa.array(TEXTS).dictionary_encode()),
+    "Arrow categories of views": _plain().cast(
+        pa.schema([("id", pa.int32()), *((name, pa.dictionary(pa.int32(), pa.string_view())) for name in ("s", "v"))])
+    ),
     "Arrow structs": pa.Table.from_pylist(ROWS),
     "batches": _plain().to_batches(max_chunksize=2),
     "batch": _plain().to_batches()[0],
@@ -83,6 +87,24 @@ def test_the_same_rows_of_every_form(tmp_path: Path, form: str) -> None:
     found = table.to_arrow().sort_by("id")
     assert found.select(["id", "s"]).to_pylist() == [{"id": r["id"], "s": r["s"]} for r in ROWS]
     assert mica.variant.to_json(found["v"]).to_pylist() == TEXTS
+
+
+@pytest.mark.parametrize("library", [pd, pl])
+def test_a_frame_may_have_variants_only(tmp_path: Path, library: Any) -> None:
+    table = mica.Table.create(tmp_path / "t", "v VARIANT")
+    values = [row["v"] for row in ROWS]
+    frame = pd.DataFrame({"v": values}) if library is pd else pl.DataFrame({"v": values}, {"v": pl.Object})
+    assert table.append(frame).rows == 3
+    assert mica.variant.to_json(table.to_arrow()["v"]).to_pylist() == TEXTS
+
+
+def test_each_value_becomes_a_variant_by_its_own_form(tmp_path: Path) -> None:
+    one = {"metadata": b"\x01\0\0", "value": b"\x0c\x01"}
+    values = [one, {"a": 1}, None, "[2]", one, {"metadata": "x", "value": b""}]
+    table = mica.Table.create(tmp_path / "t", "v VARIANT")
+    table.append([{"v": value} for value in values])
+    texts = ["1", '{"a":1}', None, "[2]", "1", '{"metadata":"x","value":""}']
+    assert mica.variant.to_json(table.to_arrow()["v"]).to_pylist() == texts
 
 
 def _frame(**columns: Any) -> pd.DataFrame:
@@ -238,6 +260,10 @@ def test_no_rows_are_no_rows(tmp_path: Path) -> None:
         ([{"s": {"z": 1}}], "UNKNOWN_COLUMN"),
         ([{"s": 1}], "INCOMPATIBLE_TYPE"),
         ([{"s": {}}, {"s": 1}], "INVALID_VALUE"),
+        ([{"s": {1: 2}}], "INVALID_VALUE"),
+        ([{"m": [("a",)]}], "INVALID_VALUE"),
+        ([{"m": {None: 1}}], "INVALID_VALUE"),
+        (pl.DataFrame({"a": [1]}, {"a": pl.Int128}), "INVALID_VALUE"),
         ([{"d": Decimal("1.234")}], "INVALID_VALUE"),
         ([{"d": 1.5}], "INCOMPATIBLE_TYPE"),
         ([{"f": 2**53 + 1}], "INVALID_VALUE"),
@@ -270,7 +296,8 @@ def test_no_rows_are_no_rows(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_not_meant_is_refused_and_nothing_is_written(tmp_path: Path, data: Any, code: str) -> None:
-    table = mica.Table.create(tmp_path / "t", "a INT, f FLOAT, d DECIMAL(5,2), s STRUCT<n: INT>, v VARIANT")
+    ddl = "a INT, f FLOAT, d DECIMAL(5,2), s STRUCT<n: INT>, m MAP<STRING, INT>, v VARIANT"
+    table = mica.Table.create(tmp_path / "t", ddl)
     with pytest.raises(mica.MicaError) as caught:
         table.append(data)
     assert caught.value.code == code
