@@ -151,7 +151,6 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "checking/report.py": "tests/unit/checking/test_check.py",
         "expressions/bound_expr.py": "tests/unit/expressions/test_bind.py",
         "expressions/tree.py": "tests/unit/expressions/test_parse.py",
-        "log/arrays.py": "tests/unit/log/test_replay.py",
         "scan/source.py": "tests/unit/scan/test_table.py",
         "schema/lists.py": "tests/unit/schema/test_evolution.py",
         "schema/literals.py": "tests/unit/expressions/test_parse.py",

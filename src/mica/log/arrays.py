@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from mica.arrays import from_numpy
+from mica.errors import CorruptDataError
 
 
 def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
@@ -16,6 +18,28 @@ def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
         return column
     chunks = column.chunks
     return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks) if chunks else pa.nulls(0, column.type)
+
+
+def typed(actions: Sequence[Mapping[str, Any]], kind: pa.StructType, name: str) -> pa.StructArray:
+    """Actions of the log, all called `name`, as an array. Errors: CORRUPT_LOG, which tells what is of another type."""
+    if (found := typed_or_none(actions, kind)) is not None:
+        return found
+    values = ((action, child, action.get(child.name)) for action in actions for child in kind)
+    action, child, value = next(one for one in values if typed_or_none([one[2]], one[1].type) is None)
+    raise CorruptDataError(
+        "CORRUPT_LOG",
+        f"{name}.{child.name} in the log cannot be used: it is {value!r}, not of type {child.type}",
+        hint="Restore the log.",
+        **({"path": action["path"]} if "path" in action else {}),
+    )
+
+
+def typed_or_none(values: Sequence[Any], kind: pa.DataType | None = None) -> pa.Array | None:
+    """Values of JSON as an array, of the type that they have if none is given; None if one is of another type."""
+    try:
+        return pa.array(values, kind)
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 #: Pieces are joined up to this many rows: an array of strings ends at 2 GiB.

@@ -1,7 +1,7 @@
 """The actions of a checkpoint as Arrow columns: one row an action, in the column of its kind.
 
 The rule: a checkpoint holds exactly what replaying the log gives, without expired tombstones, and with unknown
-domains and metadata keys. The table's properties decide whether statistics are stored as JSON, as columns, or both.
+domains and metadata keys that a column can hold. The table's properties decide whether statistics are stored as JSON, as columns, or both.
 
 Source: PROTOCOL.md, "Action Reconciliation", "Checkpoint Schema".
 """
@@ -20,7 +20,7 @@ from mica.errors import CorruptDataError
 from mica.log import features, row_tracking
 from mica.log.actions import Metadata
 from mica.log.applications import unexpired
-from mica.log.arrays import one_array
+from mica.log.arrays import one_array, typed, typed_or_none
 from mica.log.collated_struct import collated_field
 from mica.log.snapshot import Snapshot
 from mica.log.stats_struct import parse_stats, stats_type
@@ -77,7 +77,7 @@ def other_actions(snapshot: Snapshot, now: int) -> dict[str, pa.Array]:
     """Returns the actions that are not of files, by kind."""
     kept = unexpired(snapshot.state.transactions, snapshot.properties, now)
     columns: dict[str, pa.Array] = {
-        "txn": pa.array([{"appId": a, "version": v, "lastUpdated": t} for a, (v, t) in kept.items()], _TXN),
+        "txn": typed([{"appId": a, "version": v, "lastUpdated": t} for a, (v, t) in kept.items()], _TXN, "txn"),
         "metaData": _metadata(snapshot.metadata),
         "protocol": pa.array([snapshot.protocol.action()], _PROTOCOL),
     }
@@ -88,13 +88,23 @@ def other_actions(snapshot: Snapshot, now: int) -> dict[str, pa.Array]:
 
 
 def _metadata(metadata: Metadata) -> pa.StructArray:
-    """Builds the metaData action; unknown keys get the types of their values."""
-    extra = []
-    for name, value in metadata.rest.items():
-        kind = pa.infer_type([value])
-        if not pa.types.is_null(kind) and not (pa.types.is_struct(kind) and kind.num_fields == 0):
-            extra.append(pa.field(name, kind))
-    return pa.array([_lists(metadata.action())], pa.struct([*_METADATA, *extra]))
+    """Builds the metaData action; unknown keys get the types of their values. Those that no column can hold are left
+    out: a checkpoint is worth more."""
+    columns = ((name, typed_or_none([value])) for name, value in metadata.rest.items())
+    kinds = ((name, None if column is None else _stored(column.type)) for name, column in columns)
+    extra = [(name, kind) for name, kind in kinds if kind is not None]
+    return typed([_lists(metadata.action())], pa.struct([*_METADATA, *extra]), "metaData")
+
+
+def _stored(kind: pa.DataType) -> pa.DataType | None:
+    """The type of the column for a value of JSON; None if Parquet has none: an object without keys, however deep."""
+    if pa.types.is_struct(kind):
+        inside = [(child.name, _stored(child.type)) for child in kind]
+        return pa.struct(inside) if inside and all(found is not None for _, found in inside) else None
+    if pa.types.is_list(kind):
+        element = _stored(kind.value_type)
+        return None if element is None else pa.list_(element)
+    return pa.string() if pa.types.is_null(kind) else kind  # of nulls alone
 
 
 def _lists(action: dict[str, Any]) -> dict[str, Any]:
@@ -102,7 +112,10 @@ def _lists(action: dict[str, Any]) -> dict[str, Any]:
     options = form.get("options") or {}
     return {
         **action,
-        "format": {"provider": form.get("provider"), "options": list(options.items())},
+        "format": {
+            "provider": form.get("provider"),
+            "options": list(options.items()) if isinstance(options, Mapping) else options,
+        },
         "configuration": list(action["configuration"].items()),
     }
 

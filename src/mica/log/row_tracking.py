@@ -21,6 +21,7 @@ import pyarrow as pa
 from mica.errors import CorruptDataError
 from mica.log import features
 from mica.log.actions import Metadata, Protocol
+from mica.log.arrays import typed
 from mica.log.line_source import LineSource
 from mica.properties import ENABLE_ROW_TRACKING, ROW_ID_COLUMN, ROW_VERSION_COLUMN
 
@@ -30,6 +31,7 @@ ROW_IDS = "delta.rowTracking"
 #: What a file says of its rows.
 FILE_IDS = pa.struct([("base_row_id", pa.int64()), ("default_row_commit_version", pa.int64())])
 _KEYS = {"base_row_id": "baseRowId", "default_row_commit_version": "defaultRowCommitVersion"}
+_ADD_IDS = pa.struct([("path", pa.string()), *((key, pa.int64()) for key in _KEYS.values())])
 
 #: The tag of a commit that keeps the ids of all rows that it writes again.
 PRESERVED = "delta.rowTracking.preserved"
@@ -126,4 +128,5 @@ def ids_of(source: Any, rows: np.ndarray) -> pa.Array:
         ]
         return pa.StructArray.from_arrays(taken, fields=list(FILE_IDS))
     lines = (orjson.loads(line.as_buffer().to_pybytes())["add"] for line in source.lines(rows))
-    return pa.array([{name: add.get(key) for name, key in _KEYS.items()} for add in lines], FILE_IDS)
+    ids = typed([{key: add.get(key) for key in _ADD_IDS.names} for add in lines], _ADD_IDS, "add")
+    return pa.StructArray.from_arrays([ids.field(key) for key in _KEYS.values()], fields=list(FILE_IDS))

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from mica import compute as pc
 from mica.log.actions import parse_line
-from mica.log.arrays import one_array
+from mica.log.arrays import one_array, typed
 from mica.log.checkpoint import PartSource, conform
 from mica.log.paths import file_keys
 from mica.log.replay import DELETION_VECTOR, PARTITION_VALUES, State
@@ -44,7 +44,7 @@ def tombstones(snapshot: Snapshot) -> pa.StructArray:
 
 def _tombstones(state: State) -> pa.StructArray:
     recent = [_tombstone(parse_line(line.as_buffer().to_pybytes())) for line in one_array(state.removes["line"])]
-    parts = [pa.array(recent, REMOVE)]
+    parts = [typed(recent, REMOVE, "remove")]
     for source in state.sources:
         if isinstance(source, PartSource):
             found = source.removes()

@@ -362,6 +362,32 @@ def test_a_versions_time_is_that_of_its_commit_with_a_checkpoint_too(tmp_path: P
     assert load(table.storage).timestamp > 1_600_000_000_000  # the checkpoint's: nothing else is known
 
 
+@pytest.mark.parametrize(
+    ("value", "kept"),
+    [
+        ([1, "a"], False),
+        ({"a": [1, "x"]}, False),
+        ({"a": {}}, False),
+        ([{}, 5], False),
+        (2**63, False),
+        ([], True),
+        ({"a": None, "b": [None]}, True),
+        ({"a": [{"b": 1}]}, True),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("ddl", ["id INT", "v VARIANT"])
+def test_an_unknown_key_that_no_column_can_hold_stops_no_checkpoint(
+    storage: Storage, ddl: str, value: object, kept: bool
+) -> None:
+    table = create(storage, ddl, delta__checkpoint__writeStatsAsStruct="true")
+    transaction = Transaction(table, "WRITE")
+    transaction.update_metadata(Metadata.parse({**table.metadata.action(), "unknown": value}))
+    write_checkpoint(transaction.commit().snapshot)
+    storage.delete(f"{LOG}/{0:020d}.json")
+    assert load(storage).metadata.rest == ({"unknown": value} if kept else {})
+
+
 def test_a_version_that_this_process_appended_is_the_one_that_is_read(tmp_path: Path) -> None:
     table = mica.Table.create(tmp_path, "p STRING, id INT", partition_by=["p"])
     table.set_properties({"delta.checkpointInterval": "1000"})
