@@ -187,9 +187,10 @@ CHECKPOINT_POLICY = Property(
 STATS_AS_JSON = Property(
     "delta.checkpoint.writeStatsAsJson", BOOLEAN, "true", "Checkpoints hold statistics as JSON texts."
 )
-STATS_AS_STRUCT = Property(
-    "delta.checkpoint.writeStatsAsStruct", BOOLEAN, "false", "Checkpoints hold statistics as columns."
-)
+STATS_AS_STRUCT: Property[bool | None] = Property(
+    "delta.checkpoint.writeStatsAsStruct", Values[bool | None](BOOLEAN.expected, BOOLEAN.parse), None,
+    "Checkpoints hold statistics as columns; without it they do where they hold no texts.",
+)  # fmt: skip
 SKIPPING_COLUMNS = Property(
     "delta.dataSkippingNumIndexedCols", number(-1), "32",
     "The number of leaf columns, from the first, that have statistics; -1 for all.",

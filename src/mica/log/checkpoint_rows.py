@@ -1,7 +1,8 @@
 """The actions of a checkpoint as Arrow columns: one row an action, in the column of its kind.
 
 The rule: a checkpoint holds exactly what replaying the log gives, without expired tombstones, and with unknown
-domains and metadata keys that a column can hold. The table's properties decide whether statistics are stored as JSON, as columns, or both.
+domains and metadata keys that a column can hold. The table's properties decide whether statistics are stored as JSON,
+as columns, or both.
 
 Source: PROTOCOL.md, "Action Reconciliation", "Checkpoint Schema".
 """
@@ -16,6 +17,7 @@ import pyarrow as pa
 
 from mica import compute as pc
 from mica import properties
+from mica.arrays import to_numpy
 from mica.errors import CorruptDataError
 from mica.log import features, row_tracking
 from mica.log.actions import Metadata
@@ -27,6 +29,7 @@ from mica.log.stats_struct import parse_stats, stats_type
 from mica.log.tombstones import tombstones
 from mica.schema.arrow import to_arrow_type
 from mica.schema.types import StructType
+from mica.stats import documents
 from mica.stats.columns import physical_name
 from mica.stats.partition import column_texts, parse_values
 
@@ -122,7 +125,9 @@ def _lists(action: dict[str, Any]) -> dict[str, Any]:
 
 def stats_kind(snapshot: Snapshot, parts: Iterable[np.ndarray | None]) -> pa.StructType | None:
     """Returns the type of `stats_parsed`, the same for all parts of the files; None if the table does not want it."""
-    if not properties.STATS_AS_STRUCT.of(snapshot.properties):
+    wanted = properties.STATS_AS_STRUCT.of(snapshot.properties)
+    # Not set, for delta-spark it is true: whoever turns off the texts alone still wants statistics.
+    if not (not properties.STATS_AS_JSON.of(snapshot.properties) if wanted is None else wanted):
         return None
     collated = collated_field(snapshot.stats(part) for part in parts)
     return stats_type(snapshot.schema, snapshot.partition_columns, snapshot.properties, collated)
@@ -152,6 +157,8 @@ def added_files(snapshot: Snapshot, rows: np.ndarray | None, kind: pa.StructType
     texts = snapshot.stats(rows)
     if properties.STATS_AS_JSON.of(snapshot.properties):
         columns["stats"] = texts
+    elif kind is None:
+        columns["stats"] = _counts(texts, one["deletion_vector"])
     if kind is not None:
         columns["stats_parsed"] = parse_stats(texts, kind)
         if snapshot.partition_columns:
@@ -159,6 +166,16 @@ def added_files(snapshot: Snapshot, rows: np.ndarray | None, kind: pa.StructType
                 one["partition_values"], snapshot.schema, snapshot.partition_columns
             )
     return pa.StructArray.from_arrays(list(columns.values()), names=list(columns))
+
+
+def _counts(texts: pa.Array, vectors: pa.Array) -> pa.Array:
+    """What files with deletion vectors must say in any case: how many rows they have (PROTOCOL.md, "Deletion Vectors"),
+    and that their bounds may be wider."""
+    found: list[str | None] = [None] * len(texts)
+    for at in np.flatnonzero(to_numpy(pc.and_(pc.is_valid(vectors), pc.is_valid(texts)))):
+        document = documents.read(texts[int(at)].as_py())
+        found[at] = documents.write({key: document[key] for key in ("numRecords", "tightBounds") if key in document})
+    return pa.array(found, pa.string())
 
 
 def partition_values_parsed(values: pa.MapArray, schema: StructType, columns: Iterable[str]) -> pa.StructArray:

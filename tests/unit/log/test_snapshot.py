@@ -333,14 +333,15 @@ def test_a_changed_byte_of_a_checkpoint_is_never_another_file(storage: Storage) 
     [
         ({}, {"stats"}),
         ({"delta__checkpoint__writeStatsAsStruct": "true"}, {"stats", "stats_parsed"}),
-        ({"delta__checkpoint__writeStatsAsJson": "false"}, set()),
+        ({"delta__checkpoint__writeStatsAsJson": "false"}, {"stats_parsed"}),
+        ({"delta__checkpoint__writeStatsAsJson": "false", "delta__checkpoint__writeStatsAsStruct": "false"}, {"stats"}),
     ],
     ids=lambda p: "-".join(sorted(p)) or "default",
 )
 def test_a_checkpoint_holds_the_statistics_that_the_protocol_asks_for(
     tmp_path: Path, properties: dict[str, str], kept: set[str]
 ) -> None:
-    """JSON alone by default; and a tombstone has neither statistics nor tags."""
+    """JSON alone by default, columns where it is off; and a tombstone has neither statistics nor tags."""
     table = append(create(tmp_path, **properties), "a", tags={"x": "y"}).snapshot
     transaction = Transaction(table, "DELETE")
     transaction.remove_files()
@@ -350,6 +351,19 @@ def test_a_checkpoint_holds_the_statistics_that_the_protocol_asks_for(
     schema = pq.read_schema(path)
     assert {f.name for f in schema.field("add").type} & {"stats", "stats_parsed"} == kept
     assert not {f.name for f in schema.field("remove").type} & {"stats", "tags"}
+
+
+def test_without_statistics_a_file_with_a_deletion_vector_has_its_rows_counted(storage: Storage) -> None:
+    off = {"delta__checkpoint__writeStatsAsJson": "false", "delta__checkpoint__writeStatsAsStruct": "false"}
+    table = create(storage, **off, delta__enableDeletionVectors="true")
+    vector = {"storageType": "u", "pathOrInlineDv": "x", "offset": 1, "sizeInBytes": 1, "cardinality": 1}
+    stats = orjson.dumps({"numRecords": 5, "minValues": {"id": 1}, "tightBounds": False}).decode()
+    table = append(append(table, "a").snapshot, "b", stats=stats, deletion_vector=vector).snapshot
+    write_checkpoint(table)
+    for version in range(3):
+        storage.delete(f"{LOG}/{version:020d}.json")
+    found = dict(zip(paths(load(storage)), load(storage).stats().to_pylist(), strict=True))
+    assert found == {"a": None, "b": '{"numRecords":5,"tightBounds":false}'}
 
 
 def test_a_versions_time_is_that_of_its_commit_with_a_checkpoint_too(tmp_path: Path) -> None:
