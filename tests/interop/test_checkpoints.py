@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import orjson
 import pyarrow as pa
 import pytest
 
 import mica
 from mica.log import checkpoint_writer
+from tests.oracle import conf
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -72,6 +74,36 @@ def test_delta_spark_opens_a_table_from_sidecars_and_goes_on(
     assert again.snapshot.segment.checkpoint.kind == "v2"
     assert sorted((row["id"], row["p"], row["s"]) for row in again.to_arrow().to_pylist()) == rows(spark, path)
     assert again.append([{"id": 99, "p": "z", "s": "z"}], txn=("app", 3)).version == again.version
+
+
+def test_delta_spark_finds_rows_by_bounds_that_its_checkpoint_held_as_int96(
+    delta_session: SparkSession, tmp_path: Path
+) -> None:
+    """mica reads them for a delete and writes them into the log. TIMESTAMP_NTZ stays without a zone."""
+    spark, path = delta_session, tmp_path / "t"
+    properties = "'delta.enableDeletionVectors'='true', 'delta.checkpointInterval'='1'"
+    old, new = "1500-01-01 00:00:00", "2020-01-01 12:00:00"
+    zone = {"spark.sql.session.timeZone": "America/Los_Angeles", "spark.sql.parquet.outputTimestampType": "INT96"}
+    with conf(spark, zone):
+        spark.sql(
+            f"CREATE TABLE delta.`{path}` (id BIGINT, t TIMESTAMP, n TIMESTAMP_NTZ) USING delta "
+            f"TBLPROPERTIES ({properties}, 'delta.checkpoint.writeStatsAsJson'='false')"
+        )
+        times = [
+            f"if(id < 500, TIMESTAMP{mark}'{old}{z}', TIMESTAMP{mark}'{new}{z}')"
+            for mark, z in (("", "Z"), ("_NTZ", ""))
+        ]
+        frame = spark.range(1000).selectExpr("id", f"{times[0]} t", f"{times[1]} n").coalesce(1)
+        frame.write.format("delta").mode("append").save(str(path))
+        table = mica.Table.open(path)
+        assert table.snapshot.segment.checkpoint is not None
+        assert table.delete("id = 999").metrics["numDeletionVectorsAdded"] == 1
+        (text,) = mica.Table.open(path).snapshot.stats().to_pylist()
+        stats = orjson.loads(text)
+        assert stats["minValues"] == {"id": 0, "t": "1500-01-01T00:00:00.000Z", "n": "1500-01-01T00:00:00.000"}
+        assert stats["maxValues"] == {"id": 999, "t": "2020-01-01T12:00:00.000Z", "n": "2020-01-01T12:00:00.000"}
+        read = spark.read.format("delta").load(str(path))
+        assert [read.where(f"t = TIMESTAMP'{time}Z'").count() for time in (old, new)] == [500, 499]
 
 
 def test_a_classic_checkpoint_follows_a_dropped_feature(delta_session: SparkSession, tmp_path: Path) -> None:

@@ -74,6 +74,8 @@ class PartSource:
             with _open(self.storage, self.rel, self.size, self.tag) as (file, _):
                 values = _field(_column(file, "add", [name]), name, None)
                 values.validate(full=True)
+                kind = _as_instants(values.type, _int96_leaves(file), f"add.{name}")
+                values = values if kind == values.type else values.cast(kind)
             self._read[name] = values  # not before the block's end, which finds out whether the file was replaced
         return self._read[name]
 
@@ -157,13 +159,15 @@ def _open(storage: Storage, rel: str, size: int, tag: str | None = None) -> Iter
     block's end."""
     import pyarrow.parquet as pq  # takes its time: most small tables have no checkpoint
 
+    # INT96 holds the years 1 to 9999: as nanoseconds, which pyarrow makes of it, most of them become other years.
+    parquet = partial(pq.ParquetFile, page_checksum_verification=True, coerce_int96_timestamp_unit="us")
     try:
         if storage.local_path is not None:
             tag = tag or storage.tag(rel)
-            opened = pq.ParquetFile(storage.path(rel), page_checksum_verification=True)
+            opened = parquet(storage.path(rel))
         else:
             bytes_ = RangeFile(storage, rel, size or storage.size(rel), tag)
-            opened = pq.ParquetFile(bytes_, pre_buffer=True, page_checksum_verification=True)
+            opened = parquet(bytes_, pre_buffer=True)
             tag = bytes_.tag
         with opened as file:
             yield file, tag
@@ -236,6 +240,20 @@ def _field(array: pa.StructArray, name: str, kind: pa.DataType | None) -> pa.Arr
     # struct_field keeps the parent's nulls; `flatten` of single children would not.
     values = pc.struct_field(array, name)
     return values if kind is None or values.type == kind else conform(values, kind)
+
+
+def _int96_leaves(file: pq.ParquetFile) -> frozenset[str]:
+    """The paths of leaves that are INT96: Spark writes instants so, and TIMESTAMP_NTZ as INT64."""
+    leaves = (file.schema.column(number) for number in range(len(file.schema)))
+    return frozenset(leaf.path for leaf in leaves if leaf.physical_type == "INT96")
+
+
+def _as_instants(kind: pa.DataType, leaves: frozenset[str], path: str) -> pa.DataType:
+    """The type at a path with these leaves as instants in UTC, for which INT96 has no mark."""
+    if pa.types.is_struct(kind):
+        inside = ((child, _as_instants(child.type, leaves, f"{path}.{child.name}")) for child in kind)
+        return pa.struct([child.with_type(found) for child, found in inside])
+    return pa.timestamp("us", "UTC") if path in leaves and pa.types.is_timestamp(kind) else kind
 
 
 def conform(values: pa.Array, kind: pa.DataType) -> pa.Array:

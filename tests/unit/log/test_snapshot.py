@@ -366,6 +366,20 @@ def test_without_statistics_a_file_with_a_deletion_vector_has_its_rows_counted(s
     assert found == {"a": None, "b": '{"numRecords":5,"tightBounds":false}'}
 
 
+def test_bounds_of_int96_in_a_checkpoint_are_instants_of_any_year(storage: Storage) -> None:
+    """Spark writes TIMESTAMP so where statistics are columns; what is read goes back into the log."""
+    table = create(storage, "t TIMESTAMP, s STRUCT<t: TIMESTAMP>", delta__checkpoint__writeStatsAsJson="false")
+    low, high = "1500-01-01T00:00:00.000Z", "9999-12-31T23:59:59.999Z"
+    bounds = [("minValues", {"t": low, "s": {"t": low}}), ("maxValues", {"t": high, "s": {"t": high}})]
+    table = append(table, "a", stats=orjson.dumps(dict(bounds)).decode()).snapshot
+    checkpoint = pa.BufferOutputStream()
+    pq.write_table(checkpoint_table(table, now=1), checkpoint, use_deprecated_int96_timestamps=True)
+    storage.put(f"{LOG}/{1:020d}.checkpoint.parquet", checkpoint.getvalue().to_pybytes())
+    storage.delete(f"{LOG}/{0:020d}.json")
+    (text,) = load(storage).stats().to_pylist()
+    assert orjson.loads(text) == dict(bounds)
+
+
 def test_a_versions_time_is_that_of_its_commit_with_a_checkpoint_too(tmp_path: Path) -> None:
     table = append(create(tmp_path), "a").snapshot
     commit = tmp_path / LOG / f"{1:020d}.json"
