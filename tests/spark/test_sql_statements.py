@@ -168,6 +168,24 @@ def test_a_table_is_made_named_and_filled(spark: SparkSession, tmp_path: Path) -
         mica.sql("INSERT INTO made SELECT 1", spark)
 
 
+def test_a_registered_name_is_that_of_its_table_for_create_too(spark: SparkSession, tmp_path: Path) -> None:
+    mica.register("known", mica.Table.create(tmp_path / "t", "a INT").path)
+    mica.sql("INSERT INTO known VALUES (1)", spark)
+    mica.sql("CREATE TABLE IF NOT EXISTS known (a INT) USING mica", spark)
+    mica.sql(f"CREATE TABLE IF NOT EXISTS known (a INT) USING mica LOCATION '{tmp_path}/other'", spark)
+    for text, why in (
+        ("known (a INT) USING mica", "TABLE_EXISTS"),
+        (f"known (a INT) USING mica LOCATION '{tmp_path}/other'", "the name known is that of the table"),
+        ("`my table` (a INT) USING mica", "an identifier"),
+        ("db.made (a INT) USING mica", "a name of one part"),
+    ):
+        with pytest.raises(mica.UserError, match=why):
+            mica.sql(f"CREATE TABLE {text}", spark)
+    assert mica.sql("SELECT * FROM known", spark).collect() == [(1,)]
+    mica.sql("CREATE OR REPLACE TABLE known USING mica AS SELECT 2 AS b", spark)
+    assert mica.Table.open(tmp_path / "t").scan().to_arrow().to_pylist() == [{"b": 2}]
+
+
 def test_tables_are_made_replaced_described_and_renamed(spark: SparkSession, tmp_path: Path) -> None:
     t, place = f"delta.`{tmp_path}/t`", tmp_path / "t"
     with pytest.raises(mica.UserError, match=r"no table at .* to replace"):

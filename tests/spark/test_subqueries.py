@@ -45,6 +45,15 @@ def test_an_update_takes_values_of_queries(delta_session: SparkSession, tmp_path
         assert why in f"{caught.value} {caught.value.hint}"
 
 
+def test_a_text_of_a_query_keeps_its_collation(spark: SparkSession, tmp_path: Path) -> None:
+    t = f"delta.`{tmp_path / 't'}`"
+    mica.sql(f"CREATE TABLE {t} (a STRING, c STRING COLLATE UTF8_LCASE, n INT) USING mica", spark)
+    mica.sql(f"INSERT INTO {t} VALUES ('abc', 'abc', 0), ('ABC', 'x', 0)", spark)
+    mica.sql(f"UPDATE {t} SET n = CASE WHEN 'abc' = (SELECT 'ABC' COLLATE UTF8_LCASE) THEN 1 ELSE 2 END", spark)
+    mica.sql(f"UPDATE {t} SET n = n + 1 WHERE c IN (SELECT 'ABC' COLLATE UTF8_LCASE)", spark)
+    assert sorted(row.n for row in mica.sql(f"SELECT n FROM {t}", spark).collect()) == [1, 2]
+
+
 #: Conditions with queries of another table and of the same one.
 CONDITIONS = (
     "id IN (SELECT id FROM asked)", "id NOT IN (SELECT id FROM asked WHERE id > 0)", "id NOT IN (SELECT id FROM asked)",

@@ -20,7 +20,7 @@ from mica.engines.spark import catalog
 from mica.engines.spark.errors import is_condition
 from mica.engines.spark.session import is_connect
 from mica.engines.spark.types import from_spark, of_arrow
-from mica.errors import UserError
+from mica.errors import MicaError, UserError
 from mica.log.user_metadata import user_metadata
 from mica.query import described, names, settings
 from mica.query.insert import Query, insert
@@ -30,6 +30,7 @@ from mica.query.subqueries import with_values
 from mica.query.table_statements import ConvertToDelta, Question, Rename, TableCall
 from mica.schema.ddl import quote_if_needed
 from mica.schema.new_columns import nullable
+from mica.storage import Storage
 from mica.table import Table
 from mica.write.change import QUERIED
 from mica.write.commit import Commit
@@ -239,10 +240,22 @@ def _merge(spark: SparkSession, table: Table, statement: MergeInto, query: Query
 
 
 def _create(spark: SparkSession, statement: Create, query: Query) -> None:
-    """Makes the table at its location, or below the session's warehouse, and registers a name of one part."""
+    """Makes the table at its location, or below the session's warehouse, and registers a name of one part. A name that
+    is registered is that table's."""
     settings.refuse_other_meaning(spark, statement.ddl)
     parts = statement.table
     place = statement.location or (parts[1] if names.is_path(parts) else None)
+    if len(parts) == 1:
+        there = _place_of(parts[0])
+        if there is not None and place is not None and Storage.open(place).uri != Storage.open(there).uri:
+            if statement.mode == "ignore":
+                return
+            raise UserError(
+                "TABLE_EXISTS", f"the name {parts[0]} is that of the table {there}", hint="Use another name."
+            )
+        place = place or there
+    elif place is None:
+        raise UserError.bad_value("the table", ".".join(parts), "a name of one part, or a place: LOCATION '…'")
     if place is None:
         _refuse_other_table(spark, ".".join(map(quote_if_needed, parts)))
         place = os.path.join(str(spark.conf.get("spark.sql.warehouse.dir")).removeprefix("file:"), *parts)  # noqa: PTH118
@@ -263,6 +276,19 @@ def _create(spark: SparkSession, statement: Create, query: Query) -> None:
     )
     if len(parts) == 1:
         names.register(parts[0], place)
+
+
+def _place_of(name: str) -> str | None:
+    """The place of the table with this name, if there is one. Errors: INVALID_ARGUMENT if none can have it."""
+    if not re.fullmatch(r"\w+", name):
+        raise UserError.bad_value("the table", name, "an identifier (letters, digits and _), or delta.`PATH`")
+    try:
+        known = names.registered(name)
+    except MicaError as e:
+        if e.code != "TABLE_NOT_FOUND":
+            raise
+        return None
+    return None if known is None else known.path
 
 
 def _renamed(spark: SparkSession, statement: Rename) -> DataFrame | None:

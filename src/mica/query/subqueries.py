@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from mica.collation.names import to_sql
 from mica.engines.spark.errors import is_condition
 from mica.engines.spark.session import without_sql_log
 from mica.engines.spark.types import from_spark
 from mica.errors import UserError
 from mica.query.statement_parts import VALUE_QUERY, Parts
 from mica.schema import literals
+from mica.schema.collations import of_field
 from mica.schema.ddl import type_to_ddl
-from mica.schema.types import BINARY, STRING, VARIANT, DataType, Primitive
+from mica.schema.types import BINARY, STRING, VARIANT, DataType, Primitive, StructField
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -46,19 +48,19 @@ def with_values(text: str, query: Callable[[str], DataFrame]) -> str:
 
 def _value(asked: str, query: Callable[[str], DataFrame]) -> str:
     """The value of a query in parentheses, as SQL."""
-    rows, type_ = _asked(asked, query)
-    values = _constants(rows.limit(2), type_)
+    rows, column = _asked(asked, query)
+    values = _constants(rows.limit(2), column)
     if len(values) > 1:
         raise UserError(
             "INVALID_ARGUMENT", f"{asked} gives more than one row where one value is needed", hint="Aggregate its rows."
         )
-    return values[0] if values else _constant(None, type_)
+    return values[0] if values else _constant(None, column)
 
 
 def _list(asked: str, query: Callable[[str], DataFrame]) -> str:
     """The values of a query after IN, each once, as SQL; `(SELECT)` if there are none, which only mica reads."""
-    rows, type_ = _asked(asked, query)
-    values = _constants(rows.distinct().limit(_MOST + 1), type_)
+    rows, column = _asked(asked, query)
+    values = _constants(rows.distinct().limit(_MOST + 1), column)
     if len(values) > _MOST:
         raise UserError(
             "INVALID_ARGUMENT",
@@ -68,8 +70,8 @@ def _list(asked: str, query: Callable[[str], DataFrame]) -> str:
     return f"({', '.join(values) or 'SELECT'})"
 
 
-def _asked(asked: str, query: Callable[[str], DataFrame]) -> tuple[DataFrame, DataType]:
-    """The rows of a query in parentheses, whose one column is `value` and can be written as text, and its type."""
+def _asked(asked: str, query: Callable[[str], DataFrame]) -> tuple[DataFrame, StructField]:
+    """The rows of a query in parentheses, whose one column is `value` and can be written as text, and that column."""
     hint = "Join the rows instead: MERGE INTO … USING (SELECT …) ON … WHEN MATCHED THEN …."
     try:
         with without_sql_log():
@@ -85,7 +87,8 @@ def _asked(asked: str, query: Callable[[str], DataFrame]) -> tuple[DataFrame, Da
     if len(rows.columns) != 1:
         raise UserError("INVALID_ARGUMENT", f"{asked} gives {len(rows.columns)} columns where one is needed", hint=hint)
     rows = rows.toDF("value")
-    type_ = from_spark(rows.schema).fields[0].type
+    column = from_spark(rows.schema).fields[0]
+    type_ = column.type
     if not isinstance(type_, Primitive) or type_ == VARIANT:
         raise UserError(
             "UNSUPPORTED_EXPRESSION",
@@ -94,15 +97,22 @@ def _asked(asked: str, query: Callable[[str], DataFrame]) -> tuple[DataFrame, Da
         )
     # As texts every number and time is exact; a time with a zone is not, in the hour that a clock has twice.
     shown = {_TIMESTAMP: "unix_micros(value)", BINARY: "hex(value)"}.get(type_, "CAST(value AS STRING)")
-    return rows.selectExpr(f"{shown} AS value"), type_
+    return rows.selectExpr(f"{shown} AS value"), column
 
 
-def _constants(rows: DataFrame, type_: DataType) -> list[str]:
-    return [_constant(row[0], type_) for row in rows.collect()]
+def _constants(rows: DataFrame, column: StructField) -> list[str]:
+    return [_constant(row[0], column) for row in rows.collect()]
 
 
-def _constant(value: object, type_: DataType) -> str:
-    """A value as `_asked` gives it, as SQL."""
+def _constant(value: object, column: StructField) -> str:
+    """A value of the column that `_asked` gives, as SQL. It keeps its collation, and compares by it also where Spark
+    finds two of the same strength."""
+    text = _plain(value, column.type)
+    names = [to_sql(collation) for collation in of_field(column).values()]
+    return f"({text} COLLATE {names[0]})" if names else text
+
+
+def _plain(value: object, type_: DataType) -> str:
     if value is None:
         return f"CAST(NULL AS {type_to_ddl(type_)})"
     if type_ == _TIMESTAMP:
