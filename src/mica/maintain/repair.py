@@ -26,7 +26,7 @@ from mica.records import dataclass
 from mica.scan.find import find
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
-from mica.schema.arrow import is_variant
+from mica.schema.arrow import is_list, is_variant
 from mica.storage import Storage, Writer
 from mica.tasks.rewrite import RewriteSpec, rewrite_files
 from mica.variant import kernel
@@ -35,8 +35,16 @@ from mica.write import flow
 from mica.write.facts import Facts
 from mica.write.target import target_of
 
-#: Key of the Arrow schema in the footer: the new file gets its own.
-_ARROW_SCHEMA = "ARROW:schema"
+#: Keys of the footer that are not true of the new file: it gets its own Arrow schema, and what is read of the calendar
+#: of old Sparks is by today's (the kernel's `legacy`).
+_OTHERS = {
+    "ARROW:schema",
+    "org.apache.spark.legacyDateTime",
+    "org.apache.spark.legacyINT96",
+    "org.apache.spark.timeZone",
+}
+#: The key of Spark's version. Of files by older ones than this all is taken to be by the old calendar.
+_SPARK, _TODAYS = "org.apache.spark.version", "3.1.0"
 
 
 @dataclass(frozen=True)
@@ -87,8 +95,9 @@ def _file(source: str, target: str, options: Mapping[str, str] | None) -> Repair
     out, name = Storage.open(os.path.dirname(target) or ".", options), os.path.basename(target)  # noqa: PTH119, PTH120
     if any(entry.path == name for entry in out.list(recursive=False)):
         raise UserError("FILE_EXISTS", f"{target!r} exists", hint="Name a file that does not.", path=target)
-    bare = [v.path for v in report if v.kind == "missing_annotation"]
-    unmarked = [path.replace(".list.element", ".element").split(".") for path in bare]
+    bare = {v.path for v in report if v.kind == "missing_annotation"}
+    named = _named(kernel.open_file(place, entry.path, entry.size, early=True).schema) if bare else ()
+    unmarked = [names for names, path in named if path in bare]
     reader = kernel.open_file(place, entry.path, entry.size, variants=unmarked, early=True)
     with out.writer(name) as upload:
         rows = _rewrite(reader, upload)
@@ -112,7 +121,9 @@ def _rewrite(reader: kernel.FileReader, upload: Writer) -> int:
             trees[found[1]][names] = found[0]
     items = [kernel.Request((name,), name=name) for name in schema.names]
     pairs = reader.key_value_metadata.items()
-    kept = {key: value for key, value in pairs if key != _ARROW_SCHEMA and value is not None}
+    kept = {key: value for key, value in pairs if key not in _OTHERS and value is not None}
+    if kept.get(_SPARK, _TODAYS) < _TODAYS:
+        del kept[_SPARK]
     # Refuses a type that cannot be written before there is a batch of it: Python has no arrays of Parquet's INTERVAL.
     empty = kernel.FileWriter(schema, key_value_metadata=kept)
     writer, rows = None, 0
@@ -135,6 +146,21 @@ def _rewrite(reader: kernel.FileReader, upload: Writer) -> int:
 def _as_nullable_as(original: pa.Schema, read: pa.Schema) -> pa.Schema:
     """The schema `read`, with fields required where the original has them required; a scan reads all as nullable."""
     return pa.schema([f.with_nullable(o.nullable) for f, o in zip(read, original, strict=True)])
+
+
+def _named(schema: pa.Schema) -> Iterator[tuple[tuple[str, ...], str]]:
+    """The groups of a file: by their names and as a report has them, in one text, whose dots may be those of names."""
+    work: list[tuple[tuple[str, ...], str, pa.Field]] = [((f.name,), f.name, f) for f in schema]
+    for names, path, f in work:
+        inner: list[tuple[str, str, pa.Field]] = []
+        if pa.types.is_struct(f.type):
+            yield names, path
+            inner = [(child.name, child.name, child) for child in f.type]
+        elif is_list(f.type):
+            inner = [("element", "list.element", f.type.value_field)]
+        elif pa.types.is_map(f.type):
+            inner = [("key", "key_value.key", f.type.key_field), ("value", "key_value.value", f.type.item_field)]
+        work += [((*names, name), f"{path}.{text}", child) for name, text, child in inner]
 
 
 def _variants(schema: pa.Schema) -> Iterator[tuple[str, ...]]:

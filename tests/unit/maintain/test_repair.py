@@ -119,6 +119,40 @@ def test_the_shredding_schema_stays(tmp_path: Path, typed: pa.DataType | None, r
     assert read(tmp_path / "out.parquet") == read(path)
 
 
+def test_groups_without_the_annotation_are_found_by_names_with_dots_and_in_maps(tmp_path: Path) -> None:
+    value = mica.variant.from_json(["[1]"])
+    bare = pa.StructArray.from_arrays([value.field(0), value.field(1)], ["metadata", "value"])
+    columns = {
+        "a.b": bare,
+        "c": pa.StructArray.from_arrays([bare], ["d.e"]),
+        "m": pa.MapArray.from_arrays([0, 1], pa.array(["k"]), bare),
+        "l": pa.ListArray.from_arrays([0, 1], bare),
+    }
+    path = tmp_path / "in.parquet"
+    pq.write_table(pa.table(columns), path)
+    assert [v.kind for v in mica.check(path)].count("missing_annotation") == 4
+    mica.repair(path, tmp_path / "out.parquet")
+    found = "`a.b` VARIANT,c STRUCT<`d.e`: VARIANT>,m MAP<STRING, VARIANT>,l ARRAY<VARIANT>"
+    assert str(mica.read_parquet(tmp_path / "out.parquet").schema) == found
+
+
+@pytest.mark.parametrize(
+    ("version", "legacy", "kept"), [("3.2.0", True, "3.2.0"), ("2.4.8", False, None), ("4.2.1", False, "4.2.1")]
+)
+def test_dates_of_the_old_calendar_are_told_once(tmp_path: Path, version: str, legacy: bool, kept: str | None) -> None:
+    """The footer said again of dates that were today's already that they are the old ones."""
+    footer = {"org.apache.spark.version": version, "other": "stays"}
+    footer |= {"org.apache.spark.legacyDateTime": "", "org.apache.spark.timeZone": "UTC"} if legacy else {}
+    days = pa.array([-280_000, 18_000], pa.int32()).cast(pa.date32())
+    pq.write_table(pa.table({"d": days}).replace_schema_metadata(footer), tmp_path / "in.parquet")
+    mica.repair(tmp_path / "in.parquet", tmp_path / "out.parquet")
+    found = [mica.read_parquet(tmp_path / name).to_arrow() for name in ("in.parquet", "out.parquet")]
+    assert found[0] == found[1]
+    left = {key.decode(): text.decode() for key, text in pq.read_metadata(tmp_path / "out.parquet").metadata.items()}
+    left.pop("ARROW:schema", None)
+    assert left == {"other": "stays"} | ({} if kept is None else {"org.apache.spark.version": kept})
+
+
 def test_an_early_column_stays_early_beside_a_faulty_standard_one(tmp_path: Path) -> None:
     row = {"untyped_value": None, "object": {"a": {"typed_value": 7}, "b": None}}
     early = pa.array([row, {"untyped_value": untyped([1, {"z": None}])}, None], EARLY)
