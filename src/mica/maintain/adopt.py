@@ -11,7 +11,8 @@ Source: delta-spark's CONVERT TO DELTA, whose operation and metrics the commit h
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -30,12 +31,16 @@ from mica.scan import hive
 from mica.scan.files import FilesSource
 from mica.scan.find import find
 from mica.scan.scan import Scan
+from mica.schema.collations import COLLATIONS
 from mica.schema.ddl import parse_ddl
-from mica.schema.types import DataType, StructField, StructType, loosened
+from mica.schema.special import CHAR_VARCHAR
+from mica.schema.types import StructField, StructType, loosened
 from mica.stats.partition import parse_values
 from mica.storage import Storage
+from mica.storage.patterns import Found
 from mica.tasks.footer_stats import STATS, FooterSpec, footer_stats
 from mica.tasks.parts import in_tasks, parts_of
+from mica.variant import kernel
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -56,11 +61,12 @@ def convert_to_delta(
     names = [entry.path for _, entry in found]
     if any(place.path(entry.path) != storage.path(entry.path) for place, entry in found):
         raise UserError.bad_value("path", path, "a folder of Parquet files")
-    source = FilesSource(found, storage_options, early=False, check=_refuse_types, exact=True)
+    places = {place.path(entry.path): (place, entry) for place, entry in found}
+    source = FilesSource(found, storage_options, early=False, check=partial(_refuse_types, places), exact=True)
     values = hive.values_of_all(names)
     partitions = _partitions(source, values, names, partition_by)
     source.schema = StructType(
-        tuple(StructField(f.name, loosened(partitions.get(f.name, f.type))) for f in source.schema.fields)
+        tuple(partitions.get(f.name, StructField(f.name, loosened(f.type))) for f in source.schema.fields)
     )
     given = {name: text for name, text in checked(properties or {}).items() if text is not None}
     mapping = given.pop(COLUMN_MAPPING_MODE.name, None)
@@ -96,11 +102,15 @@ def convert_to_delta(
     return transaction.commit().snapshot
 
 
-def _refuse_types(path: str, schema: pa.Schema) -> None:
+def _refuse_types(places: Mapping[str, Found], path: str, schema: pa.Schema) -> None:
     """Refuses types that PROTOCOL.md does not have, and that Spark cannot read (nor delta-spark convert): mica would
-    read them as the nearest one, other readers of the table would fail."""
+    read them as the nearest one, other readers of the table would fail. Variants of the early layout would be structs
+    of its groups."""
+    early = _read_as_early(places[path]) if any(_may_be_early(field.type) for field in schema) else {}
     for field in schema:
-        odd = _odd_type(field.type)
+        odd: object = _odd_type(field.type)
+        if early.get(field.name, field.type) != field.type:
+            odd = "a Variant of the early layout"
         if odd is not None:
             raise UserError(
                 "UNSUPPORTED_TYPE",
@@ -109,6 +119,17 @@ def _refuse_types(path: str, schema: pa.Schema) -> None:
                 path=path,
                 column=field.name,
             )
+
+
+def _read_as_early(found: Found) -> dict[str, pa.DataType]:
+    place, entry = found
+    return {f.name: f.type for f in kernel.open_file(place, entry.path, entry.size, early=True).schema}
+
+
+def _may_be_early(type_: pa.DataType) -> bool:
+    """Whether a group in a type has a name of the early layout; most files have none and are not opened again."""
+    inner = [type_.field(i) for i in range(type_.num_fields)]
+    return any(f.name in ("untyped_value", "object", "array") or _may_be_early(f.type) for f in inner)
 
 
 def _odd_type(type_: pa.DataType) -> pa.DataType | None:
@@ -121,8 +142,8 @@ def _odd_type(type_: pa.DataType) -> pa.DataType | None:
 
 def _partitions(
     source: FilesSource, values: Sequence[Mapping[str, str | None]], names: Sequence[str], asked: str | None
-) -> dict[str, DataType]:
-    """The partition columns with their types, as given or as their texts suggest."""
+) -> dict[str, StructField]:
+    """The partition columns with their types and comments, as given, or with the types that their texts suggest."""
     every = list(source.partition_by)
     for own, name in zip(values, names, strict=True):
         if list(own) != every:
@@ -132,20 +153,36 @@ def _partitions(
                 hint="Move the file to the directory of a partition with all of these columns.",
                 path=name,
             )
-    found = {name: source.schema.field(name).type for name in every}
+    found = {name: StructField(name, source.schema.field(name).type) for name in every}
     if asked is not None:
-        given = {f.name.lower(): f.type for f in parse_ddl(asked).fields}
+        given = {f.name.lower(): f for f in parse_ddl(asked).fields}
         if given.keys() != {name.lower() for name in every}:
             raise UserError(
                 "INVALID_PARTITION_COLUMN",
                 f"partition_by is {asked!r}, but the directories have the columns {every}",
                 hint="Name exactly the columns of the directories, with their types, or leave partition_by out.",
             )
-        found = {name: given[name.lower()] for name in every}
-    for name, type_ in found.items():
+        found = {name: replace(given[name.lower()], name=name) for name in every}
+        _refuse_more(found.values())
+    for name, f in found.items():
         for own, file in zip(values, names, strict=True):
             try:
-                parse_values(pa.array([own[name]], pa.string()), type_)
+                parse_values(pa.array([own[name]], pa.string()), f.type)
             except CorruptDataError as e:
                 raise UserError("INVALID_PARTITION_VALUE", f"{file}: {e.message}", hint=e.hint, path=file) from None
     return found
+
+
+def _refuse_more(given: Iterable[StructField]) -> None:
+    """Refuses what a partition column of files that exist cannot get: anything but a type and a comment."""
+    for f in given:
+        named = {COLLATIONS: "a collation", CHAR_VARCHAR: f"the length of {f.metadata.get(CHAR_VARCHAR)}"}
+        more = [named.get(key, key) for key in f.metadata if key != "comment"]
+        more += [] if f.nullable else ["NOT NULL"]
+        if more:
+            raise UserError(
+                "INVALID_PARTITION_COLUMN",
+                f"partition_by gives the column {f.name!r} {' and '.join(more)}, which it cannot have",
+                hint="Give its type, and COMMENT; columns of a converted folder allow nulls, as in Spark.",
+                column=f.name,
+            )

@@ -136,6 +136,41 @@ def test_types_that_no_delta_reader_knows_are_refused(tmp_path: Path, type_: pa.
     assert mica.Table.open(tmp_path / "t").count() == 2 + (type_ == pa.null())
 
 
+@pytest.mark.parametrize("column", ["v", "s.v"])
+def test_early_variants_are_refused(tmp_path: Path, column: str) -> None:
+    """They became structs of the groups of their layout."""
+    document = {"v": {"a": 1}}
+    rows = [document if column == "v" else {"s": document}]
+    ddl = "v VARIANT" if column == "v" else "s STRUCT<v: VARIANT>"
+    table = mica.Table.create(tmp_path / "t", ddl)
+    table.append(rows)
+    mica.write_parquet(table.to_arrow(), tmp_path / "early", {column: "STRUCT<a: BIGINT>"}, layout="early")
+    with pytest.raises(MicaError, match=f"early layout in the column '{column[0]}'") as caught:
+        mica.Table.convert_to_delta(tmp_path / "early")
+    assert caught.value.code == "UNSUPPORTED_TYPE"
+    mica.convert_files(tmp_path / "early", tmp_path / "way_out")
+    assert str(mica.Table.open(tmp_path / "way_out").schema) == ddl
+    lists = {"l": [{"array": [1], "object": 1}]}
+    pq.write_table(pa.Table.from_pylist([lists]), tmp_path / "plain.parquet")
+    (tmp_path / "plain").mkdir()
+    (tmp_path / "plain.parquet").rename(tmp_path / "plain" / "a.parquet")
+    assert mica.Table.convert_to_delta(tmp_path / "plain").scan().to_arrow().to_pylist() == [lists]
+
+
+def test_partition_columns_keep_comments_and_nothing_else(tmp_path: Path) -> None:
+    found = folder(tmp_path)
+    for more, told in (
+        ("STRING COLLATE UTF8_LCASE", "a collation"),
+        ("STRING NOT NULL", "NOT NULL"),
+        ("VARCHAR(9)", r"varchar\(9\)"),
+    ):
+        with pytest.raises(MicaError, match=f"'k' .*{told}, which it cannot have") as caught:
+            mica.Table.convert_to_delta(found, f"day DATE, k {more}")
+        assert caught.value.code == "INVALID_PARTITION_COLUMN"
+    table = mica.Table.convert_to_delta(found, "day DATE COMMENT 'when', k STRING")
+    assert [table.schema.field(name).metadata for name in ("day", "k")] == [{"comment": "when"}, {}]
+
+
 def test_on_the_command_line(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["convert-to-delta", str(folder(tmp_path)), "--json"])
     assert (done.exit_code, '"files":4' in done.stdout.replace(" ", "")) == (0, True)
