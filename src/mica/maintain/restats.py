@@ -26,6 +26,7 @@ from mica.log.transaction import Transaction
 from mica.schema import collations
 from mica.schema.named import by_name, spelled
 from mica.schema.types import VARIANT
+from mica.stats import documents
 from mica.stats.collated import CollatedBounds, CollatedColumn, with_bounds
 from mica.stats.columns import IndexedColumn, indexed_leaves
 from mica.stats.render import PathBounds, read_paths, with_variant_bounds
@@ -73,7 +74,7 @@ def _restats(snapshot: Snapshot, columns: Sequence[str] | None, spark: SparkSess
         domain = with_versions(snapshot.domains.get(COLLATIONS_DOMAIN), names, version, table)
     if variants and files:
         after = _with_paths(after, _path_bounds(snapshot, variants, files, engine), snapshot, variants)
-    changed = [i for i, (old, new) in enumerate(zip(before, after, strict=True)) if old != new]
+    changed = [i for i, (old, new) in enumerate(zip(before, after, strict=True)) if old != new and not _same(old, new)]
     if not changed and txn is None:
         return Commit(snapshot.version, 0, 0, snapshot=snapshot)
     transaction = Transaction(snapshot, "COMPUTE STATS", {} if columns is None else {"columns": list(columns)})
@@ -84,6 +85,11 @@ def _restats(snapshot: Snapshot, columns: Sequence[str] | None, spark: SparkSess
     transaction.metrics["numUpdatedFiles"] = len(changed)
     done = transaction.commit()
     return Commit(done.version, len(changed), 0, snapshot=done.snapshot)
+
+
+def _same(old: _Line, new: _Line) -> bool:
+    """Whether two lines say the same, in whatever order of keys."""
+    return old[1] == new[1] and documents.values(old[0]) == documents.values(new[0])
 
 
 def _version(leaves: Sequence[CollatedColumn], engine: Engine) -> str:

@@ -86,6 +86,13 @@ def test_columns_are_named(tmp_path: Path) -> None:
     assert table.restats(["V"]).files == 2
 
 
+def test_bounds_that_are_there_in_another_order_are_no_change(tmp_path: Path) -> None:
+    properties = {"delta.enableVariantShredding": "true"}
+    table = mica.Table.create(tmp_path / "t", "a VARIANT, b VARIANT", properties=properties)
+    table.append([{"a": {"k": 1}, "b": {"k": 1}}])
+    assert [table.restats(columns=[name]).version for name in ("a", "b", "a")] == [1, 1, 1]
+
+
 def test_collated_bounds_need_a_session(tmp_path: Path) -> None:
     table = mica.Table.create(tmp_path / "t", "s STRING COLLATE de")
     table.append(pa.table({"s": ["a"]}))
