@@ -74,10 +74,10 @@ def _is_named_as(file: pa.Schema, wanted: StructType) -> bool:
     level = Level(file)
     for f in wanted.fields:
         found = find(file, (f.name,))
-        if found is None and level.named(f.name):
-            return False
-        whole = found is None or not isinstance(f.type, StructType) or not contains(f.type, VARIANT)
-        if not whole and found.type != to_arrow_type(f.type):
+        if found is None:
+            if level.named(f.name):
+                return False
+        elif isinstance(f.type, StructType) and contains(f.type, VARIANT) and found.type != to_arrow_type(f.type):
             return False
     return True
 
