@@ -210,6 +210,11 @@ impl PyFileReader {
         run(py, || self.files.row_groups()).map(PyArrowType)
     }
 
+    /// What the file says of its leaves outside of variants, in their order, beyond Arrow's types.
+    fn annotations(&self) -> Vec<Option<&'static str>> {
+        self.file().annotations()
+    }
+
     /// Per row group the leaves that may hold something, their names joined by dots.
     fn held_leaves(&self) -> Vec<Vec<String>> {
         self.file().held_leaves()

@@ -43,6 +43,8 @@ _OTHERS = {
     "org.apache.spark.legacyINT96",
     "org.apache.spark.timeZone",
 }
+#: Metadata of a field that is annotated in Parquet as no Arrow type is.
+_ANNOTATION = b"PARQUET:annotation"
 #: The key of Spark's version. Of files by older ones than this all is taken to be by the old calendar.
 _SPARK, _TODAYS = "org.apache.spark.version", "3.1.0"
 
@@ -67,8 +69,8 @@ def repair(
     """Rewrites a Parquet file to `target`, or the faulty files of a table in one commit (`dataChange` is false).
 
     Variant columns keep their layout and shredding schema. A table without faulty files gets no commit. Errors: those
-    of reading for ambiguous values (MALFORMED_SHREDDING, …), UNSUPPORTED_TYPE for a column of intervals, FILE_EXISTS,
-    REPAIR_FAILED if a new file still breaks a rule. Nothing is changed then.
+    of reading for ambiguous values (MALFORMED_SHREDDING, …), UNSUPPORTED_TYPE for a column of intervals or geometries,
+    FILE_EXISTS, REPAIR_FAILED if a new file still breaks a rule. Nothing is changed then.
     """
     snapshot = snapshot_of(source, storage_options)
     if snapshot is None:
@@ -125,7 +127,8 @@ def _rewrite(reader: kernel.FileReader, upload: Writer) -> int:
     if kept.get(_SPARK, _TODAYS) < _TODAYS:
         del kept[_SPARK]
     # Refuses a type that cannot be written before there is a batch of it: Python has no arrays of Parquet's INTERVAL.
-    empty = kernel.FileWriter(schema, key_value_metadata=kept)
+    said = reader.annotations()
+    empty = kernel.FileWriter(_annotated(schema, iter(said)), key_value_metadata=kept)
     writer, rows = None, 0
     for batch in reader.scan(items, max_rows=8192):
         exact = pa.RecordBatch.from_arrays(batch.columns, schema=_as_nullable_as(schema, batch.schema))
@@ -133,7 +136,7 @@ def _rewrite(reader: kernel.FileReader, upload: Writer) -> int:
             trees[False] |= {names: kernel.infer(exact, names, Limits()).tree for names in inferred}
         piece = kernel.shred(kernel.shred(exact, trees[False]), trees[True], early=True)
         if writer is None:
-            writer = kernel.FileWriter(piece.schema, key_value_metadata=kept)
+            writer = kernel.FileWriter(_annotated(piece.schema, iter(said)), key_value_metadata=kept)
         writer.write(piece)
         upload.write(writer.take_bytes())
         rows += batch.num_rows
@@ -141,6 +144,26 @@ def _rewrite(reader: kernel.FileReader, upload: Writer) -> int:
     writer.close()
     upload.write(writer.take_bytes())
     return rows
+
+
+def _annotated(schema: pa.Schema, said: Iterator[str | None]) -> pa.Schema:
+    """The schema whose leaves outside of Variants are annotated in the new file as in the old one."""
+
+    def of(f: pa.Field) -> pa.Field:
+        if is_variant(f):
+            return f
+        type_ = f.type
+        if pa.types.is_struct(type_):
+            return f.with_type(pa.struct([of(child) for child in type_]))
+        if pa.types.is_map(type_):
+            return f.with_type(pa.map_(of(type_.key_field), of(type_.item_field)))
+        if is_list(type_):
+            element = of(type_.value_field)
+            return f.with_type(pa.large_list(element) if pa.types.is_large_list(type_) else pa.list_(element))
+        found = next(said)
+        return f if found is None else f.with_metadata({**(f.metadata or {}), _ANNOTATION: found})
+
+    return pa.schema([of(f) for f in schema])
 
 
 def _as_nullable_as(original: pa.Schema, read: pa.Schema) -> pa.Schema:

@@ -119,6 +119,29 @@ def test_the_shredding_schema_stays(tmp_path: Path, typed: pa.DataType | None, r
     assert read(tmp_path / "out.parquet") == read(path)
 
 
+def test_annotations_that_no_arrow_type_has_stay(tmp_path: Path) -> None:
+    ids, texts = pa.array([b"0123456789abcdef"], pa.uuid()), pa.array(["{}"], pa.json_())
+    columns = {
+        "v": column([UNSORTED]),
+        "u": ids,
+        "s": pa.StructArray.from_arrays([texts, pa.array([1])], ["j", "n"]),
+        "l": pa.ListArray.from_arrays([0, 1], ids),
+        "ll": pa.LargeListArray.from_arrays([0, 1], texts),
+        "m": pa.MapArray.from_arrays([0, 1], pa.array(["k"]), ids),
+    }
+    path = write(tmp_path / "in.parquet", pa.table(columns))
+    mica.repair(path, tmp_path / "out.parquet")
+    before, after = (pq.ParquetFile(p).schema for p in (path, tmp_path / "out.parquet"))
+    kinds = [[(s.column(i).path, s.column(i).logical_type.type) for i in range(len(s))] for s in (before, after)]
+    assert kinds[0] == kinds[1]
+    assert [kind for _, kind in kinds[1]].count("UUID") == 3
+    assert mica.read_parquet(tmp_path / "out.parquet").to_arrow() == mica.read_parquet(path).to_arrow()
+    (tmp_path / "none").mkdir()
+    pq.write_table(pq.read_table(path, columns=["u"]).slice(0, 0), tmp_path / "none" / "in.parquet")
+    mica.repair(tmp_path / "none" / "in.parquet", tmp_path / "none" / "out.parquet")
+    assert pq.ParquetFile(tmp_path / "none" / "out.parquet").schema.column(0).logical_type.type == "UUID"
+
+
 def test_groups_without_the_annotation_are_found_by_names_with_dots_and_in_maps(tmp_path: Path) -> None:
     value = mica.variant.from_json(["[1]"])
     bare = pa.StructArray.from_arrays([value.field(0), value.field(1)], ["metadata", "value"])

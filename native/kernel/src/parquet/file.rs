@@ -84,6 +84,11 @@ impl FileReader {
         self.metadata.file_metadata().num_rows().max(0) as u64
     }
 
+    /// What it says of its leaves outside of variants, beyond Arrow's types.
+    pub fn annotations(&self) -> Vec<Option<&'static str>> {
+        schema::annotations(&self.schema.columns, self.metadata.file_metadata().schema_descr())
+    }
+
     /// Whether its values are read as others than its pages hold ([`legacy`](crate::parquet::legacy)).
     pub fn is_legacy(&self) -> bool {
         self.legacy.is_some()

@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, TimeUnit};
-use parquet::basic::{LogicalType, Repetition, Type as PhysicalType};
-use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
+use parquet::basic::{ConvertedType, LogicalType, Repetition, Type as PhysicalType};
+use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor, Type, TypePtr};
 
 use crate::error::{Code, Error, Result};
 use crate::layout::standard::{is_variant, mark};
@@ -64,6 +64,35 @@ impl Node {
 
     pub fn is_leaf(&self) -> bool {
         self.children.is_empty() && !self.is_struct()
+    }
+}
+
+/// What the file says of the leaves outside of variants, in their order, beyond what Arrow's types say: for whoever
+/// writes them again ([`ANNOTATION`](crate::parquet::write::schema::ANNOTATION)).
+pub fn annotations(columns: &[Node], parquet: &SchemaDescriptor) -> Vec<Option<&'static str>> {
+    fn visit(node: &Node, parquet: &SchemaDescriptor, out: &mut Vec<Option<&'static str>>) {
+        if is_variant(&node.field) {
+            return;
+        }
+        if node.is_leaf() {
+            out.extend(node.leaves.clone().map(|leaf| annotation(&parquet.column(leaf))));
+        }
+        node.children.iter().for_each(|child| visit(child, parquet, out));
+    }
+    let mut out = Vec::new();
+    columns.iter().for_each(|column| visit(column, parquet, &mut out));
+    out
+}
+
+fn annotation(leaf: &ColumnDescriptor) -> Option<&'static str> {
+    match (leaf.logical_type_ref(), leaf.converted_type()) {
+        (Some(LogicalType::Uuid), _) => Some("UUID"),
+        (Some(LogicalType::Json), _) | (None, ConvertedType::JSON) => Some("JSON"),
+        (Some(LogicalType::Bson), _) | (None, ConvertedType::BSON) => Some("BSON"),
+        (Some(LogicalType::Enum), _) | (None, ConvertedType::ENUM) => Some("ENUM"),
+        (Some(LogicalType::Geometry { .. }), _) => Some("GEOMETRY"),
+        (Some(LogicalType::Geography { .. }), _) => Some("GEOGRAPHY"),
+        _ => None,
     }
 }
 

@@ -96,6 +96,11 @@ class FileReader:
             self._row_groups = self.call(self.native.row_groups)
         return self._row_groups
 
+    def annotations(self) -> list[str | None]:
+        """What the file says of its leaves outside of Variants, in their order, beyond Arrow's types: UUID, JSON, BSON,
+        ENUM and others. A writer takes it as metadata of the fields, `PARQUET:annotation`."""
+        return self.call(self.native.annotations)
+
     def held_leaves(self) -> list[list[str]]:
         """Per row group the leaves that may hold something, by the footer: their names joined by dots."""
         return self.call(self.native.held_leaves)

@@ -17,6 +17,9 @@ use crate::layout::standard::{ELEMENT, is_variant};
 /// Field metadata that holds a Parquet field id.
 const FIELD_ID: &str = "PARQUET:field_id";
 
+/// Field metadata that holds what Parquet says of a leaf and Arrow's type does not: UUID, JSON, BSON or ENUM.
+pub const ANNOTATION: &str = "PARQUET:annotation";
+
 /// The descriptor to hand to the writer with the Arrow schema.
 pub fn parquet_schema(schema: &Schema) -> Result<SchemaDescriptor> {
     let fields = schema.fields().iter().map(|f| convert(f, false)).collect::<Result<Vec<_>>>()?;
@@ -73,7 +76,7 @@ fn convert_as(field: &ArrowField, name: &str, in_variant: bool) -> Result<TypePt
             let leaf = primitive(data_type, in_variant).ok_or_else(|| unsupported(field, "no Parquet type for it"))?;
             Type::primitive_type_builder(name, leaf.physical)
                 .with_repetition(repetition)
-                .with_logical_type(leaf.logical)
+                .with_logical_type(annotation(field, &leaf)?.or(leaf.logical))
                 .with_length(leaf.length)
                 .with_precision(leaf.precision)
                 .with_scale(leaf.scale)
@@ -95,6 +98,18 @@ struct LeafSpelling {
     length: i32,
     precision: i32,
     scale: i32,
+}
+
+/// What the field's metadata says of the leaf.
+fn annotation(field: &ArrowField, leaf: &LeafSpelling) -> Result<Option<LogicalType>> {
+    let Some(said) = field.metadata().get(ANNOTATION) else { return Ok(None) };
+    match (said.as_str(), leaf.physical, leaf.length) {
+        ("UUID", Physical::FIXED_LEN_BYTE_ARRAY, 16) => Ok(Some(LogicalType::Uuid)),
+        ("JSON", Physical::BYTE_ARRAY, _) => Ok(Some(LogicalType::Json)),
+        ("BSON", Physical::BYTE_ARRAY, _) => Ok(Some(LogicalType::Bson)),
+        ("ENUM", Physical::BYTE_ARRAY, _) => Ok(Some(LogicalType::Enum)),
+        _ => Err(unsupported(field, &format!("the annotation {said} is not written"))),
+    }
 }
 
 /// The table of leaf types. A UUID is told from other 16 bytes only inside a variant.
