@@ -91,12 +91,13 @@ class Table(ShapedTable):
         only their footers are read. Statistics, those of Variant paths too, come from the footers.
 
         Directories such as `day=2026-11-20` are partition columns; `partition_by` gives their types as DDL (`"day DATE,
-        n INT"`), otherwise they are inferred. All columns become nullable; structs get the fields of all files. Files
-        whose names begin with `_` or `.` are left out. With `spark` the footers are read by a job.
+        n INT"`) and maybe comments, otherwise they are inferred. All columns become nullable; structs get the fields of
+        all files. Files whose names begin with `_` or `.` are left out. With `spark` the footers are read by a job.
 
         Errors: TABLE_EXISTS; NOT_FOUND without a Parquet file; INCOMPATIBLE_FILES; INVALID_PARTITION_COLUMN,
         INVALID_PARTITION_VALUE; UNSUPPORTED_TYPE, also for what Spark cannot read in a table's files: nanoseconds, half
-        floats, columns without a type (`convert_files` rewrites them). The folder is then unchanged.
+        floats, columns without a type, Variants of the early layout (`convert_files` rewrites them). The folder is then
+        unchanged.
         """
         from mica.maintain.adopt import convert_to_delta
 
