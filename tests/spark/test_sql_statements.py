@@ -514,3 +514,17 @@ def test_an_insert_takes_fields_of_structs_by_their_places(delta_session: SparkS
             found[-1].append((str(table.schema), sorted(table.to_arrow().to_pylist(), key=str)))
     assert found[0] == found[1]
     assert [one is None for one in found[0]] == [False, True, True, True, True, False, True, False]
+
+
+def test_texts_end_as_people_end_them(spark: SparkSession, tmp_path: Path) -> None:
+    t = f"delta.`{tmp_path / 't'}`"
+    mica.sql(f"CREATE TABLE {t} (a INT, m MAP<STRING, INT>) USING mica; -- made", spark)
+    mica.sql(
+        f"WITH c AS (SELECT 1 AS a) INSERT INTO {t} WITH d AS (SELECT a FROM c) SELECT a, map(1, 2) FROM d -- all",
+        spark,
+    )
+    mica.sql(
+        f"CREATE OR REPLACE TEMPORARY VIEW seen (n COMMENT 'a number', m) COMMENT 'of t' AS SELECT * FROM {t} -- all",
+        spark,
+    )
+    assert mica.sql("SELECT n, m FROM seen ;;", spark).collect() == [(1, {"1": 2})]

@@ -25,6 +25,7 @@ from mica.log.user_metadata import user_metadata
 from mica.query import described, names, settings
 from mica.query.insert import Query, insert
 from mica.query.row_statements import Delete, Insert, MergeInto, Update
+from mica.query.statement_parts import ended
 from mica.query.statements import Create, History, Optimize, Selected, Statement, StoredView, VacuumOf, View
 from mica.query.subqueries import with_values
 from mica.query.table_statements import ConvertToDelta, Question, Rename, TableCall
@@ -71,7 +72,7 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str, tabl
     table = target(spark, statement.table, catalogs=not _is_catalogs(statement))
     if table is None:
         if isinstance(statement, Insert) and not statement.follows_ctes and ours(statement.query):
-            before = text.rstrip().rstrip(";").removesuffix(statement.query)
+            before = ended(text).removesuffix(statement.query)
             return _selected(spark, Selected(before, statement.query), query)
         return None
     settings.refuse_other_meaning(spark, text, _query_of(statement))
@@ -338,10 +339,10 @@ def _stored(spark: SparkSession, statement: StoredView, named: names.Named) -> D
         f"`{view}` AS (SELECT * FROM delta.`{table.path}`{f' VERSION AS OF {table.version}' * (view in named.pinned)})"  # noqa: S608
         for view, table in named.views.items()
     )
-    text = named.text.rstrip().rstrip(";")
+    text = ended(named.text)
     try:
         # Not the method of an enabled session.
-        return type(spark).sql(spark, f"{statement.before}WITH {', '.join(tables)} SELECT * FROM ({text})")  # noqa: S608
+        return type(spark).sql(spark, f"{statement.before}WITH {', '.join(tables)} SELECT * FROM ({text}\n)")  # noqa: S608
     except Exception as e:
         if not is_condition(e, "TABLE_OR_VIEW_NOT_FOUND") or "The table or view `delta`" not in str(e):
             raise

@@ -190,7 +190,7 @@ def _read(rows: DataFrame, schema: StructType) -> DataFrame:
     """The rows with the casts of delta-spark's INSERT that no other assignment has. Without ANSI Spark would make a
     wrong text null: then an append refuses them all."""
     names = {name.lower() for name in rows.columns}
-    if rows.sparkSession.conf.get("spark.sql.ansi.enabled") != "true" or len(names) < len(rows.columns):
+    if str(rows.sparkSession.conf.get("spark.sql.ansi.enabled")).lower() != "true" or len(names) < len(rows.columns):
         return rows
     from mica.engines.spark.types import from_spark
 
@@ -229,7 +229,7 @@ def _cast(given: DataType, wanted: DataType) -> DataType:
             return replace(given, element=_cast(given.element, wanted.element))
         case MapType(), MapType():
             # Keys without a type are those of map(), which Arrow cannot name.
-            key = wanted.key if given.key == VOID else given.key
+            key = wanted.key if given.key == VOID else _cast(given.key, wanted.key)
             return replace(given, key=key, value=_cast(given.value, wanted.value))
     integers = given in INTEGRALS and wanted in INTEGRALS
     return wanted if wanted != VARIANT and not integers and assignable(given, wanted) else given

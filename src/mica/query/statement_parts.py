@@ -8,17 +8,34 @@ Source: Spark's SqlBaseParser.g4 and delta-spark's DeltaSqlBase.g4.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 
 from mica.cached import cached_property
 from mica.errors import UserError
 from mica.expressions.cursor import Cursor
+from mica.schema.comments import SKIPPED
 from mica.schema.ddl import quote_if_needed, quoted, unquote
 
 #: The words that begin a query.
 QUERY = ("SELECT", "WITH", "VALUES", "FROM", "TABLE")
 #: How a query in parentheses begins that stands for a value.
 VALUE_QUERY = ("SELECT", "WITH")
+
+#: A part of a text: what may follow its end, or something that belongs to it.
+_PART = re.compile(
+    rf"""(?P<after>;|\s+|{SKIPPED})|[rR]'[^']*'|[rR]"[^"]*"|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|\w+|.""",
+    re.DOTALL,
+)
+
+
+def ended(text: str) -> str:
+    """The text up to the semicolon that ends it, if there is one: blanks, comments and more of them may follow."""
+    parts = [*_PART.finditer(text)]
+    while parts and parts[-1]["after"] is not None:
+        parts.pop()
+    end = parts[-1].end() if parts else 0
+    return text[:end] if ";" in (match[0] for match in _PART.finditer(text, end)) else text
 
 
 class Parts(Cursor):
@@ -37,7 +54,7 @@ class Parts(Cursor):
 
     def place(self) -> tuple[str, ...]:
         """A table by its name, or by its path in quotes, as delta-spark's own statements take it."""
-        return ("delta", self.string()) if self.token.kind == "string" else self.table()
+        return ("delta", self.string()) if self.at_string else self.table()
 
     @cached_property
     def long_names(self) -> list[tuple[str, ...]]:
@@ -169,14 +186,15 @@ class Parts(Cursor):
         self.expect("(")
         found: dict[str, str] = {}
         while True:
-            name = self.string() if self.token.kind == "string" else ".".join(self.table())
+            name = self.string() if self.at_string else ".".join(self.table())
             self.accept("=")  # Spark's grammar can do without it
-            if self.token.kind == "string":
+            if self.at_string:
                 found[name] = self.string()
             elif self.token.kind not in ("word", "number"):
                 self.fail("a value is expected")
             else:
-                found[name] = self.token.text
+                text = self.token.text
+                found[name] = text.lower() if text.upper() in ("TRUE", "FALSE") else text
                 self.at += 1
             if not self.accept(","):
                 break
@@ -193,10 +211,11 @@ class Parts(Cursor):
 
     def string(self) -> str:
         """A text in quotes, without them."""
-        if self.token.kind != "string":
+        if not self.at_string:
             self.fail("a text in quotes is expected")
         self.at += 1
-        return unquote(self.tokens[self.at - 1].text)
+        token = self.tokens[self.at - 1]
+        return token.text[2:-1] if token.kind == "raw" else unquote(token.text)
 
     def number(self) -> float:
         """A number."""

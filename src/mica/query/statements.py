@@ -26,7 +26,7 @@ from mica.arguments import Mode
 from mica.errors import UserError
 from mica.properties import COMMENT
 from mica.query.row_statements import Delete, Insert, MergeInto, RowStatement, Update
-from mica.query.statement_parts import QUERY
+from mica.query.statement_parts import QUERY, ended
 from mica.query.table_statements import ConvertToDelta, Question, Rename, TableCall, Unread, read_table_statement
 from mica.records import dataclass
 from mica.schema.comments import SKIPPED
@@ -126,13 +126,13 @@ def parse_statement(text: str) -> Statement | Unread | None:
     begin = _BEGINS.match(text)
     if begin is None:
         return None
-    words = begin[1].upper().split()
-    text = text.rstrip().rstrip(";")
+    words, text = begin[1].upper().split(), ended(text)
     if words[0] in ("CREATE", "REPLACE") and (words[-1] != "TABLE" or not _Statement(text).makes_ours()):
         return _Statement(text).selected()
     if words[0] == "WITH":
         return _after_ctes(text)
-    read = _STATEMENTS.get("HISTORY" if words[-1] == "HISTORY" else words[0])
+    is_history = words[-1] == "HISTORY" and len(text) > begin.end()  # DESC of a table may be called so
+    read = _STATEMENTS.get("HISTORY" if is_history else words[0])
     return read_table_statement(text) if read is None else read(_Statement(text))
 
 
@@ -152,7 +152,7 @@ def _after_ctes(text: str) -> Insert | MergeInto | None:
                 merge = statement.merge()
                 return replace(merge, source=f"{ctes}{merge.source}")
             insert = statement.insert()
-            query = insert.query if insert.query[:4].upper() != "WITH" else f"SELECT * FROM ({insert.query})"  # noqa: S608
+            query = insert.query if insert.query[:4].upper() != "WITH" else f"SELECT * FROM ({insert.query}\n)"  # noqa: S608
             return replace(insert, query=f"{ctes}{query}", follows_ctes=True)
         statement.at += 1
     return None
@@ -240,6 +240,13 @@ class _Statement(RowStatement):
         made = {**properties, **comment}
         return Create(table, ddl, mode, partition_by, location, made, query, replaces, cluster_by)
 
+    def commented(self) -> str:
+        """The name of a view's column, with a comment behind it."""
+        name = self.identifier()
+        if self.accept("COMMENT"):
+            self.string()
+        return name
+
     def selected(self) -> View | StoredView | Selected | None:
         """CREATE … AS a query, of a view or of a table of Spark's."""
         self.accept("CREATE")
@@ -251,8 +258,10 @@ class _Statement(RowStatement):
         unless = self.accept("IF", "NOT", "EXISTS")
         name = self.table()
         columns: tuple[str, ...] = ()
-        if is_view and not unless and len(name) == 1 and self.mark() == "(":
-            columns = self.listed()
+        if is_view and not unless and len(name) == 1:
+            columns = self.each(self.commented) if self.mark() == "(" else ()
+            if self.accept("COMMENT"):
+                self.string()
         plain = is_view and not unless and len(name) == 1 and self.word() == "AS"
         depth = 0
         while self.token.kind != "end":

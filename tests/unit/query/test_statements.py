@@ -32,7 +32,7 @@ STATEMENTS: dict[str, Statement] = {
         follows_ctes=True,
     ),
     "with q as (select 1) insert overwrite t with r as (table q) table r": Insert(
-        ("t",), (), "with q as (select 1) SELECT * FROM (with r as (table q) table r)", overwrite=True,
+        ("t",), (), "with q as (select 1) SELECT * FROM (with r as (table q) table r\n)", overwrite=True,
         follows_ctes=True,
     ),
     "WITH q AS (SELECT 1 AS id) MERGE INTO t USING q ON t.id = q.id WHEN MATCHED THEN DELETE": MergeInto(
@@ -66,6 +66,10 @@ STATEMENTS: dict[str, Statement] = {
     "CREATE OR REPLACE VIEW a.v (x COMMENT 'y') AS SELECT 1": StoredView(
         "CREATE OR REPLACE VIEW a.v (x COMMENT 'y') AS ", "SELECT 1"
     ),
+    "CREATE TEMPORARY VIEW w (a COMMENT 'x', b) COMMENT r'c\\' AS SELECT 1, 2 ; -- done\n;": View(
+        "w", ("a", "b"), False, False, "SELECT 1, 2"
+    ),
+    "DELETE FROM t WHERE a = ';' -- not; this\n;": Delete(("t",), "a = ';'"),
     "CREATE TEMP VIEW IF NOT EXISTS w AS SELECT 1": Selected("CREATE TEMP VIEW IF NOT EXISTS w AS ", "SELECT 1"),
     "INSERT OVERWRITE s.t SELECT * FROM x": Insert(("s", "t"), (), "SELECT * FROM x", overwrite=True),
     "MERGE INTO t USING (SELECT 1 AS id) AS s ON t.id = s.id WHEN MATCHED AND s.id > 0 THEN UPDATE SET t.a = s.id, "
