@@ -339,6 +339,65 @@ def test_time_travel(delta_session: SparkSession, tmp_path: Path) -> None:
         assert spark.sql("SELECT id FROM kept").collect() == [(0,)]
     finally:
         spark.sql("DROP VIEW kept")
+    mica.register("travelled", mica.Table.create(tmp_path / "other", "id BIGINT"))
+    spark.sql(f"CREATE TABLE past USING delta LOCATION '{table.path}'")
+    spark.sql("CREATE DATABASE IF NOT EXISTS times")
+    spark.sql(f"CREATE TABLE times.travelled USING delta LOCATION '{table.path}'")
+    try:
+        for name, as_of in (
+            ("past", 'VERSION AS OF "2"'),
+            ("times.travelled", f"/* at */ TIMESTAMP AS OF '{made[2]}'"),
+        ):
+            text = f"SELECT id FROM {name} {as_of} WHERE id >= 0"
+            assert sorted(mica.sql(text, spark).collect()) == [(0,), (1,)]
+            assert len(scans(spark, text)) == 1
+        other = f"SELECT count(*) FROM past TIMESTAMP AS OF '{made[2]}' || '' JOIN past USING (id)"
+        assert mica.sql(other, spark).collect() == [(2,)]
+        source = "times.travelled VERSION AS OF 1 AS s"
+        mica.sql(f"MERGE INTO past t USING {source} ON t.id = s.id WHEN MATCHED THEN DELETE", spark)
+        assert sorted(spark.table("past").collect()) == [(1,), (2,)]
+    finally:
+        spark.sql("DROP TABLE past")
+        spark.sql("DROP DATABASE times CASCADE")
+
+
+def test_columns_and_aliases_called_delta(delta_session: SparkSession, events: mica.Table) -> None:
+    spark = delta_session
+    spark.sql("CREATE OR REPLACE TEMP VIEW odd AS SELECT 1 AS `my col`, named_struct('x y', 2) AS delta")
+    mica.enable(spark)
+    try:
+        assert spark.sql("SELECT delta.`my col` FROM odd AS delta").collect() == [(1,)]
+        assert spark.sql("SELECT odd.delta.`x y` FROM odd").collect() == [(2,)]
+        of_path = f"SELECT count(*), max(delta.`id`) FROM spark_catalog.delta.`{events.path}` AS delta"
+        assert spark.sql(of_path).collect() == [(40, 39)]
+        with pytest.raises(mica.MicaError, match="not a Delta table"):
+            spark.sql("SELECT * FROM delta.`/none`")
+    finally:
+        mica.disable(spark)
+        spark.catalog.dropTempView("odd")
+
+
+def test_columns_by_names_of_several_parts(delta_session: SparkSession, tmp_path: Path) -> None:
+    spark = delta_session
+    for number, database in enumerate(("left_db", "right_db")):
+        mica.Table.create(tmp_path / database, "a INT, v VARIANT").append(
+            [{"a": i, "v": {"n": number}} for i in (1, 2)]
+        )
+        spark.sql(f"CREATE DATABASE IF NOT EXISTS {database}")
+        spark.sql(f"CREATE TABLE {database}.same USING delta LOCATION '{tmp_path / database}'")
+    spark.sql("USE left_db")
+    try:
+        for text in (
+            "SELECT right_db.same.v:n::int FROM left_db.same JOIN right_db.same ON left_db.same.a = right_db.same.a",
+            "SELECT spark_catalog.right_db.same.a FROM right_db.same WHERE right_db.same.v:n::int = 1 ORDER BY 1",
+            "SELECT left_db.same.a, same.v:n::int FROM same WHERE spark_catalog.left_db.same.a = 1",
+        ):
+            assert mica.sql(text, spark).collect() == spark.sql(text).collect()
+            assert len(scans(spark, text)) == text.count("JOIN") + 1
+    finally:
+        spark.sql("USE default")
+        spark.sql("DROP DATABASE left_db CASCADE")
+        spark.sql("DROP DATABASE right_db CASCADE")
 
 
 def test_a_database_called_mica_is_sparks(spark: SparkSession) -> None:

@@ -124,15 +124,19 @@ def tables_of(text: str, spark: SparkSession) -> names.Named | None:
     """The mica tables of a query; None if the text is not a query."""
     if not _QUERY.match(text):
         return None
-    is_taken = names.is_registered if is_connect(spark) else partial(catalog.is_temporary, spark)
-    named = names.by_path(text, partial(settings.moment, spark), is_taken)
+    moment = partial(settings.moment, spark)
     if is_connect(spark):
+        named = names.by_path(text, moment)
         mentioned = sorted(names.words(text))
         own = {name: table for name in mentioned if (table := names.registered(name)) is not None}
         return names.Named(named.text, {**named.views, **own}, named.pinned)
-    parsed = catalog.relations(spark, named.text)
+    parsed = catalog.relations(spark, text)
     if _COMMANDS.search(parsed.tree):
         return None
+    is_taken, located = partial(catalog.is_temporary, spark), partial(catalog.delta_location, spark)
+    named = names.by_path(text, moment, is_taken, located, parsed.names)
+    if named.text != text:
+        parsed = catalog.relations(spark, named.text)
     views = dict(named.views)
     text = named.text
     for name in parsed.names:
@@ -142,17 +146,21 @@ def tables_of(text: str, spark: SparkSession) -> names.Named | None:
         if table is not None:
             views[name] = table
             continue
-        place = catalog.delta_location(spark, name)
+        # Of a version or time that mica does not read, the table is Spark's.
+        place = None if name in parsed.travelled else located(name)
         if place is None:
             continue
         table = names.opened(place)
         if "." in name:
-            found = names.renamed(text, name.split("."), {view.lower() for view in views}, is_taken)
+            # Of two tables with the same last part, neither view is called so.
+            others = {other.rpartition(".")[2].lower() for other in parsed.names if other != name}
+            found = names.renamed(text, name.split("."), {view.lower() for view in views} | others, is_taken)
             if found is not None:  # else Spark reads the table itself
                 text, view = found
                 views[view] = table
         else:
             views[name] = table
+            text = names.shortened(text, (spark.catalog.currentDatabase(), name))
     return names.Named(text, views, named.pinned)
 
 

@@ -1,7 +1,7 @@
 """Finds the tables that a text names: by path, by registered name, and in the session's catalog.
 
 The rule: a name is ours only if it leads to a Delta table that mica can open. `` delta.`path` ``, names of several
-parts and registered names with a version or time get the name of a view in the text; every other name stays as it is.
+parts and names with a version or time get the name of a view in the text; every other name stays as it is.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from typing import Any
 
 from mica.arguments import TEXT, takes
 from mica.errors import UserError
-from mica.query.row_statements import AS_OF
+from mica.log.snapshot import exists, load
+from mica.query.row_statements import AS_OF, AS_OF_ANY
 from mica.records import dataclass
 from mica.schema.comments import SKIPPED
-from mica.schema.ddl import quoted, unquote
+from mica.schema.ddl import quoted, unquote, unquoted
+from mica.storage import Storage
 from mica.table import Table
 
 #: What stands in a text where no name can: strings, comments; then names with their parts.
@@ -39,11 +41,17 @@ _CLAUSE = re.compile(
 _PART = re.compile(r"`(?:[^`]|``)*`|(?!\d+(?:[eE]\d+)?(?:[dDfFlLsSyY]|[bB][dD])?(?!\w))[A-Za-z0-9_]+")
 _NAME = re.compile(rf"\s*(?:{_PART.pattern})(?:\s*\.\s*(?:{_PART.pattern}))*\s*")
 
+#: What stands between two parts of a name.
+_POINT = re.compile(rf"(?:\s|{SKIPPED})*+\.(?:\s|{SKIPPED})*+")
+
 #: What the name of a table begins with whose second part is a path.
 _PATHS = ("delta", "mica")
+#: The catalog of these tables, which may stand before any name.
+_CATALOG = "spark_catalog"
 
 _REGISTERED: dict[str, Table | str] = {}
-#: The tables of the last paths, so that a query reads only what is new in their logs.
+#: The tables of the last places, so that a query reads only what is new in their logs. A relative path is another one
+#: in another working directory.
 _OPENED: dict[str, Table] = {}
 _KEPT = 64
 _LOCK = Lock()
@@ -62,7 +70,7 @@ def register(name: str, table: Table | str | os.PathLike[str]) -> Table:
     if not isinstance(table, Table):
         if not isinstance(table, str | os.PathLike):
             raise UserError.bad_value("table", table, "a mica.Table or a path")
-        table = os.fspath(table)
+        table = str(Storage.open(table))
     found = opened(table) if isinstance(table, str) else table
     with _LOCK:
         _REGISTERED[name.lower()] = table
@@ -87,16 +95,17 @@ def registered(name: str) -> Table | None:
 
 def opened(path: str) -> Table:
     """The table at a path, at its newest version. Errors: TABLE_NOT_FOUND and those of `Table.open`."""
+    storage = Storage.open(path)
     with _LOCK:
-        known = _OPENED.pop(path, None)
+        known = _OPENED.pop(str(storage), None)
     # A table that another query may hold is not moved: a newer version is another Table.
     snapshot = None if known is None else known.snapshot.refresh()
     if known is None or snapshot is None:
-        table = Table.open(path)
+        table = Table(load(storage))
     else:
         table = known if snapshot is known.snapshot else Table(snapshot)
     with _LOCK:
-        _OPENED[path] = table
+        _OPENED[str(storage)] = table
         for oldest in list(_OPENED)[:-_KEPT]:
             del _OPENED[oldest]
     return table
@@ -117,26 +126,41 @@ def is_registered(name: str) -> bool:
     return name.lower() in _REGISTERED
 
 
-def by_path(text: str, moment: Callable[[str], int], is_taken: Callable[[str], bool] = is_registered) -> Named:
-    """The text with names of views in place of `` delta.`path` `` and of registered names with a version or time, and
-    the tables there. `moment` gives the ms since the epoch of an expression, `is_taken` whether a view has that name.
+def by_path(
+    text: str,
+    moment: Callable[[str], int],
+    is_taken: Callable[[str], bool] = is_registered,
+    located: Callable[[str], str | None] | None = None,
+    relations: Collection[str] | None = None,
+) -> Named:
+    """The text with names of views in place of `` delta.`path` `` and of names with a version or time, and the tables
+    there. `moment` gives the ms since the epoch of an expression, `is_taken` whether a view has that name, `located`
+    the place of a table of the catalog; `relations` are the text's tables by Spark's parser, where it is known: an
+    alias or a column may be called delta, too.
     """
     named = [match for match in _LEXED.finditer(text) if match["other"] is None]
     views: dict[str, Table] = {}
     pinned: set[str] = set()
     chosen: dict[tuple[str, str], str] = {}
     found, at = "", 0
-    for match in named:
+    for number, match in enumerate(named):
         as_of = AS_OF.match(text, match.end())
-        path = _path_of(match, as_of)
-        if path is None:
+        if as_of is None and (match["path"] is None or AS_OF_ANY.match(text, match.end())):
             continue
-        key = (path, "" if as_of is None else as_of[0])
+        parts = _parts(text, named, number)
+        if match["path"] is not None:
+            storage = _place_of_path(parts, relations)
+        else:
+            storage = _place_of_name(text, parts, named, located)
+        if storage is None:
+            continue
+        key = (str(storage), "" if as_of is None else as_of[0])
         if key not in chosen:
-            view = chosen[key] = _view_of(text, match, named, path, views, is_taken)
-            views[view], old = _as_of(path, as_of, moment)
+            view = chosen[key] = _view_of(text, parts, match, named, views, is_taken)
+            views[view], old = _as_of(storage, as_of, moment)
             pinned |= {view} if old else set()
-        found, at = f"{found}{text[at : match.start()]}`{chosen[key]}`", match.end() if as_of is None else as_of.end()
+        start = named[number + 1 - len(parts) + (match["path"] is not None)].start()
+        found, at = f"{found}{text[at:start]}`{chosen[key]}`", match.end() if as_of is None else as_of.end()
     return Named(found + text[at:], views, frozenset(pinned))
 
 
@@ -165,28 +189,59 @@ def identified(text: str, args: Any = None) -> str:
     return _CLAUSE.sub(replaced, text) if "identifier" in text.lower() else text
 
 
-def _path_of(match: re.Match[str], as_of: re.Match[str] | None) -> str | None:
-    """The path that a name of the text stands for; None if the name stays as it is."""
-    if match["path"] is not None:
-        return match["inner"].replace("``", "`")
-    known = None if as_of is None else registered(match[0].strip("`"))
-    return None if known is None else known.path
+def _parts(text: str, named: Sequence[re.Match[str]], number: int) -> list[str]:
+    """The parts of the name that ends with this one of the text."""
+    last = named[number]
+    path = last["path"] is not None
+    parts = [last[0].partition(".")[0].rstrip(), last["inner"].replace("``", "`")] if path else [unquoted(last[0])]
+    while number and _POINT.fullmatch(text, named[number - 1].end(), named[number].start()):
+        number -= 1
+        parts.insert(0, unquoted(named[number][0]))
+    return parts
+
+
+def _place_of_path(parts: Sequence[str], relations: Collection[str] | None) -> Storage | None:
+    """The place that a name with a path stands for; None if it is no table's."""
+    *before, _, path = parts
+    if [part.lower() for part in before] not in ([], [_CATALOG]):
+        return None
+    is_relation = relations is None or ".".join(parts).replace(", ", ".") in relations
+    return Storage.open(path) if is_relation else None
+
+
+def _place_of_name(
+    text: str, parts: Sequence[str], named: Sequence[re.Match[str]], located: Callable[[str], str | None] | None
+) -> Storage | None:
+    """The place of the table that a name stands for; None if there is none, and where a column may have the name with
+    more parts before it: no view is called so."""
+    known = registered(parts[0]) if len(parts) == 1 else None
+    if known is not None:
+        return known.snapshot.storage
+    alike = [match for match in named if unquoted(match[0]).lower() == parts[-1].lower()]
+    if any(_is_before_point(text, match) and not _is_last(text, match, parts[-1]) for match in alike):
+        return None
+    place = None if located is None else located(".".join(map(quoted, parts)))
+    return None if place is None else Storage.open(place)
 
 
 def _view_of(
     text: str,
+    parts: Sequence[str],
     match: re.Match[str],
     named: Sequence[re.Match[str]],
-    path: str,
     views: Collection[str],
     is_taken: Callable[[str], bool],
 ) -> str:
     """The name of a new view, for a table that one of the names `named` of the text stands for."""
     used = {view.lower() for view in views}
-    stem = match[0].strip("`")
+    stem = parts[-1]
     if match["path"] is not None:
-        stem = re.sub(r"\W", "_", os.path.basename(path.rstrip("/"))) or "table"  # noqa: PTH119
-    elif stem.lower() not in used and all(AS_OF.match(text, m.end()) for m in named if _is_name(text, m, stem)):
+        stem = re.sub(r"\W", "_", os.path.basename(stem.rstrip("/"))) or "table"  # noqa: PTH119
+    elif (
+        stem.lower() not in used
+        and (len(parts) == 1 or not is_taken(stem))
+        and all(AS_OF.match(text, m.end()) for m in named if _is_name(text, m, stem))
+    ):
         return stem  # the text reads this name only at versions, and it may qualify columns
     return _free(stem, words(text) | used, is_taken)
 
@@ -201,17 +256,25 @@ def _free(stem: str, taken: Collection[str], is_taken: Callable[[str], bool]) ->
 
 def _is_name(text: str, match: re.Match[str], name: str) -> bool:
     """Whether it is this name alone, neither before a point nor after one."""
-    alone = not text[match.end() :].lstrip().startswith(".") and not text[: match.start()].rstrip().endswith(".")
-    return alone and match[0].strip("`").lower() == name.lower()
+    return _is_last(text, match, name) and not _is_before_point(text, match)
 
 
-def _as_of(path: str, as_of: re.Match[str] | None, moment: Callable[[str], int]) -> tuple[Table, bool]:
-    """The table at a path, also `path@v3`, as in delta-spark, and whether the text gives its version or time."""
+def _is_last(text: str, match: re.Match[str], name: str) -> bool:
+    return unquoted(match[0]).lower() == name.lower() and not text[: match.start()].rstrip().endswith(".")
+
+
+def _is_before_point(text: str, match: re.Match[str]) -> bool:
+    return text[match.end() :].lstrip().startswith(".")
+
+
+def _as_of(storage: Storage, as_of: re.Match[str] | None, moment: Callable[[str], int]) -> tuple[Table, bool]:
+    """The table at a place, also `path@v3`, as in delta-spark, and whether the text gives its version or time."""
     if as_of is not None:
         version = as_of["version"]
-        return Table.open(path, int(version)) if version else Table.open(path, None, moment(as_of["moment"])), True
+        return Table(load(storage, int(version)) if version else load(storage, None, moment(as_of["moment"]))), True
+    path = str(storage)
     versioned = re.fullmatch(r"(.+)@v(\d+)", path, re.IGNORECASE)
-    if versioned is not None and not Table.exists(path):
+    if versioned is not None and not exists(storage):
         return Table.open(versioned[1], int(versioned[2])), True
     return opened(path), False
 
@@ -222,11 +285,10 @@ def renamed(
     """The text with the name of a view in place of a name of several parts (`shop.events`), and that name. None where
     the last part before a column may be another's: a CTE's or that of a view, or of a table that the text names so."""
     view = parts[-1]
-    name = r"\s*\.\s*".join(f"(?:`{re.escape(part)}`|{re.escape(part)})" for part in parts)
-    pattern = re.compile(rf"(?P<name>(?<![\w.`]){name}(?!\w))|{_LEXED.pattern}", _LEXED.flags)
+    pattern = _spelled(parts)
     rest = pattern.sub(lambda m: m[0] if m["name"] is None else " ", text)
     alone = [match for match in _LEXED.finditer(rest) if match["word"] and _is_last(rest, match, view)]
-    qualifies = [rest[match.end() :].lstrip().startswith(".") for match in alone]
+    qualifies = [_is_before_point(rest, match) for match in alone]
     if not all(qualifies) or view.lower() in taken or is_registered(view) or is_taken(view):
         if any(qualifies):
             return None
@@ -234,8 +296,21 @@ def renamed(
     return pattern.sub(lambda m: m[0] if m["name"] is None else f"`{view}`", text), view
 
 
-def _is_last(text: str, match: re.Match[str], name: str) -> bool:
-    return match[0].strip("`").lower() == name.lower() and not text[: match.start()].rstrip().endswith(".")
+def shortened(text: str, parts: Sequence[str]) -> str:
+    """The text with only the last part of a name of several before columns. One that reads a table by the whole name
+    stays."""
+    pattern = _spelled(parts)
+    found = [match for match in pattern.finditer(text) if match["name"]]
+    if not all(_is_before_point(text, match) for match in found):
+        return text
+    return pattern.sub(lambda m: m[0] if m["name"] is None else quoted(parts[-1]), text)
+
+
+def _spelled(parts: Sequence[str]) -> re.Pattern[str]:
+    """What finds a name of several parts in a text, as `name`, also with the catalog before it."""
+    catalog, *own = (f"(?:`{re.escape(part)}`|{re.escape(part)})" for part in (_CATALOG, *parts))
+    name = r"\s*\.\s*".join([rf"(?:{catalog}\s*\.\s*)?{own[0]}", *own[1:]])
+    return re.compile(rf"(?P<name>(?<![\w.`]){name}(?!\w))|{_LEXED.pattern}", _LEXED.flags)
 
 
 #: What a star of a SELECT follows, and what follows it.

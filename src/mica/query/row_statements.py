@@ -19,16 +19,25 @@ from dataclasses import field
 from mica.errors import UserError
 from mica.query.statement_parts import QUERY, Parts
 from mica.records import dataclass
+from mica.schema.comments import SKIPPED
 
 _TEXT = r"'(?:[^'\\]|\\.|'')*'"
+_IN_QUOTES = rf"""(?:{_TEXT}|"(?:[^"\\]|\\.|"")*")"""
 #: What stands in parentheses, which may hold one pair more.
-_INSIDE = rf"(?:[^()']|{_TEXT}|\((?:[^()']|{_TEXT})*\))*"
-#: The version or time that a table is read at: a text or literal, a call or parentheses, with an interval.
+_INSIDE = rf"""(?:[^()'"]|{_IN_QUOTES}|\((?:[^()'"]|{_IN_QUOTES})*\))*"""
+_GAP = rf"(?:\s|{SKIPPED})++"
+#: The version or time that a table is read at: a text or literal, a call or parentheses, with an interval. An
+#: expression that goes on is another one.
 AS_OF = re.compile(
-    rf"""\s+(?:FOR\s+)?(?:(?:SYSTEM_)?VERSION\s+AS\s+OF\s+(?P<quote>'?)(?P<version>\d+)(?P=quote)(?!\w)
-      | (?:SYSTEM_TIME|TIMESTAMP)\s+AS\s+OF\s+
-        (?P<moment>(?:\w+\s*)?(?:{_TEXT} | \({_INSIDE}\))(?:\s*[-+]\s*INTERVAL\s+(?:{_TEXT}|\d+)\s+\w+)?))""",
+    rf"""{_GAP}(?:FOR{_GAP})?(?:(?:SYSTEM_)?VERSION{_GAP}AS{_GAP}OF{_GAP}(?P<quote>['"]?)(?P<version>\d+)(?P=quote)(?!\w)
+      | (?:SYSTEM_TIME|TIMESTAMP){_GAP}AS{_GAP}OF{_GAP}
+        (?P<moment>(?:\w+\s*)?(?:{_IN_QUOTES} | \({_INSIDE}\))(?:\s*[-+]\s*INTERVAL\s+(?:{_IN_QUOTES}|\d+)\s+\w+)?)
+        (?!(?:\s|{SKIPPED})*+(?:\|\||[-+*/%&|^:\['"])))""",
     re.VERBOSE | re.IGNORECASE,
+)
+#: How a version or time begins, of any kind.
+AS_OF_ANY = re.compile(
+    rf"{_GAP}(?:FOR{_GAP})?(?:(?:SYSTEM_)?VERSION|SYSTEM_TIME|TIMESTAMP){_GAP}AS{_GAP}OF\b", re.IGNORECASE
 )
 #: The value of a column in PARTITION.
 _LITERAL = re.compile(

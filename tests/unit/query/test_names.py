@@ -23,7 +23,7 @@ def _none_registered() -> None:
 
 
 def _millis(text: str) -> int:
-    return int(text.strip("()'"))
+    return int(text.strip("()'\""))
 
 
 def test_a_path_becomes_a_view_wherever_it_stands(path: str) -> None:
@@ -78,6 +78,15 @@ def test_a_name_of_several_parts_becomes_a_view() -> None:
         "SELECT events.id FROM `events`",
         "events",
     )
+    catalog = "SELECT spark_catalog.shop.events.id FROM shop.events"
+    assert names.renamed(catalog, parts, set()) == ("SELECT `events`.id FROM `events`", "events")
+
+
+def test_a_long_name_before_a_column_is_shortened_unless_a_table_is_read_by_it() -> None:
+    text = "SELECT shop.events.id, `spark_catalog`.Shop.Events.id, 'shop.events.id' FROM events"
+    wanted = "SELECT `events`.id, `events`.id, 'shop.events.id' FROM events"
+    assert names.shortened(text, ("shop", "events")) == wanted
+    assert names.shortened(f"{text}, shop.events", ("shop", "events")) == f"{text}, shop.events"
 
 
 def test_a_path_is_read_at_its_newest_version_and_a_table_at_its_own(path: str) -> None:
@@ -111,7 +120,17 @@ def test_stars_leave_a_column_out() -> None:
     assert names.without_star("SELECT DISTINCT * EXCEPT (v) FROM t", "m") == "SELECT DISTINCT * EXCEPT (m, v) FROM t"
 
 
-@pytest.mark.parametrize("as_of", ["VERSION AS OF 1", "for system_version as of '1'", "TIMESTAMP AS OF ('{at}')"])
+@pytest.mark.parametrize(
+    "as_of",
+    [
+        "VERSION AS OF 1",
+        "for system_version as of '1'",
+        'VERSION AS OF "1"',
+        "/* at */ VERSION -- the\n AS/**/OF 1",
+        "TIMESTAMP AS OF ('{at}')",
+        'TIMESTAMP AS OF ("{at}")',
+    ],
+)
 def test_a_version_of_a_path_or_a_registered_name_is_a_view_of_its_own(path: str, as_of: str) -> None:
     mica.Table.open(path).append([{"id": 2}])
     mica.register("named", path)
@@ -125,6 +144,57 @@ def test_a_version_of_a_path_or_a_registered_name_is_a_view_of_its_own(path: str
     assert both.text == "FROM `named_2` a JOIN named JOIN `events_v0` c JOIN `events`"
     assert {name: table.version for name, table in both.views.items()} == {"named_2": 1, "events_v0": 0, "events": 2}
     assert both.pinned == {"named_2", "events_v0"}
+
+
+@pytest.mark.parametrize("as_of", ["TIMESTAMP AS OF '2026' || '-01-01'", "TIMESTAMP AS OF current_timestamp", ""])
+def test_a_time_of_another_kind_is_sparks(path: str, as_of: str) -> None:
+    mica.register("named", path)
+    for text in (f"FROM delta.`{path}` {as_of or 'TIMESTAMP AS OF :time'}", f"FROM named {as_of} -- VERSION AS OF 0"):
+        assert names.by_path(text, _millis).text == text
+
+
+def test_a_version_of_a_table_of_the_catalog_is_a_view(path: str, tmp_path: Path) -> None:
+    mica.register("events", mica.Table.create(tmp_path / "other", "id BIGINT"))
+    places = {"`shop`.`events`": path, "`sales`": path}
+
+    def found(text: str) -> names.Named:
+        return names.by_path(text, _millis, lambda name: name == "taken", places.get)
+
+    dotted = found("SELECT events.id FROM shop /* s */ . events VERSION AS OF 0 JOIN sales VERSION AS OF 1")
+    assert dotted.text == "SELECT events.id FROM `events` JOIN `sales`"
+    assert {view: table.path for view, table in dotted.views.items()} == {"events": path, "sales": path}
+    assert dotted.pinned == {"events", "sales"}
+    beside = found("FROM shop.events VERSION AS OF 0 a JOIN events b")
+    assert beside.text == "FROM `events_2` a JOIN events b"
+    # Neither a registered name nor that of a view has points before it, and no view has them before its columns.
+    for text in ("FROM no.events VERSION AS OF 0", "SELECT shop.events.id FROM shop.events VERSION AS OF 0"):
+        assert found(text).text == text
+
+
+def test_a_version_is_read_in_the_storage_of_the_registered_table(path: str) -> None:
+    storage = mica.register("named", mica.Table.open(path, storage_options={"aws_region": "x"})).snapshot.storage
+    (table,) = names.by_path("FROM named VERSION AS OF 0", _millis).views.values()
+    assert table.snapshot.storage is storage
+
+
+def test_a_relative_path_is_of_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in ("one", "two"):
+        mica.Table.create(tmp_path / folder / "t", "id BIGINT")
+        monkeypatch.chdir(tmp_path / folder)
+        (table,) = names.by_path("FROM delta.`t`", _millis).views.values()
+        assert table.path == str(tmp_path / folder / "t")
+        names.register(folder, "t")
+    first = names.registered("one")
+    assert first is not None
+    assert first.path == str(tmp_path / "one" / "t")
+
+
+def test_an_alias_or_a_column_called_delta_is_no_path(path: str) -> None:
+    text = "SELECT delta.`my col`, t.delta.`x y`, t . mica . `z` FROM {} AS delta"
+    relations = [f"delta.{path}", f"spark_catalog.delta.{path}"]
+    for name in (f"delta.`{path}`", f"spark_catalog.delta.`{path}`", f"`spark_catalog` . delta.`{path}`"):
+        found = names.by_path(text.format(name), _millis, relations=relations)
+        assert found.text == text.format("`events`")
 
 
 @pytest.mark.parametrize(

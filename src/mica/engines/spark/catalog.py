@@ -22,13 +22,16 @@ class Parsed:
     tree: str
     #: The names of its tables, in the text's spelling, parts joined by dots; those of CTEs too.
     names: list[str]
+    #: Those of them that are read at a version or time.
+    travelled: frozenset[str]
 
 
 def relations(spark: SparkSession, text: str) -> Parsed:
     """The tables that a text names. Errors: Spark's own for a text that does not parse."""
     tree = str(_state(spark).sqlParser().parsePlan(text).treeString())
-    found = re.findall(r"'UnresolvedRelation \[(.*?)\], \[", tree)
-    return Parsed(tree, list(dict.fromkeys(name.replace(", ", ".") for name in found)))
+    found = re.findall(r"('RelationTimeTravel )?'UnresolvedRelation \[(.*?)\], \[", tree)
+    names = [(name.replace(", ", "."), bool(travels)) for travels, name in found]
+    return Parsed(tree, list(dict.fromkeys(name for name, _ in names)), frozenset(n for n, travels in names if travels))
 
 
 def is_temporary(spark: SparkSession, name: str) -> bool:
