@@ -235,7 +235,8 @@ CODES: Mapping[str, Code] = {
              "This is a bug in mica: please report it with the file."),
         Code("TOO_DEEP", (CorruptDataError, UserError), "A value or schema nests deeper than allowed.",
              "Store the deeper levels as text."),
-        Code("TOO_LARGE", (CorruptDataError, UserError), "A Variant is larger than allowed.",
+        Code("TOO_LARGE", (CorruptDataError, UserError),
+             "A Variant, or the text of all rows made at once, is larger than allowed.",
              "Raise max_size, up to 128 MiB; an ingest sets longer lines aside with on_error='quarantine'."),
         # Conflicts with other writers.
         Code("CONCURRENT_APPEND", _CONFLICT, "Another writer added files to what this transaction read.",

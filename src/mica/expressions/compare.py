@@ -21,6 +21,7 @@ from mica import compute as pc
 from mica.arrays import NDArray, to_numpy
 from mica.expressions.coerce import digits, is_exact, is_real
 from mica.expressions.plain_values import from_values
+from mica.expressions.room import repeated
 from mica.expressions.tree import Op
 from mica.schema.arrow import to_arrow_type
 from mica.schema.lists import offsets_from_zero
@@ -68,7 +69,7 @@ def _null_safe_equal(left: Datum, right: Datum, left_type: DataType, right_type:
 
 def _compare_nested(op: Op, left: Datum, right: Datum, type_: DataType) -> Datum:
     count = len(left) if isinstance(left, pa.Array) else len(right)
-    left, right = (pa.repeat(side, count) if isinstance(side, pa.Scalar) else side for side in (left, right))
+    left, right = (repeated(side, count) if isinstance(side, pa.Scalar) else side for side in (left, right))
     either_null = to_numpy(pc.or_(pc.is_null(left), pc.is_null(right)))
     return _ARROW[op](pa.array(_signs(left, right, type_), mask=either_null), pa.scalar(0, pa.int8()))
 

@@ -26,6 +26,7 @@ from mica.expressions import codes, lookup, set_field
 from mica.expressions.bind import BoundExpr, Leaf, type_of
 from mica.expressions.collations import in_process, refuse_in_process
 from mica.expressions.compare import Datum, compare, is_in, literal
+from mica.expressions.room import is_of_room, named, repeated
 from mica.expressions.tree import And, Call, Cast, Compare, Expr, In, IsNull, LeafRef, Literal, Not, Op, Or, to_sql
 from mica.schema.arrow import to_arrow_type
 from mica.schema.ddl import type_to_ddl
@@ -55,12 +56,14 @@ def filter_rows(
     `leaves` holds the columns of `bound.leaves` in their order, as the kernel's scan returns them: one for a plain
     value or a partition column, two for a path (the values, and the mask of failed casts). `num_rows` is required if
     the predicate has no leaves.
-    Errors: INVALID_CAST if a strict cast fails on a row where it is evaluated.
+    Errors: INVALID_CAST if a strict cast fails on a row where it is evaluated, TOO_LARGE if the values of the rows have
+    no room in one array.
     """
     rows = _Rows(bound, leaves, num_rows)
     passing: pa.BooleanArray | None = None
     for part in bound.parts:
-        found = rows.as_array(rows.judge(part, passing), pa.bool_())
+        with named():
+            found = rows.as_array(rows.judge(part, passing), pa.bool_())
         found = pc.fill_null(found, FALSE) if found.null_count else found
         passing = found if passing is None else pc.and_(passing, found)
     return passing
@@ -69,7 +72,8 @@ def filter_rows(
 def evaluate(bound: BoundExpr, leaves: pa.RecordBatch | Sequence[pa.Array], *, num_rows: int | None = None) -> pa.Array:
     """Returns the values of any bound expression, one per row. Leaves and errors as in `filter_rows`."""
     rows = _Rows(bound, leaves, num_rows)
-    return rows.as_array(rows.judge(bound.expr, None), to_arrow_type(bound.type))
+    with named():
+        return rows.as_array(rows.judge(bound.expr, None), to_arrow_type(bound.type))
 
 
 class _Rows:
@@ -138,7 +142,7 @@ class _Rows:
         b = self.judge(expr.right, asked if null_safe else self.with_value(a, expr.right, asked))
         a, b = (in_process(side, expr.collation) for side in (a, b))
         if isinstance(a, pa.Scalar) and isinstance(b, pa.Scalar):
-            a = pa.repeat(a, self.count)
+            a = repeated(a, self.count)
         return compare(expr.op, a, b, type_of(expr.left), type_of(expr.right))
 
     def with_value(self, first: Datum, expr: Expr, asked: pa.Array | None) -> pa.Array | None:
@@ -161,11 +165,13 @@ class _Rows:
         values += [self.judge(o, asked if all_asked else self.with_value(values[0], o, asked)) for o in others]
         args = values[::-1] if expr.name in DIVISIONS else values
         if isinstance(args[0], pa.Scalar):
-            args[0] = pa.repeat(args[0], self.count)
+            args[0] = repeated(args[0], self.count)
         types, bound = [type_of(a) for a in expr.args], self.bound
         try:
             found, failed = apply(expr, args, types, ansi=bound.ansi, timezone=bound.timezone)
         except ValueError as e:  # a pattern that comes from a column
+            if is_of_room(e):
+                raise
             raise UserError("INVALID_EXPRESSION", str(e)) from e
         if failed is not None:
             self.raise_on(failed, asked, partial(failure, expr))
@@ -207,7 +213,7 @@ class _Rows:
 
         values = self.judge(expr.child, asked)
         if isinstance(values, pa.Scalar):
-            values = pa.repeat(values, self.count)
+            values = repeated(values, self.count)
         source = type_of(expr.child)
         zone, ansi = self.bound.timezone, not expr.legacy
         found, failed = cast_array(values, source, expr.type, zone, ansi=ansi, by_name=expr.stores)
@@ -235,7 +241,7 @@ class _Rows:
 
     def as_array(self, found: Datum, type_: pa.DataType) -> pa.Array:
         if isinstance(found, pa.Scalar):
-            return pa.nulls(self.count, type_) if not found.is_valid else pa.repeat(found, self.count)
+            return pa.nulls(self.count, type_) if not found.is_valid else repeated(found, self.count)
         return found
 
 

@@ -13,12 +13,13 @@ import pyarrow as pa
 from mica import compute as pc
 from mica.expressions.compare import Datum
 from mica.expressions.plain_values import from_values
+from mica.expressions.room import repeated
 from mica.schema.types import DataType
 
 
 def as_array(value: Datum, count: int) -> pa.Array:
     """Expands the datum to one value per row."""
-    return pa.repeat(value, count) if isinstance(value, pa.Scalar) else value
+    return repeated(value, count) if isinstance(value, pa.Scalar) else value
 
 
 def by_pairs(left: Datum, right: Datum, type_: DataType, judge: Callable[[Any, Any], Any]) -> pa.Array:

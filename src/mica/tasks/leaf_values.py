@@ -29,6 +29,13 @@ class Leaves:
         """The `rows` rows for which the mask is true."""
         return Leaves(rows, {leaf: [c.filter(mask) for c in columns] for leaf, columns in self.columns.items()})
 
+    def slice(self, first: int, end: int) -> Leaves:
+        """The rows from `first` to before `end`."""
+        if end - first == self.rows:
+            return self
+        found = {leaf: [c.slice(first, end - first) for c in columns] for leaf, columns in self.columns.items()}
+        return Leaves(end - first, found)
+
     def of(self, bound: BoundExpr) -> list[pa.Array]:
         """The columns that an expression is evaluated on."""
         return [column for leaf in bound.leaves for column in self.columns[leaf]]

@@ -14,6 +14,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -34,10 +35,11 @@ from mica.tasks.change import vector_of_rows
 from mica.tasks.changed_rows import of_type, write_changes, write_inserted
 from mica.tasks.facts import facts
 from mica.tasks.file import DataFileReader, ReadSpec
+from mica.tasks.halves import in_halves
 from mica.tasks.leaf_values import Leaves, distinct, extract
 from mica.tasks.matching import SOURCE, Assigned, Changes, MatchSpec, Rows, SourceRows, choose, columns
 from mica.tasks.parts import FilePart
-from mica.tasks.read import read_ranges
+from mica.tasks.read import outputs_of, read_ranges
 from mica.tasks.rewrite import shredded_as
 from mica.tasks.row_errors import located
 from mica.tasks.stored import rows_after
@@ -210,21 +212,25 @@ def _after(
     places = places_in(ranges, updates.rows)
     done = 0
     for found in file.passing(leaves, None, ranges):
-        arrays = [
-            pc.as_type(evaluate(value, found.of(value), num_rows=found.rows), wanted.type)
-            for value, wanted in zip(outputs.values(), schema, strict=True)
-        ]
-        first, last = np.searchsorted(places, [done, done + found.rows])
-        if last > first:
-            some = Changes(places[first:last] - done, updates.clauses[first:last], updates.sources[first:last])
-            sides: Mapping[Side, Leaves] = {"target": found, "source": source}
-            named = zip(schema.names, arrays, strict=True)
+
+        def made(first: int, end: int, found: Leaves = found, before: int = done) -> pa.RecordBatch:
+            rows, start = found.slice(first, end), before + first
+            batch = outputs_of(outputs, rows, schema)
+            one, last = np.searchsorted(places, [start, before + end])
+            if last == one:
+                return batch
+            some = Changes(places[one:last] - start, updates.clauses[one:last], updates.sources[one:last])
+            sides: Mapping[Side, Leaves] = {"target": rows, "source": source}
+            named = zip(schema.names, batch.columns, strict=True)
             try:
                 arrays = [_assigned(spec, column, array, some, sides) for column, array in named]
             except RowError as e:
                 raise located(e, file.name) from None
+            return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+        for piece in in_halves(made, found.rows):
+            yield from cut(piece)
         done += found.rows
-        yield from cut(pa.RecordBatch.from_arrays(arrays, schema=schema))
 
 
 def insert_rows(spec: MergeSpec, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -235,7 +241,6 @@ def insert_rows(spec: MergeSpec, batch: pa.RecordBatch) -> Iterator[pa.RecordBat
 def insert_chosen(spec: MergeSpec, pieces: Iterable[Chosen]) -> Iterator[pa.RecordBatch]:
     """The same for source rows whose clauses are known."""
     count, rules, mine = 0, spec.write.rules, lane.current()
-    schema = to_arrow(spec.write.schema)
 
     def rows() -> Iterator[pa.RecordBatch]:
         nonlocal count
@@ -245,14 +250,19 @@ def insert_chosen(spec: MergeSpec, pieces: Iterable[Chosen]) -> Iterator[pa.Reco
                 mine_only = slice(None) if number is None else clauses == number
                 some = numbered[mine_only]
                 changes = Changes(np.arange(len(some)), clauses[mine_only], some)
-                made = inserted_columns(spec, leaves, changes, spec.write.schema.names)
-                batch = pa.RecordBatch.from_arrays(list(made.values()), schema=schema)
-                count += len(some)
                 absent = () if number is None else rules.absent(spec.match.clauses[number].values)
-                yield from cut(rules.fill(batch, absent, mine))
+                for batch in in_halves(partial(_inserted, spec, leaves, changes), len(some)):
+                    count += batch.num_rows
+                    yield from cut(rules.fill(batch, absent, mine))
 
     yield from (write_inserted if spec.feeds else write_files)(spec.write, rows())
     yield facts([{"kind": "not matched insert", "rows": count}], spec.write.collated)
+
+
+def _inserted(spec: MergeSpec, source: Leaves, changes: Changes, first: int, end: int) -> pa.RecordBatch:
+    some = Changes(np.arange(end - first), changes.clauses[first:end], changes.sources[first:end])
+    made = inserted_columns(spec, source, some, spec.write.schema.names)
+    return pa.RecordBatch.from_arrays(list(made.values()), schema=to_arrow(spec.write.schema))
 
 
 def inserted_columns(spec: MergeSpec, source: Leaves, changes: Changes, names: Iterable[str]) -> dict[str, pa.Array]:

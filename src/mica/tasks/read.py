@@ -20,8 +20,9 @@ from mica.schema.arrow import to_arrow
 from mica.skipping.row_ranges import RowRanges, rows_of
 from mica.tasks.batches import cut
 from mica.tasks.file import DataFileReader, ReadSpec
+from mica.tasks.halves import in_halves
 from mica.tasks.leaf_columns import leaves_in
-from mica.tasks.leaf_values import distinct
+from mica.tasks.leaf_values import Leaves, distinct
 from mica.tasks.parts import FilePart
 from mica.tasks.row_errors import located
 from mica.tasks.together import read_together
@@ -71,7 +72,6 @@ def read_ranges(
     wanted = [file.column(leaf) for leaf in distinct(leaf for value in spec.outputs.values() for leaf in value.leaves)]
     if plain := _are_paths(spec.outputs):
         wanted = [column.called(name) for column, name in zip(wanted, spec.outputs, strict=True)]
-    typed = [(value, field.type) for value, field in zip(spec.outputs.values(), schema, strict=True)]
     done = 0
     for batch, numbers in file.batches(wanted, predicate, ranges, limit):
         if plain and batch.schema.equals(schema, check_metadata=True):
@@ -79,19 +79,29 @@ def read_ranges(
             yield from cut(batch)
             continue
         found = leaves_in(wanted, batch, numbers)
-        arrays = []
-        for value, type_ in typed:
+
+        def made(first: int, end: int, found: Leaves = found, before: int = done) -> pa.RecordBatch:
             try:
-                array = evaluate(value, found.of(value), num_rows=found.rows)
+                return outputs_of(spec.outputs, found.slice(first, end), schema)
             except RowError as e:
 
-                def again(leaf: Leaf, row: int, before: int = done) -> str | None:
-                    return file.value(leaf, predicate, ranges, before + row)
+                def again(leaf: Leaf, row: int) -> str | None:
+                    return file.value(leaf, predicate, ranges, before + first + row)
 
                 raise located(e, file.name, again) from None
-            arrays.append(pc.as_type(array, type_))
+
+        for piece in in_halves(made, found.rows):
+            yield from cut(piece)
         done += found.rows
-        yield from cut(pa.RecordBatch.from_arrays(arrays, schema=schema))
+
+
+def outputs_of(outputs: Mapping[str, BoundExpr], found: Leaves, schema: pa.Schema) -> pa.RecordBatch:
+    """The values of these expressions, in the columns of `schema`."""
+    arrays = [
+        pc.as_type(evaluate(value, found.of(value), num_rows=found.rows), wanted.type)
+        for value, wanted in zip(outputs.values(), schema, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def _are_paths(outputs: Mapping[str, BoundExpr]) -> bool:
