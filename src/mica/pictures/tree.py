@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mica.pictures.page import Html, bar, code, table
-from mica.variant.tree_path import parse
 
 #: Paths that are shown; a tree may have thousands.
 SHOWN = 500
+
+#: A step of a path: the elements of an array, or a key, and what is escaped in one.
+_STEP = re.compile(r"\[\*\]|\['(?:[^'\\]|\\.)*'\]")
+_ESCAPED = re.compile(r"\\(['\\])")
 
 
 def picture(rows: Sequence[Mapping[str, Any]]) -> Html:
@@ -33,13 +37,15 @@ def picture(rows: Sequence[Mapping[str, Any]]) -> Html:
 
 def depth(row: Mapping[str, Any]) -> int:
     """How deep a path lies."""
-    return len(parse(row["path"]))
+    return len(_STEP.findall(row["path"]))
 
 
 def label(row: Mapping[str, Any]) -> str:
     """The last step of a path; the column for the root."""
-    path = parse(row["path"])
-    return str(("*" if path[-1] is None else path[-1]) if path else row["column"])
+    steps = _STEP.findall(row["path"])
+    if not steps:
+        return str(row["column"])
+    return "*" if steps[-1] == "[*]" else _ESCAPED.sub(r"\1", steps[-1][2:-2])
 
 
 def share(part: int, whole: int) -> str:

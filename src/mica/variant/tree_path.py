@@ -5,14 +5,11 @@ The rule: a key is a str, and None stands for all elements of an array.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from mica.variant.path import VariantPath
 
 TreePath = Sequence[str | None]
-
-_STEP = re.compile(r"\[\*\]|\['(?:[^'\\]|\\.)*'\]", re.DOTALL)
 
 
 def spelled(path: TreePath) -> str:
@@ -28,12 +25,6 @@ def spelled(path: TreePath) -> str:
 def normalized(path: TreePath) -> str:
     """The path as the report of a file has it (`kernel.FileReader.inspect`): `$['a'][*]['b']`."""
     return "$" + "[*]".join(part.normalized[1:] for part in _parts(path))
-
-
-def parse(text: str) -> tuple[str | None, ...]:
-    """The path of such a report."""
-    steps = (match[0] for match in _STEP.finditer(text))
-    return tuple(None if step == "[*]" else str(VariantPath.parse_normalized(f"${step}").steps[0]) for step in steps)
 
 
 def _parts(path: TreePath) -> list[VariantPath]:

@@ -21,8 +21,8 @@ def test_a_tree_shows_each_path_with_its_share(tmp_path: Path) -> None:
 
 
 def test_a_key_may_have_any_character() -> None:
-    row = {"column": "v", "path": "$['c d']['e\\'\"['][*]"}
-    assert [label(row), label({**row, "path": row["path"][:-3]}), label({**row, "path": "$"})] == ["*", "e'\"[", "v"]
+    row = {"column": "v", "path": "$['c d']['e\"[\\''][*]"}
+    assert [label(row), label({**row, "path": row["path"][:-3]}), label({**row, "path": "$"})] == ["*", "e\"['", "v"]
     assert depth(row) == 3
 
 
