@@ -137,9 +137,8 @@ def _table(columns: Mapping[str, pa.Array | pa.ChunkedArray]) -> pa.Table:
 
 def _wider(table: pa.Table, more: list[tuple[str, pa.Array]]) -> pa.Table:
     """A table with more columns, which alone say how many rows there are if it has none of its own."""
-    return pa.Table.from_arrays(
-        [*table.columns, *(made for _, made in more)], names=[*table.column_names, *(name for name, _ in more)]
-    )
+    schema = pa.schema([*table.schema, *(pa.field(name, made.type) for name, made in more)])
+    return pa.Table.from_arrays([*table.columns, *(made for _, made in more)], schema=schema)
 
 
 def _type(schema: StructType, name: str) -> DataType | None:
