@@ -120,7 +120,7 @@ def _stored(text: str, column: StructField) -> str:
 def _given(text: str, defaults: Sequence[str], query: Query) -> DataFrame:
     """The rows of an INSERT's query, in which DEFAULT is the table's unless a column of the query is called so."""
     filled = with_defaults(text, defaults)
-    if filled != text and text.lstrip()[:6].upper() == "SELECT":
+    if filled != text and text.lstrip(" (\r\n\t")[:6].upper() == "SELECT":
         try:
             with without_sql_log():
                 return query(text)

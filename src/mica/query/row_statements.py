@@ -11,12 +11,12 @@ Source: Spark's SqlBaseParser.g4 and delta-spark's DeltaSqlBase.g4.
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 
 from mica.errors import UserError
+from mica.expressions.tokens import Token
 from mica.query.statement_parts import QUERY, Parts
 from mica.records import dataclass
 from mica.schema.comments import SKIPPED
@@ -41,7 +41,8 @@ AS_OF_ANY = re.compile(
 )
 #: The value of a column in PARTITION.
 _LITERAL = re.compile(
-    rf"""(?:-\s*)?\.?\d[\w.]*(?:(?<=e)[-+]\d+\w*)? | (?:\w+\s*)?{_TEXT} | "(?:[^"\\]|\\.)*" | NULL | TRUE | FALSE""",
+    rf"""(?:-\s*)?\.?\d[\w.]*(?:(?<=e)[-+]\d+\w*)? | (?:\w+\s*)?{_TEXT}(?:\s*{_TEXT})*
+      | "(?:[^"\\]|\\.)*" | NULL | TRUE | FALSE""",
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
 _AFTER_REPLACED = ("SELECT", "WITH", "VALUES", "TABLE")  # the condition of REPLACE WHERE may have FROM in it
@@ -145,7 +146,8 @@ class RowStatement(Parts):
         table = self.table()
         partition = self.partition() if self.accept("PARTITION") else {}
         by_name = self.accept("BY", "NAME")
-        columns = self.listed() if self.mark() == "(" and self.word(1) not in ("SELECT", "WITH", "VALUES") else ()
+        is_query = self.mark(1) == "(" or (self.word(1) in QUERY and self.mark(2) not in (",", ")"))
+        columns = self.listed() if self.mark() == "(" and not is_query else ()
         replaced = not overwrite and not partition and self.accept("REPLACE")
         where = self.condition("WHERE", {table[-1].lower()}, *_AFTER_REPLACED) if replaced else None
         if self.word() not in QUERY and self.mark() != "(":
@@ -188,19 +190,28 @@ class RowStatement(Parts):
 
     def selected_defaults(self, texts: Sequence[str]) -> str:
         """The text with one of these for each column of a SELECT that is DEFAULT."""
+        while self.accept("("):
+            pass
         if not self.accept("SELECT"):
             return self.text
-        depth, cuts = 0, [self.tokens[self.at - 1].end - 1]
+        depth, columns = 0, [list[Token]()]
         while self.token.kind != "end" and (depth or self.word() not in _AFTER_COLUMNS):
             mark = self.mark()
             depth += (mark == "(") - (mark == ")")
-            cuts += [self.token.at] if mark == "," and not depth else []
+            if depth < 0:
+                break
+            if mark == "," and not depth:
+                columns.append([])
+            else:
+                columns[-1].append(self.token)
             self.at += 1
-        columns = [self.text[start + 1 : end] for start, end in itertools.pairwise([*cuts, self.token.at])]
-        if len(columns) == len(texts):
-            pairs = zip(columns, texts, strict=True)
-            columns = [f" {text} " if column.strip().upper() == "DEFAULT" else column for column, text in pairs]
-        return self.text[: cuts[0] + 1] + ",".join(columns) + self.text[self.token.at :]
+        if len(columns) != len(texts):
+            return self.text
+        found, at = "", 0
+        for tokens, text in zip(columns, texts, strict=True):
+            if [token.text.upper() for token in tokens] == ["DEFAULT"]:
+                found, at = f"{found}{self.text[at : tokens[0].at]}{text}", tokens[0].end
+        return found + self.text[at:]
 
     def merge(self) -> MergeInto:
         """MERGE, to its end."""

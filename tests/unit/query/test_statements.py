@@ -70,6 +70,13 @@ STATEMENTS: dict[str, Statement] = {
         "w", ("a", "b"), False, False, "SELECT 1, 2"
     ),
     "DELETE FROM t WHERE a = ';' -- not; this\n;": Delete(("t",), "a = ';'"),
+    "INSERT INTO t (values, n) VALUES (1, 2)": Insert(("t",), ("values", "n"), "VALUES (1, 2)", overwrite=False),
+    "INSERT INTO t ((SELECT 1) UNION ALL SELECT 2)": Insert(
+        ("t",), (), "((SELECT 1) UNION ALL SELECT 2)", overwrite=False
+    ),
+    "INSERT INTO t PARTITION (p = 'a' ' b') SELECT 1": Insert(
+        ("t",), (), "SELECT 1", overwrite=False, partition={"p": "'a' ' b'"}
+    ),
     "CREATE TEMP VIEW IF NOT EXISTS w AS SELECT 1": Selected("CREATE TEMP VIEW IF NOT EXISTS w AS ", "SELECT 1"),
     "INSERT OVERWRITE s.t SELECT * FROM x": Insert(("s", "t"), (), "SELECT * FROM x", overwrite=True),
     "MERGE INTO t USING (SELECT 1 AS id) AS s ON t.id = s.id WHEN MATCHED AND s.id > 0 THEN UPDATE SET t.a = s.id, "
@@ -187,6 +194,8 @@ def test_what_is_wrong_names_its_place(text: str, why: str) -> None:
         ("SELECT DEFAULT", "SELECT DEFAULT"),
         ("select f(1, DEFAULT), default where 1", "select f(1, DEFAULT), B where 1"),
         ("SELECT DEFAULT , DEFAULT FROM t", "SELECT A , B FROM t"),
+        ("SELECT DEFAULT /* a, b */, -- it\nDEFAULT", "SELECT A /* a, b */, -- it\nB"),
+        ("((SELECT DEFAULT, 1))", "((SELECT A, 1))"),
         ("SELECT *, x, DEFAULT", "SELECT *, x, DEFAULT"),
         ("SELECT `DEFAULT`, DEFAULT + 1", "SELECT `DEFAULT`, DEFAULT + 1"),
         ("TABLE x", "TABLE x"),
