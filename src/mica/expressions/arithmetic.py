@@ -42,6 +42,7 @@ from mica.schema.types import (
     STRING,
     VOID,
     DataType,
+    Primitive,
     decimal,
 )
 from mica.variant import kernel
@@ -191,10 +192,13 @@ def _exact_positive(a: Decimal, b: Decimal) -> Decimal:
 def _by_pairs(
     exact: Callable[[Decimal, Decimal], Any], left: pa.Array, right: pa.Array, result: DataType
 ) -> tuple[pa.Array, pa.Array | None]:
-    """Calculates decimals pair by pair; what has no result has failed."""
+    """Calculates decimals pair by pair; what has no result, or one beyond the type of results, has failed."""
+    size = result.decimal if isinstance(result, Primitive) else None
+    limit = None if size is None else 10 ** (size[0] - size[1])
 
     def one(a: Any, b: Any) -> Any:
-        return None if a is None or not b else exact(Decimal(a), Decimal(b))
+        found = None if a is None or not b else exact(Decimal(a), Decimal(b))
+        return None if found is not None and limit is not None and abs(found) >= limit else found
 
     found = by_pairs(left, right, result, one)
     failed = pc.and_(pc.and_(pc.is_valid(left), pc.is_valid(right)), pc.is_null(found))

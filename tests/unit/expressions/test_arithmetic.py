@@ -107,6 +107,7 @@ def test_refuses_what_spark_refuses(text: str) -> None:
         ("cast('1e-38' as decimal(38,38)) / 2", Decimal("1E-38")),
         ("cast('1e-38' as decimal(38,38)) / 16", Decimal("0E-38")),
         ("cast('99999999999999999999999999999999999999' as decimal(38,0)) + 1", None),
+        ("pmod(-5, cast('9999999999999999999999999999.5' as decimal(38,10)))", None),  # beyond decimal(20,10)
         ("1.0000000000000000000000000000000000000 / 3", Decimal("0." + "3" * 37)),
     ],
 )
