@@ -36,7 +36,7 @@ IDS, UPDATE = (
         (("metaData", "format", {"provider": "parquet", "options": {"a": 1}}), (CHECKPOINT,)),
         (("metaData", "format", {"provider": "parquet", "options": "x"}), (CHECKPOINT,)),
     ],
-    ids=str,
+    ids=lambda given: str(given) if isinstance(given[0], str) else "",
 )
 def test_what_is_damaged_is_named(
     tmp_path: Path, damage: tuple[str, str, object], uses: tuple[Callable[[mica.Table], object], ...]
