@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from mica import late
 from mica.arguments import OPTIONS, refuse_other
@@ -108,22 +108,12 @@ def normalized(options: Mapping[str, str] | None, scheme: str, host: str = "") -
     container. Errors: INVALID_ARGUMENT, UNKNOWN_STORAGE_OPTION."""
     refuse_other("storage_options", options, OPTIONS, optional=True)
     kind = kind_of(scheme)
-    own = host.partition("@")[2].partition(".")[0] if kind == "azure" else host
-    general, special = dict[str, tuple[str, str]](), dict[str, tuple[str, str]]()
-    for given, text in (options or {}).items():
-        only, names = _named(given, text, kind)
-        if only and own and only != own.lower():
-            continue
-        known_so_far = special if only else general
-        for name, value in names:
-            known, origin = known_so_far.setdefault(name, (value, given))
-            if known != value:
-                raise UserError(
-                    "INVALID_ARGUMENT",
-                    f"storage_options has two values of {name}: under {origin!r} and under {given!r}",
-                    hint="Remove one of them.",
-                )
-    found = {name: value for name, (value, _) in (general | special).items()}
+    read = [(given, *_named(given, text, kind)) for given, text in (options or {}).items()]
+    found = _values((given, names) for given, only, names in read if not only)
+    own = host
+    if kind == "azure":  # a location may name its account, and so may an option
+        own = host.partition("@")[2].partition(".")[0] or found.get("account_name", "")
+    found |= _values((given, names) for given, only, names in read if only and own.lower() in ("", only))
     if found.get("endpoint") and "://" not in found["endpoint"]:
         # Hadoop accepts a host only.
         found["endpoint"] = f"{'http' if _is_true(found.get('allow_http', '')) else 'https'}://{found['endpoint']}"
@@ -131,6 +121,21 @@ def normalized(options: Mapping[str, str] | None, scheme: str, host: str = "") -
     if allowed is not None:
         found.setdefault("allow_http", allowed)
     return found
+
+
+def _values(named: Iterable[tuple[str, list[tuple[str, str]]]]) -> dict[str, str]:
+    """The values of the options. Errors: INVALID_ARGUMENT if one has two."""
+    found = dict[str, tuple[str, str]]()
+    for given, names in named:
+        for name, value in names:
+            known, origin = found.setdefault(name, (value, given))
+            if known != value:
+                raise UserError(
+                    "INVALID_ARGUMENT",
+                    f"storage_options has two values of {name}: under {origin!r} and under {given!r}",
+                    hint="Remove one of them.",
+                )
+    return {name: value for name, (value, _) in found.items()}
 
 
 def _named(given: str, value: str, kind: str) -> tuple[str, list[tuple[str, str]]]:

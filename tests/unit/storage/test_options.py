@@ -50,6 +50,10 @@ def test_options_of_one_bucket_or_account_hold_there_first_and_nowhere_else() ->
     assert options.normalized(keys, "abfss", "c@two.dfs.core.windows.net") == {
         "account_key": "two", "account_name": "two",
     }  # fmt: skip
+    assert options.normalized({"account_name": "one", **keys}, "az", "c") == {
+        "account_key": "one", "account_name": "one",
+    }  # fmt: skip
+    assert options.normalized({"account_name": "three"} | keys, "az", "c") == {"account_name": "three"}
     with pytest.raises(UserError, match="two values of account_key"):
         options.normalized(keys, "az", "container")
 
