@@ -52,6 +52,8 @@ def test_a_text_of_a_query_keeps_its_collation(spark: SparkSession, tmp_path: Pa
     mica.sql(f"UPDATE {t} SET n = CASE WHEN 'abc' = (SELECT 'ABC' COLLATE UTF8_LCASE) THEN 1 ELSE 2 END", spark)
     mica.sql(f"UPDATE {t} SET n = n + 1 WHERE c IN (SELECT 'ABC' COLLATE UTF8_LCASE)", spark)
     assert sorted(row.n for row in mica.sql(f"SELECT n FROM {t}", spark).collect()) == [1, 2]
+    with pytest.raises(mica.UserError, match="COLLATION_MISMATCH"):  # as strong as that of a column, as in Spark
+        mica.sql(f"DELETE FROM {t} WHERE c = (SELECT 'x' COLLATE UTF8_BINARY_RTRIM)", spark)
 
 
 #: Conditions with queries of another table and of the same one.

@@ -138,14 +138,14 @@ class ComparisonBinder(CastBinder):
     # --- collations
 
     def collate(self, expr: Collate) -> Expr:
-        """Binds a string with an explicit collation."""
+        """Binds a string with a collation that the text gives it."""
         child = stripped(self.bind(expr.child))
         if type_of(child) == VOID:
             child = Literal(None, STRING, at=expr.at)
         if type_of(child) != STRING:
             what = f"{to_sql(expr.child)} is {type_to_ddl(type_of(child))}; only a STRING has a collation"
             raise self.error("TYPE_MISMATCH", what, expr.at)
-        return Collate(child, expr.collation, at=expr.at)
+        return Collate(child, expr.collation, expr.explicit, at=expr.at)
 
     def common_collation(self, expr: Expr, common: DataType | None, sides: Iterable[Expr]) -> str | None:
         """Returns the collation by which the sides are compared; None: by their bytes."""

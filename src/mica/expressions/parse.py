@@ -292,6 +292,10 @@ class _Parser(PathParser):
         if isinstance(value, Cast) and self.tokens[self.at - 2].text != ")":
             # Spark reads it as a cast to a type of that name, with separate rules.
             self.unsupported("a cast to a type with a collation (write (x::string) COLLATE …)", at)
+        return Collate(value, self.collation(at), at=at)
+
+    def collation(self, at: int) -> str:
+        """The identifier of a collation by its name."""
         names = [self.identifier()]
         while self.accept("."):
             names.append(self.identifier())
@@ -299,7 +303,7 @@ class _Parser(PathParser):
         if name is None:
             self.fail("a collation is a name, or system.builtin and a name")
         try:
-            return Collate(value, str(from_sql(name)), at=at)
+            return str(from_sql(name))
         except UserError as e:
             raise syntax_error(self.text, at, e.message, e.hint, e.code) from None
 
@@ -397,13 +401,16 @@ class _Parser(PathParser):
             value = self.disjunction()
             self.expect("AS")
             type_ = self.type(_cast_type)
+            found: Expr = Cast(value, type_, word == "CAST", at=at)
+            if type_ == STRING and self.accept("COLLATE"):  # as strong as a column's
+                found = Collate(found, self.collation(at), explicit=False, at=at)
             self.expect(")")
-            return Cast(value, type_, word == "CAST", at=at)
+            return found
         if word in ("VARIANT_GET", "TRY_VARIANT_GET"):
             self.expect("(")
             value = self.disjunction()
             self.expect(",")
-            found: Expr = Path(value, self.read_string(VariantPath.parse), at=at)
+            found = Path(value, self.read_string(VariantPath.parse), at=at)
             if self.accept(","):
                 found = Cast(found, self.read_string(parse_type), word == "VARIANT_GET", at=at)
             self.expect(")")

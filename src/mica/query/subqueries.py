@@ -105,11 +105,10 @@ def _constants(rows: DataFrame, column: StructField) -> list[str]:
 
 
 def _constant(value: object, column: StructField) -> str:
-    """A value of the column that `_asked` gives, as SQL. It keeps its collation, and compares by it also where Spark
-    finds two of the same strength."""
+    """A value of the column that `_asked` gives, as SQL. It keeps the column's collation, as strong as it was."""
     text = _plain(value, column.type)
     names = [to_sql(collation) for collation in of_field(column).values()]
-    return f"({text} COLLATE {names[0]})" if names else text
+    return f"CAST({text} AS STRING COLLATE {names[0]})" if names else text
 
 
 def _plain(value: object, type_: DataType) -> str:

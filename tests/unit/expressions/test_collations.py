@@ -35,6 +35,8 @@ SCHEMA = parse_ddl(
         ("coalesce(ci::string, '') = 'A'", []), ("upper(ci::string) || '' in ('A')", []),
         ("if(i > 0, ci::string, 'x') = 'A'", []), ("greatest(ci::string, 'x') = p", []),
         ("trim('A' collate UTF8_BINARY) = ci", []), ("concat(ci collate UTF8_BINARY, de) = 'A'", []),
+        ("cast('A' as string collate de) = 'a'", ["icu.de"]), ("de in (cast('A' as string collate de))", ["icu.de"]),
+        ("cast(p as string collate de) = 'A' collate sv", ["icu.sv"]),
         ("trim(p) = 'A' collate de", ["icu.de"]), ("trim(v:a::string) = ci", ["icu.UNICODE_CI"]),
     ],
 )  # fmt: skip
@@ -52,6 +54,8 @@ def test_precedence_is_sparks(where: str, collations: list[str]) -> None:
         ("ci collate de = p collate sv", "COLLATION_MISMATCH"), ("ci in ('a', p)", "COLLATION_MISMATCH"),
         ("p in (ci, de)", "COLLATION_MISMATCH"), ("de::string = ci", "COLLATION_MISMATCH"),
         ("coalesce(ci::string, '') = ci", "COLLATION_MISMATCH"),
+        ("ci = cast('A' as string collate de)", "COLLATION_MISMATCH"),
+        ("p = cast('A' as string collate de)", "COLLATION_MISMATCH"),
         ("concat(ci::string, ci) = 'a'", "UNSUPPORTED_EXPRESSION"),
         ("i collate de = 'a'", "TYPE_MISMATCH"), ("v:a collate de = 'a'", "TYPE_MISMATCH"),
         ("ci collate nowhere = 'a'", "UNKNOWN_COLLATION"), ("ci collate de", "NOT_A_PREDICATE"),
