@@ -264,9 +264,9 @@ def _behind_links(storage: Storage, keys: Iterable[str]) -> Iterator[str]:
         return os.path.realpath(f"{root}/{folder}") != f"{root}/{folder}".rstrip("/")
 
     for key in keys:
-        full = Path(f"{root}/{key}")
-        if is_linked(key.rpartition("/")[0]) or full.is_symlink():
-            yield from _inside(storage, str(full))
+        full = f"{root}/{key}"
+        if is_linked(key.rpartition("/")[0]) or os.path.islink(full):  # noqa: PTH114 - for each file of the table
+            yield from _inside(storage, full)
 
 
 def _data_files(entries: Iterable[Entry], partition_columns: Sequence[str]) -> Iterator[Entry]:

@@ -342,7 +342,7 @@ def _stored(spark: SparkSession, statement: StoredView, named: names.Named) -> D
     text = ended(named.text)
     try:
         # Not the method of an enabled session.
-        return type(spark).sql(spark, f"{statement.before}WITH {', '.join(tables)} SELECT * FROM ({text}\n)")  # noqa: S608
+        return type(spark).sql(spark, f"{statement.before}WITH {', '.join(tables)} SELECT * FROM ({text})")  # noqa: S608
     except Exception as e:
         if not is_condition(e, "TABLE_OR_VIEW_NOT_FOUND") or "The table or view `delta`" not in str(e):
             raise

@@ -30,12 +30,8 @@ _PART = re.compile(
 
 
 def ended(text: str) -> str:
-    """The text up to the semicolon that ends it, if there is one: blanks, comments and more of them may follow."""
-    parts = [*_PART.finditer(text)]
-    while parts and parts[-1]["after"] is not None:
-        parts.pop()
-    end = parts[-1].end() if parts else 0
-    return text[:end] if ";" in (match[0] for match in _PART.finditer(text, end)) else text
+    """The text without what may follow its end: semicolons, blanks and comments."""
+    return text[: max((part.end() for part in _PART.finditer(text) if part["after"] is None), default=0)]
 
 
 class Parts(Cursor):

@@ -152,7 +152,7 @@ def _after_ctes(text: str) -> Insert | MergeInto | None:
                 merge = statement.merge()
                 return replace(merge, source=f"{ctes}{merge.source}")
             insert = statement.insert()
-            query = insert.query if insert.query[:4].upper() != "WITH" else f"SELECT * FROM ({insert.query}\n)"  # noqa: S608
+            query = insert.query if insert.query[:4].upper() != "WITH" else f"SELECT * FROM ({insert.query})"  # noqa: S608
             return replace(insert, query=f"{ctes}{query}", follows_ctes=True)
         statement.at += 1
     return None

@@ -27,7 +27,8 @@ def find(
     found: list[Found] = []
     for path in [os.fspath(p) for p in given]:
         if patterns.is_pattern(path, storage_options):
-            files, below = _matching(path, storage_options), patterns.fixed_part(path)
+            files, below = patterns.matching(path, storage_options), patterns.fixed_part(path)
+            files = files if whatever_counts or path.rpartition("/")[2][:1] == "_" else [*filter(_may_be_data, files)]
         elif not _is_directory(path):
             found += patterns.files_of(path, storage_options)
             continue
@@ -43,11 +44,10 @@ def find(
     return found
 
 
-def _matching(pattern: str, options: Mapping[str, str] | None) -> list[Found]:
-    """The files of a pattern, without what Spark leaves beside its data: `_SUCCESS`, `_metadata` and the like."""
-    found = patterns.matching(pattern, options)
-    names = (entry.path.rpartition("/")[2] for _, entry in found)
-    return [one for one, name in zip(found, names, strict=True) if name[:1] != "_" or name.endswith(".parquet")]
+def _may_be_data(found: Found) -> bool:
+    """Whether a pattern may mean the file: not `_SUCCESS` and the like, which Spark leaves beside its data."""
+    name = found[1].path.rpartition("/")[2]
+    return name[:1] != "_" or name.endswith(".parquet")
 
 
 def _is_directory(path: str) -> bool:

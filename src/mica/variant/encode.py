@@ -31,6 +31,8 @@ _NULL = b"\0"
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - the epoch of values without a zone
 _EPOCH_UTC = _EPOCH.replace(tzinfo=dt.UTC)
 _MICROSECOND = dt.timedelta(microseconds=1)
+#: A day in milliseconds, which date64 counts.
+_DAY = 86_400_000
 
 
 @takes(values=VALUES, max_size=COUNT)
@@ -82,7 +84,7 @@ def encode(value: Any, row: int | None = None) -> tuple[bytes, bytes]:
     names: dict[str, int] = {}
     at = 0
     while at < len(nodes):
-        node = nodes[at]
+        node = _unwrapped(nodes[at]) if isinstance(nodes[at], _WRAPPED) else nodes[at]
         if isinstance(node, pa.StructScalar | pa.ListScalar):
             try:
                 node = nodes[at] = _parts(node)
@@ -124,6 +126,18 @@ def encode(value: Any, row: int | None = None) -> tuple[bytes, bytes]:
         else:
             made[at] = _leaf(node, row, paths, at)
     return metadata_of(keys), made[0]
+
+
+#: Arrow's scalars around others: of a dictionary, of run ends, of a union, of an extension.
+_WRAPPED = (pa.DictionaryScalar, pa.RunEndEncodedScalar, pa.UnionScalar, pa.ExtensionScalar)
+
+
+def _unwrapped(value: Any) -> Any:
+    """The struct or list inside; a value that has no parts as it is."""
+    inner = value
+    while isinstance(inner, _WRAPPED):
+        inner = inner.value
+    return inner if isinstance(inner, pa.StructScalar | pa.ListScalar) else value
 
 
 def _parts(value: pa.StructScalar | pa.ListScalar) -> dict[str, pa.Scalar] | list[Any] | None:
@@ -251,10 +265,12 @@ def _time(value: dt.time) -> bytes:
 
 
 def _scalar(value: pa.Scalar) -> bytes:
-    """Encodes Arrow scalars: dates and timestamps, whose range exceeds Python's, times, which it cuts to microseconds,
-    and those with a Python value."""
+    """Encodes Arrow scalars: dates and timestamps, whose range exceeds Python's, times of whole microseconds, and those
+    with a Python value."""
     if isinstance(value, pa.Date32Scalar):
         return _counted(11, value.value, 4)
+    if isinstance(value, pa.Date64Scalar):
+        return _counted(11, value.value // _DAY, 4)
     if isinstance(value, pa.TimestampScalar):
         aware = value.type.tz is not None
         if value.type.unit == "ns":

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from mica import compute as pc
 from mica.errors import extra
+from mica.schema import literals
 from mica.schema.types import (
     DATE,
     DOUBLE,
@@ -113,7 +114,7 @@ def python_values(
             values: list[Any] = column.to_pylist()
             return values
         if type_ in _PYTHONS:
-            return _dates_and_texts(column, _PYTHONS[type_])
+            return _dates_and_texts(column, type_)
         if isinstance(type_, Primitive):  # an interval
             texts: list[Any] = column.cast(pa.string()).to_pylist()
             return texts
@@ -134,14 +135,19 @@ def python_values(
     return [value if there else None for value, there in zip(made, present, strict=True)]
 
 
-def _dates_and_texts(column: pa.Array, ends: tuple[int, int]) -> list[Any]:
-    """Dates or times in Python, and those beyond its years as texts, in the form of its own `isoformat`."""
-    numbers = column.view(pa.int32() if pa.types.is_date(column.type) else pa.int64())
-    known = pc.and_(pc.greater_equal(numbers, ends[0]), pc.less_equal(numbers, ends[1]))
+def _dates_and_texts(column: pa.Array, type_: DataType) -> list[Any]:
+    """Dates or times in Python, and those beyond its years as texts: dates and times as ISO 8601 has them, in UTC."""
+    numbers = column.view(pa.int32() if type_ == DATE else pa.int64())
+    first, last = _PYTHONS[type_]
+    known = pc.fill_null(pc.and_(pc.greater_equal(numbers, first), pc.less_equal(numbers, last)), True)
     values: list[Any] = pc.if_else(known, column, pa.scalar(None, column.type)).to_pylist()
-    for place in np.flatnonzero(pc.invert(pc.fill_null(known, True)).to_numpy(zero_copy_only=False)).tolist():
-        text = str(column[place].cast(pa.string()))
-        values[place] = text.replace(" ", "T").removesuffix("Z").removesuffix(".000000") + "+00:00" * text.endswith("Z")
+    for place in np.flatnonzero(pc.invert(known).to_numpy(zero_copy_only=False)).tolist():
+        number = numbers[place].as_py()
+        if type_ == DATE:
+            values[place] = literals.show_date(number)
+        else:
+            text = literals.show_timestamp(number, all_digits=number % 1_000_000 != 0)
+            values[place] = text.replace(" ", "T") + ("+00:00" if type_ == TIMESTAMP else "")
     return values
 
 

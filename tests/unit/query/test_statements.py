@@ -32,7 +32,7 @@ STATEMENTS: dict[str, Statement] = {
         follows_ctes=True,
     ),
     "with q as (select 1) insert overwrite t with r as (table q) table r": Insert(
-        ("t",), (), "with q as (select 1) SELECT * FROM (with r as (table q) table r\n)", overwrite=True,
+        ("t",), (), "with q as (select 1) SELECT * FROM (with r as (table q) table r)", overwrite=True,
         follows_ctes=True,
     ),
     "WITH q AS (SELECT 1 AS id) MERGE INTO t USING q ON t.id = q.id WHEN MATCHED THEN DELETE": MergeInto(
@@ -149,7 +149,7 @@ def test_other_texts_are_not_ours(text: str) -> None:
 )
 def test_a_query_that_says_using_mica_makes_no_table_of_ours(query: str) -> None:
     assert parse_statement(f"CREATE TABLE t USING parquet AS {query}") == Selected(
-        "CREATE TABLE t USING parquet AS ", query
+        "CREATE TABLE t USING parquet AS ", query.partition(" --")[0]
     )
 
 

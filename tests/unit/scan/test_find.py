@@ -28,6 +28,7 @@ def folder(tmp_path: Path) -> Path:
         ("d", ["d/c.parquet"]),
         ("*.parquet", ["_b.parquet", "a.parquet", "b.parquet"]),
         ("d/*", ["d/c.parquet"]),
+        ("d/_*", ["d/_SUCCESS"]),
         ("d/_SUCCESS", ["d/_SUCCESS"]),
         ("_b.parquet", ["_b.parquet"]),
         ("a.txt", ["a.txt"]),
@@ -70,3 +71,7 @@ def test_directories_of_partitions_are_data_whatever_their_columns_are_called(tm
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(b"12")
     assert [entry.path for _, entry in find(tmp_path)] == ["_day=1/a.parquet", "k=1/.h=2/b.parquet"]
+
+
+def test_who_looks_at_bytes_alone_is_given_every_file(folder: Path) -> None:
+    assert len(find(f"{folder}/d/*", whatever_counts=True)) == 2

@@ -159,6 +159,22 @@ def test_parts_of_arrow_values_may_be_beyond_the_years_of_python() -> None:
     assert from_python([pa.scalar(None, far.type), pa.scalar(None, pa.list_(far.type))]).null_count == 2
 
 
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        pa.DictionaryArray.from_arrays(pa.array([0]), pa.array([{"a": 1}])),
+        pa.RunEndEncodedArray.from_arrays(pa.array([1], pa.int32()), pa.array([{"a": 1}])),
+        pa.UnionArray.from_sparse(pa.array([0], pa.int8()), [pa.array([{"a": 1}])]),
+    ],
+    ids=lambda array: str(array.type.id),
+)
+def test_parts_of_arrow_values_may_be_wrapped(wrapped: pa.Array) -> None:
+    outer = pa.StructArray.from_arrays([wrapped], ["x"])
+    assert to_python(from_python([outer[0]])) == [{"x": {"a": 1}}]
+    far = pa.scalar(10**7 * 86_400_000, pa.date64())
+    assert to_python(from_python([far])) == [far.cast(pa.date32())]
+
+
 def test_size_and_depth_have_ends() -> None:
     deep: Any = 1
     for _ in range(999):
