@@ -25,7 +25,7 @@ from mica.scan.scan import Scan
 from mica.scan.source import Source
 from mica.scan.table import TableSource
 from mica.schema.arrow import from_arrow, looks_like_variant
-from mica.schema.ddl import quote_if_needed
+from mica.schema.named import find as find_column
 from mica.schema.types import STRING, VARIANT, ArrayType, StructField, StructType
 from mica.variant.kernel import Layout
 
@@ -136,10 +136,9 @@ def _as_meant(schema: StructType, named: Sequence[str]) -> StructType:
     """The columns, with those that `shredding` names as VARIANT if they can become one. Warns about others that look
     like Variants.
     """
-    fields, wanted = [], {name.lower() for name in named}
+    fields, wanted = [], {find_column(name, [(f.name,) for f in schema.fields]) for name in named}
     for f in schema.fields:
-        is_named = not wanted.isdisjoint((f.name.lower(), quote_if_needed(f.name).lower()))
-        if is_named and (f.type == STRING or isinstance(f.type, ArrayType | StructType)):
+        if (f.name,) in wanted and (f.type == STRING or isinstance(f.type, ArrayType | StructType)):
             fields.append(StructField(f.name, VARIANT, f.nullable))
             continue
         if looks_like_variant(f.type):

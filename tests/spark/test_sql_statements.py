@@ -177,7 +177,7 @@ def test_a_registered_name_is_that_of_its_table_for_create_too(spark: SparkSessi
         ("known (a INT) USING mica", "TABLE_EXISTS"),
         (f"known (a INT) USING mica LOCATION '{tmp_path}/other'", "the name known is that of the table"),
         ("`my table` (a INT) USING mica", "an identifier"),
-        ("db.made (a INT) USING mica", "a name of one part"),
+        ("db.made (a INT) USING mica", "of several parts"),
     ):
         with pytest.raises(mica.UserError, match=why):
             mica.sql(f"CREATE TABLE {text}", spark)

@@ -10,7 +10,7 @@ from mica import engines
 from mica.cli import options
 from mica.cli.console import out, print_json, storage_options, txn_of
 from mica.cli.sessions import spark_session
-from mica.schema.named import by_name
+from mica.schema.named import find
 from mica.table import Table
 from mica.wording import counted
 from mica.write.collated import bounded_columns, comparable
@@ -30,8 +30,7 @@ def run(
     opened = Table.open(table, storage_options=storage_options(storage_option or ()))
     leaves = bounded_columns(opened.schema, opened.protocol, opened.properties, opened.partition_by)
     if column:
-        known = by_name(leaf.column for leaf in leaves)
-        named = {known.get(name.lower()) for name in column}
+        named = {find(name, [leaf.column for leaf in leaves]) for name in column}
         leaves = [leaf for leaf in leaves if leaf.column in named]
     # UTF8_LCASE is compared in process and needs no JVM.
     made, _ = comparable(leaves, engines.of())

@@ -237,7 +237,8 @@ CODES: Mapping[str, Code] = {
              "Store the deeper levels as text."),
         Code("TOO_LARGE", (CorruptDataError, UserError),
              "A Variant, or the text of all rows made at once, is larger than allowed.",
-             "Raise max_size, up to 128 MiB; an ingest sets longer lines aside with on_error='quarantine'."),
+             "Raise max_size, up to 128 MiB, or give texts to fewer rows; an ingest sets longer lines aside with "
+             "on_error='quarantine'."),
         # Conflicts with other writers.
         Code("CONCURRENT_APPEND", _CONFLICT, "Another writer added files to what this transaction read.",
              "Read the table again and repeat the operation."),

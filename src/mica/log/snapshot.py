@@ -384,7 +384,7 @@ def _extend(
     if features.in_commit_timestamps(state.metadata):
         timestamp = state.in_commit_timestamp if deltas else _own_timestamp(storage, state.metadata, last)
     if timestamp is None:
-        # A checkpoint is made later than its version.
+        # Of a version that a checkpoint covers, the commit has the time: the checkpoint is made later.
         timestamp = (segment.last_entry if deltas or last is None else last).modified
     return Snapshot(storage, segment.version, timestamp, state.protocol, state.metadata, state, segment, fingerprint)
 

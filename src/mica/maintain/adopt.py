@@ -176,9 +176,9 @@ def _partitions(
 def _refuse_more(given: Iterable[StructField]) -> None:
     """Refuses what a partition column of files that exist cannot get: anything but a type and a comment."""
     for f in given:
-        named = {COLLATIONS: "a collation", CHAR_VARCHAR: f"the length of {f.metadata.get(CHAR_VARCHAR)}"}
-        more = [named.get(key, key) for key in f.metadata if key != "comment"]
-        more += [] if f.nullable else ["NOT NULL"]
+        named = {COLLATIONS: "a collation", CHAR_VARCHAR: f"the length of {str(f.metadata.get(CHAR_VARCHAR)).upper()}"}
+        more = {named.get(key, "a value of its own"): None for key in f.metadata if key != "comment"}
+        more |= {} if f.nullable else {"NOT NULL": None}
         if more:
             raise UserError(
                 "INVALID_PARTITION_COLUMN",

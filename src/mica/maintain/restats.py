@@ -24,7 +24,7 @@ from mica.log.domains import COLLATIONS_DOMAIN, with_versions
 from mica.log.snapshot import Snapshot
 from mica.log.transaction import Transaction
 from mica.schema import collations
-from mica.schema.named import by_name, spelled
+from mica.schema.named import find, spelled
 from mica.schema.types import VARIANT
 from mica.stats import documents
 from mica.stats.collated import CollatedBounds, CollatedColumn, with_bounds
@@ -157,11 +157,9 @@ def _asked(snapshot: Snapshot, columns: Sequence[str] | None) -> tuple[list[Coll
     if columns is None:
         return leaves, variants
     there = [*(x.column for x in leaves), *(x.column for x in variants)]
-    known = by_name(there)
-    for name in columns:
-        if name.lower() not in known:
-            raise UserError.unknown_column(name, [*map(spelled, there)], what="column with such bounds")
-    wanted = {known[name.lower()] for name in columns}
+    wanted = {find(name, there): name for name in columns}
+    if None in wanted:
+        raise UserError.unknown_column(wanted[None], [*map(spelled, there)], what="column with such bounds")
     return [x for x in leaves if x.column in wanted], [x for x in variants if x.column in wanted]
 
 

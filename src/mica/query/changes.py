@@ -241,8 +241,8 @@ def _merge(spark: SparkSession, table: Table, statement: MergeInto, query: Query
 
 
 def _create(spark: SparkSession, statement: Create, query: Query) -> None:
-    """Makes the table at its location, or below the session's warehouse, and registers a name of one part. A name that
-    is registered is that table's."""
+    """Makes the table at its location, or below the session's warehouse, and registers a name of one part. A registered
+    name means its table."""
     settings.refuse_other_meaning(spark, statement.ddl)
     parts = statement.table
     place = statement.location or (parts[1] if names.is_path(parts) else None)
@@ -256,10 +256,14 @@ def _create(spark: SparkSession, statement: Create, query: Query) -> None:
             )
         place = place or there
     elif place is None:
-        raise UserError.bad_value("the table", ".".join(parts), "a name of one part, or a place: LOCATION '…'")
+        raise UserError(
+            "INVALID_ARGUMENT",
+            f"no statement finds a table by the name {'.'.join(parts)}, of several parts, that only mica knows",
+            hint="Give it a name of one part, or make it at a path: delta.`PATH`, or LOCATION '…'.",
+        )
     if place is None:
-        _refuse_other_table(spark, ".".join(map(quote_if_needed, parts)))
-        place = os.path.join(str(spark.conf.get("spark.sql.warehouse.dir")).removeprefix("file:"), *parts)  # noqa: PTH118
+        _refuse_other_table(spark, quote_if_needed(parts[0]))
+        place = os.path.join(str(spark.conf.get("spark.sql.warehouse.dir")).removeprefix("file:"), parts[0])  # noqa: PTH118
     if statement.replaces and not Table.exists(place):
         raise UserError("TABLE_NOT_FOUND", f"there is no table at {place} to replace", hint="Write CREATE OR REPLACE.")
     rows = None if statement.query is None else query(statement.query)

@@ -5,9 +5,9 @@ The rule: case does not matter, a field is `s.v`, and backticks are needed only 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from mica.properties import parse_names
 from mica.schema.ddl import quote_if_needed
 
 
@@ -16,10 +16,9 @@ def spelled(column: Iterable[str]) -> str:
     return ".".join(map(quote_if_needed, column))
 
 
-def by_name(columns: Iterable[tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    """The columns by their names in lower case: as they are spelled, and without backticks where that is one column."""
-    columns = list(columns)
-    plain = Counter(".".join(column).lower() for column in columns)
-    return {name: column for column in columns if plain[name := ".".join(column).lower()] == 1} | {
-        spelled(column).lower(): column for column in columns
-    }
+def find(name: str, columns: Sequence[tuple[str, ...]]) -> tuple[str, ...] | None:
+    """The column of that name: by its parts, else the one that is written so without backticks."""
+    parts = [tuple(map(str.lower, column)) for column in parse_names(name)]
+    exact = [column for column in columns if [tuple(map(str.lower, column))] == parts]
+    alike = exact or [column for column in columns if ".".join(column).lower() == name.lower()]
+    return alike[0] if len(alike) == 1 else None

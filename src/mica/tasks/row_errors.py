@@ -43,7 +43,7 @@ def shortened(shown: str) -> str:
 
 
 def told(values: pa.Array, type_: DataType) -> str:
-    """The first of these values, as errors show it: as SQL, or the JSON of a Variant."""
+    """The first of these values, as errors show it: as SQL where it is plain, or the JSON of a Variant."""
     if type_ == VARIANT:
         return shortened(text(values, 0) or "NULL")
     first = values.slice(0, 1)

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from mica.errors import UserError
 from mica.records import dataclass
-from mica.schema.named import by_name, spelled
+from mica.schema.named import find, spelled
 from mica.variant.shredding import ShreddingSchema
 from mica.variant.steering import Steering
 
@@ -60,11 +60,15 @@ def _schemas(given: Any, variants: Columns) -> dict[tuple[str, ...], Any]:
             named = ", ".join(map(spelled, variants)) or "none"
             raise UserError.bad_value("shredding", given, f"a dict of Variant columns to schemas (here: {named})")
         return dict.fromkeys(variants, given)
-    columns = by_name(variants)
-    for name in given:
-        if name.lower() not in columns:
+    found = dict[tuple[str, ...], Any]()
+    for name, schema in given.items():
+        column = find(name, variants)
+        if column is None:
             raise UserError.unknown_column(name, [*map(spelled, variants)], what="variant column")
-    return {columns[name.lower()]: schema for name, schema in given.items()}
+        if column in found:
+            raise UserError("DUPLICATE_COLUMN", f"shredding names the column {name} twice", column=name)
+        found[column] = schema
+    return found
 
 
 def _by_column(rules: Steering, variants: Columns) -> dict[tuple[str, ...], Steering]:

@@ -320,7 +320,7 @@ def _maps(values: list[Any], key: DataType, item: DataType, at: str) -> pa.Array
     _refuse_others(pairs, list | tuple, "a pair", at)
     for pair in pairs:
         if len(pair) != 2 or is_null(pair[0]):
-            told = f"the column {at!r} needs pairs of a key and a value, got {pair!r}"
+            told = f"the column {at!r} needs pairs of a key that is not null and a value, got {pair!r}"
             raise UserError("INVALID_VALUE", told, column=at)
     keys = _column([pair[0] for pair in pairs], key, f"{at}.key")
     items = _column([pair[1] for pair in pairs], item, f"{at}.value")

@@ -162,7 +162,7 @@ def test_partition_columns_keep_comments_and_nothing_else(tmp_path: Path) -> Non
     for more, told in (
         ("STRING COLLATE UTF8_LCASE", "a collation"),
         ("STRING NOT NULL", "NOT NULL"),
-        ("VARCHAR(9)", r"varchar\(9\)"),
+        ("VARCHAR(9)", r"VARCHAR\(9\)"),
     ):
         with pytest.raises(MicaError, match=f"'k' .*{told}, which it cannot have") as caught:
             mica.Table.convert_to_delta(found, f"day DATE, k {more}")

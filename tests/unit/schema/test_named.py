@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
-from mica.schema.named import by_name, spelled
+import pytest
+
+from mica.schema.named import find, spelled
+
+DOTTED, FIELD, OTHER, COMMA = ("s.v",), ("s", "v"), ("a.B", "c"), ("x, y",)
 
 
-def test_a_name_means_one_column() -> None:
-    dotted, field, other = ("s.v",), ("s", "v"), ("a.B", "c")
-    assert by_name([dotted, field, other]) == {"`s.v`": dotted, "s.v": field, "a.b.c": other, "`a.b`.c": other}
-    assert by_name([dotted]) == {"s.v": dotted, "`s.v`": dotted}
-    assert [spelled(column) for column in (dotted, field)] == ["`s.v`", "s.v"]
+@pytest.mark.parametrize(
+    ("name", "column"),
+    [
+        ("s.v", FIELD), ("S.V", FIELD), ("`s`.`v`", FIELD), ("s.`v`", FIELD), ("`s.v`", DOTTED), ("`S.v`", DOTTED),
+        ("a.b.c", OTHER), ("`a.b`.C", OTHER), ("x, y", COMMA), ("`x, y`", COMMA), ("s", None), ("", None),
+    ],
+)  # fmt: skip
+def test_a_name_means_one_column(name: str, column: tuple[str, ...] | None) -> None:
+    assert find(name, [DOTTED, FIELD, OTHER, COMMA]) == column
+
+
+def test_a_spelled_column_is_found() -> None:
+    columns = [DOTTED, FIELD, OTHER, COMMA, ("end",), ("it`s",)]
+    assert [find(spelled(column), columns) for column in columns] == columns
+    assert find("s.v", [DOTTED]) == DOTTED

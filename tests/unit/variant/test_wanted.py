@@ -43,3 +43,9 @@ def test_a_column_that_is_no_variant_is_named(given: object) -> None:
 def test_a_column_with_a_dot_in_its_name_is_not_a_field() -> None:
     wanted = ShreddingWishes.of({"s.v": "a: skip", "`s.v`": None}, [("s.v",), ("s", "v")])
     assert (dict(wanted.trees), [*wanted.steering]) == ({("s.v",): pa.null()}, [("s", "v")])
+
+
+def test_a_column_is_named_once() -> None:
+    with pytest.raises(UserError) as caught:
+        ShreddingWishes.of({"v": None, "`V`": "a: skip"}, VARIANTS)
+    assert caught.value.code == "DUPLICATE_COLUMN"
