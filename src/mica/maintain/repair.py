@@ -26,7 +26,7 @@ from mica.records import dataclass
 from mica.scan.find import find
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
-from mica.schema.arrow import is_list, is_variant
+from mica.schema.arrow import is_list, is_variant, with_leaves
 from mica.storage import Storage, Writer
 from mica.tasks.rewrite import RewriteSpec, rewrite_files
 from mica.variant import kernel
@@ -150,20 +150,10 @@ def _annotated(schema: pa.Schema, said: Iterator[str | None]) -> pa.Schema:
     """The schema whose leaves outside of Variants are annotated in the new file as in the old one."""
 
     def of(f: pa.Field) -> pa.Field:
-        if is_variant(f):
-            return f
-        type_ = f.type
-        if pa.types.is_struct(type_):
-            return f.with_type(pa.struct([of(child) for child in type_]))
-        if pa.types.is_map(type_):
-            return f.with_type(pa.map_(of(type_.key_field), of(type_.item_field)))
-        if is_list(type_):
-            element = of(type_.value_field)
-            return f.with_type(pa.large_list(element) if pa.types.is_large_list(type_) else pa.list_(element))
-        found = next(said)
+        found = None if is_variant(f) else next(said)
         return f if found is None else f.with_metadata({**(f.metadata or {}), _ANNOTATION: found})
 
-    return pa.schema([of(f) for f in schema])
+    return pa.schema([with_leaves(f, of, is_variant) for f in schema])
 
 
 def _as_nullable_as(original: pa.Schema, read: pa.Schema) -> pa.Schema:

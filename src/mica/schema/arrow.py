@@ -9,7 +9,7 @@ Source: Arrow "Canonical Extension Types" (parquet variant); Delta protocol, "Sc
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import pyarrow as pa
 
@@ -191,3 +191,25 @@ def _unsupported(type_: pa.DataType, at: str) -> UserError:
     return UserError(
         "UNSUPPORTED_TYPE", f"{where} the Arrow type {type_}, which no Delta type holds", hint="Cast it first."
     )
+
+
+def with_leaves(
+    f: pa.Field, of: Callable[[pa.Field], pa.Field], is_leaf: Callable[[pa.Field], bool] = lambda _: False
+) -> pa.Field:
+    """The field with others for its leaves: whatever is neither a struct, a list nor a map, or is a leaf as it is."""
+
+    def inside(child: pa.Field) -> pa.Field:
+        return with_leaves(child, of, is_leaf)
+
+    type_, t = f.type, pa.types
+    if is_leaf(f):
+        return of(f)
+    if t.is_struct(type_):
+        return f.with_type(pa.struct([inside(child) for child in type_]))
+    if t.is_list(type_):
+        return f.with_type(pa.list_(inside(type_.value_field)))
+    if t.is_large_list(type_):
+        return f.with_type(pa.large_list(inside(type_.value_field)))
+    if t.is_map(type_):
+        return f.with_type(pa.map_(inside(type_.key_field), inside(type_.item_field), type_.keys_sorted))
+    return of(f)

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.schema.arrow import with_leaves
 from mica.tasks import spill
 from mica.tasks.groups import groups, scattered
 
@@ -117,20 +118,7 @@ def _without_views(type_: pa.DataType) -> pa.DataType:
 
 def _with_types(schema: pa.Schema, of: Callable[[pa.DataType], pa.DataType]) -> pa.Schema:
     """The schema with other types for the values at every depth."""
-
-    def changed(f: pa.Field) -> pa.Field:
-        type_, t = f.type, pa.types
-        if t.is_struct(type_):
-            return f.with_type(pa.struct([changed(child) for child in type_]))
-        if t.is_list(type_):
-            return f.with_type(pa.list_(changed(type_.value_field)))
-        if t.is_large_list(type_):
-            return f.with_type(pa.large_list(changed(type_.value_field)))
-        if t.is_map(type_):
-            return f.with_type(pa.map_(changed(type_.key_field), changed(type_.item_field), type_.keys_sorted))
-        return f.with_type(of(type_))
-
-    return pa.schema([changed(f) for f in schema], schema.metadata)
+    return pa.schema([with_leaves(f, lambda leaf: leaf.with_type(of(leaf.type))) for f in schema], schema.metadata)
 
 
 def _keys(column: pa.Array) -> pa.Array:
