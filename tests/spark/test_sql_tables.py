@@ -1,4 +1,4 @@
-"""Statements that alter a table, describe it or show how it is made, beside delta-spark."""
+"""Statements that make a table, alter it, describe it or show how it is made, beside delta-spark where it has them."""
 
 from __future__ import annotations
 
@@ -97,3 +97,35 @@ def test_history_has_the_columns_of_delta_spark(delta_session: SparkSession, tmp
     assert [(f.name, f.dataType) for f in ours.schema][:15] == [(f.name, f.dataType) for f in theirs.schema]
     wanted = theirs.collect()[0].asDict(recursive=True)
     assert {name: value for name, value in ours.collect()[0].asDict(recursive=True).items() if name in wanted} == wanted
+
+
+def test_a_registered_name_is_that_of_its_table_for_create_too(spark: SparkSession, tmp_path: Path) -> None:
+    mica.register("known", mica.Table.create(tmp_path / "t", "a INT").path)
+    mica.sql("INSERT INTO known VALUES (1)", spark)
+    mica.sql("CREATE TABLE IF NOT EXISTS known (a INT) USING mica", spark)
+    mica.sql(f"CREATE TABLE IF NOT EXISTS known (a INT) USING mica LOCATION '{tmp_path}/other'", spark)
+    for text, why in (
+        ("known (a INT) USING mica", "TABLE_EXISTS"),
+        (f"known (a INT) USING mica LOCATION '{tmp_path}/other'", "the name known is that of the table"),
+        ("`my table` (a INT) USING mica", "an identifier"),
+        ("db.made (a INT) USING mica", "of several parts"),
+    ):
+        with pytest.raises(mica.UserError, match=why):
+            mica.sql(f"CREATE TABLE {text}", spark)
+    assert mica.sql("SELECT * FROM known", spark).collect() == [(1,)]
+    mica.sql("CREATE OR REPLACE TABLE known USING mica AS SELECT 2 AS b", spark)
+    assert mica.Table.open(tmp_path / "t").scan().to_arrow().to_pylist() == [{"b": 2}]
+
+
+def test_texts_end_as_people_end_them(spark: SparkSession, tmp_path: Path) -> None:
+    t = f"delta.`{tmp_path / 't'}`"
+    mica.sql(f"CREATE TABLE {t} (a INT, m MAP<STRING, INT>) USING mica; -- made", spark)
+    mica.sql(
+        f"WITH c AS (SELECT 1 AS a) INSERT INTO {t} WITH d AS (SELECT a FROM c) SELECT a, map(1, 2) FROM d -- all",
+        spark,
+    )
+    mica.sql(
+        f"CREATE OR REPLACE TEMPORARY VIEW seen (n COMMENT 'a number', m) COMMENT 'of t' AS SELECT * FROM {t} -- all",
+        spark,
+    )
+    assert mica.sql("SELECT n, m FROM seen ;;", spark).collect() == [(1, {"1": 2})]

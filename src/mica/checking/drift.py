@@ -17,7 +17,7 @@ import numpy as np
 
 from mica import compute as pc
 from mica.arguments import COUNT, OPTIONS, takes
-from mica.checking.survey import Look, Path, evenly, look_at
+from mica.checking.survey import Look, Path, evenly, look_at, spelled
 from mica.errors import UserError
 from mica.log.listing import list_log
 from mica.log.opened import Opened, snapshot_of
@@ -25,12 +25,12 @@ from mica.log.replay import parse_commits
 from mica.log.snapshot import Snapshot
 from mica.pictures.paged import Paged
 from mica.records import dataclass
-from mica.schema.ddl import quote_if_needed, type_to_ddl
+from mica.schema.ddl import type_to_ddl
 from mica.schema.types import VARIANT, DataType
 from mica.stats import documents
 from mica.stats.columns import physical_names
 from mica.stats.paths import read_all
-from mica.variant.tree_path import normalized, spelled
+from mica.variant.tree_path import normalized
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -329,9 +329,8 @@ def _first(files: Sequence[_File], path: Path, unlike: DataType | None, *, resid
 def _drifted(
     snapshot: Snapshot, path: Path, kind: DriftKind, old: _Side | None, new: _Side | None, file: _File
 ) -> PathDrift:
-    column, *steps = path
     return PathDrift(
-        path=f"{quote_if_needed(column)}:{spelled(steps)}",
+        path=spelled(path),
         kind=kind,
         before=_type(old),
         after=_type(new),

@@ -13,7 +13,6 @@ from typing import Any
 from mica.checking.survey import evenly, look_at, variants_of
 from mica.log.snapshot import Snapshot
 from mica.records import dataclass
-from mica.schema.ddl import quote_if_needed
 from mica.schema.types import BYTE, INTEGER, LONG, SHORT, DataType
 from mica.stats import documents
 from mica.stats.columns import physical_names
@@ -138,11 +137,6 @@ def gather(snapshot: Snapshot) -> TableEvidence:
         found.rows += look.rows
         found.files += 1
     return found
-
-
-def spelled(steps: Sequence[str]) -> str:
-    """A column and a path in it, as `v:a.b`."""
-    return f"{quote_if_needed(steps[0])}:{VariantPath(tuple(steps[1:]))}"
 
 
 def _ranges(snapshot: Snapshot, text: str | None) -> dict[tuple[str, ...], tuple[Value, Value]]:

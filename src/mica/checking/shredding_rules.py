@@ -10,7 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from mica.checking.evidence import TableEvidence, spelled
+from mica.checking.evidence import TableEvidence
+from mica.checking.survey import spelled
 from mica.properties import SHREDDING_RULES
 from mica.schema.ddl import type_to_ddl
 from mica.schema.types import DataType

@@ -13,7 +13,8 @@ from typing import Any
 
 from mica.arguments import OPTIONS, takes
 from mica.checking import shredding_rules
-from mica.checking.evidence import TYPED, Suggestion, TableEvidence, gather, spelled
+from mica.checking.evidence import TYPED, Suggestion, TableEvidence, gather
+from mica.checking.survey import spelled
 from mica.errors import UserError
 from mica.log import clustering
 from mica.log.opened import Opened, snapshot_of

@@ -6,7 +6,7 @@ with the nearest path above it. Of a path through arrays all elements are counte
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -15,10 +15,10 @@ from mica.log.paths import decode_path
 from mica.log.snapshot import Snapshot
 from mica.records import dataclass
 from mica.schema.arrow import from_arrow_type
+from mica.schema.ddl import quote_if_needed
 from mica.schema.types import VARIANT, DataType
 from mica.stats.columns import physical_names
-from mica.variant import kernel
-from mica.variant.tree_path import normalized
+from mica.variant import kernel, tree_path
 
 #: A column and a path in it; None stands for the elements of an array.
 Path = tuple[str, *tuple[str | None, ...]]
@@ -48,6 +48,12 @@ class Look:
     paths: Mapping[Path, PathRows]
 
 
+def spelled(path: Sequence[str | None]) -> str:
+    """A column and a path in it, as `v:a.b`."""
+    column, *steps = path
+    return f"{quote_if_needed(str(column))}:{tree_path.spelled(steps)}"
+
+
 def variants_of(snapshot: Snapshot) -> list[str]:
     """The Variant columns that are not in a struct."""
     return [f.name for f in snapshot.schema.fields if f.type == VARIANT]
@@ -71,7 +77,7 @@ def look_at(snapshot: Snapshot, path: str) -> Look:
         residual += sum(row["residual_bytes"] for row in own)
         tree = reader.tree(names)
         for steps, type_ in _leaves(tree[0]) if tree is not None else ():
-            row = report.get((".".join(names), normalized(steps)))
+            row = report.get((".".join(names), tree_path.normalized(steps)))
             if row is not None:
                 kind = VARIANT if pa.types.is_null(type_) else from_arrow_type(type_)
                 found[(column, *steps)] = PathRows(

@@ -11,6 +11,7 @@ Source: Spark's `CollationFactory` (its SQL function `collations()` lists the sa
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NoReturn, Protocol
 
 from mica import late
 from mica.collation.identifier import Identifier, parse
@@ -83,6 +84,25 @@ def from_sql(name: str) -> Identifier:
             collation=name,
         )
     return Identifier("spark" if found in _OWN else "icu", found)
+
+
+class NameReader(Protocol):
+    """A place in a text; what is asked of it here."""
+
+    def identifier(self) -> str: ...  # noqa: D102
+    def accept(self, text: str, /) -> bool: ...  # noqa: D102
+    def fail(self, why: str, /) -> NoReturn: ...  # noqa: D102
+
+
+def named(reader: NameReader) -> Identifier:
+    """The collation whose name comes next: `de`, `system.builtin.de`. Errors: the reader's, UNKNOWN_COLLATION."""
+    names = [reader.identifier()]
+    while reader.accept("."):
+        names.append(reader.identifier())
+    name = built_in(names)
+    if name is None:
+        reader.fail("a collation is a name, or system.builtin and a name")
+    return from_sql(name)
 
 
 def built_in(names: Sequence[str]) -> str | None:

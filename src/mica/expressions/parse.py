@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
-from mica.collation.names import built_in, from_sql
+from mica.collation.names import named
 from mica.errors import UserError
 from mica.expressions import constants, interval_literals, lookup
 from mica.expressions.conditionals import SPELLINGS, case
@@ -295,16 +295,12 @@ class _Parser(PathParser):
         return Collate(value, self.collation(at), at=at)
 
     def collation(self, at: int) -> str:
-        """The identifier of a collation by its name."""
-        names = [self.identifier()]
-        while self.accept("."):
-            names.append(self.identifier())
-        name = built_in(names)
-        if name is None:
-            self.fail("a collation is a name, or system.builtin and a name")
+        """The identifier of a collation by its name. An unknown name is told with its place in the text."""
         try:
-            return str(from_sql(name))
+            return str(named(self))
         except UserError as e:
+            if e.code != "UNKNOWN_COLLATION":
+                raise
             raise syntax_error(self.text, at, e.message, e.hint, e.code) from None
 
     def primary(self) -> Expr:

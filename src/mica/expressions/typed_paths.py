@@ -13,7 +13,7 @@ from mica.errors import UserError
 from mica.expressions.bind import bind_value
 from mica.expressions.cursor import Cursor
 from mica.records import dataclass
-from mica.schema.ddl import quote_if_needed, type_to_ddl
+from mica.schema.ddl import quote_if_needed, spelled, type_to_ddl
 from mica.schema.types import VARIANT, DataType, StructType
 from mica.variant.path import VariantPath
 
@@ -106,7 +106,7 @@ def without_column(text: str, path: Sequence[str], name: str | None) -> str:
         if one.path is None or [n.lower() for n in names] != [n.lower() for n in path]:
             found.append(one.ddl)
         elif name is not None:
-            renamed = ".".join(map(quote_if_needed, (*names[:-1], name)))
+            renamed = spelled((*names[:-1], name))
             found.append(TypedPath(one.name, one.type, renamed + one.path[cursor.token.at :]).ddl)
     return ", ".join(found)
 

@@ -29,7 +29,7 @@ from mica.query.statement_parts import ended
 from mica.query.statements import Create, History, Optimize, Selected, Statement, StoredView, VacuumOf, View
 from mica.query.subqueries import with_values
 from mica.query.table_statements import ConvertToDelta, Question, Rename, TableCall
-from mica.schema.ddl import quote_if_needed
+from mica.schema.ddl import quote_if_needed, spelled
 from mica.schema.new_columns import nullable
 from mica.storage import Storage
 from mica.table import Table
@@ -178,7 +178,7 @@ def target(spark: SparkSession, parts: tuple[str, ...], *, catalogs: bool = True
             return found if names.is_table(parts[0]) else Table(found.snapshot)
     if is_connect(spark) or not catalogs:
         return None
-    place = catalog.delta_location(spark, ".".join(map(quote_if_needed, parts)))
+    place = catalog.delta_location(spark, spelled(parts))
     return None if place is None else Table.open(place)
 
 
@@ -301,7 +301,7 @@ def _renamed(spark: SparkSession, statement: Rename) -> DataFrame | None:
     if len(statement.table) > 1 or not names.is_registered(statement.table[0]):
         return None
     if len(statement.name) > 1:
-        new = ".".join(map(quote_if_needed, statement.name))
+        new = spelled(statement.name)
         raise UserError.bad_value("RENAME TO", new, f"one name, as {statement.table[0]} is a registered one")
     names.rename(statement.table[0], statement.name[0])
     return _nothing(spark)

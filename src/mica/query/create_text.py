@@ -17,7 +17,7 @@ from mica.log.features import minimal_protocol
 from mica.properties import CONSTRAINTS, ENABLE_SHREDDING, FEATURE, NAMES_OF_WRITERS
 from mica.query.names import is_path
 from mica.schema import char, special
-from mica.schema.ddl import quote_if_needed, quoted, to_ddl
+from mica.schema.ddl import quote_if_needed, quoted, spelled, to_ddl
 from mica.schema.literals import show
 from mica.schema.types import STRING, VARIANT, StructField, StructType, contains
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 def create_text(table: Table, name: tuple[str, ...]) -> str:
     """The statement; `name` is the table's in it. A name that is no path gets the table's place beside it."""
-    named = f"{name[0]}.{quoted(name[1])}" if is_path(name) else ".".join(map(quote_if_needed, name))
+    named = f"{name[0]}.{quoted(name[1])}" if is_path(name) else spelled(name)
     by = clustering.cluster_by(table.snapshot)
     columns = [f"  {_column(f)}" for f in char.sized(table.schema).fields]
     parts = [f"CREATE TABLE {named} (\n{_listed(columns)})", "USING mica"]

@@ -21,7 +21,7 @@ from mica.properties import FEATURE, parse_names
 from mica.query.create_text import create_text
 from mica.query.table_statements import Subject
 from mica.schema import char
-from mica.schema.ddl import quote_if_needed
+from mica.schema.ddl import spelled
 from mica.schema.edit import field_at
 from mica.schema.special import DEFAULT
 from mica.schema.types import StructType
@@ -121,7 +121,7 @@ def _column(table: Table, column: str) -> pa.Table:
     field = field_at(char.sized(table.schema), path)
     (found,) = to_spark(StructType((field,))).fields
     rows: list[_Row] = [
-        ("col_name", ".".join(map(quote_if_needed, path)) if len(path) > 1 else field.name),
+        ("col_name", spelled(path) if len(path) > 1 else field.name),
         ("data_type", found.dataType.simpleString()),
         ("comment", found.metadata.get("comment", "NULL")),  # Spark's word
     ]

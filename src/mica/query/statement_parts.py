@@ -15,7 +15,7 @@ from mica.cached import cached_property
 from mica.errors import UserError
 from mica.expressions.cursor import Cursor
 from mica.schema.comments import SKIPPED
-from mica.schema.ddl import quote_if_needed, quoted, unquote
+from mica.schema.ddl import quote_if_needed, quoted, spelled, unquote
 
 #: The words that begin a query.
 QUERY = ("SELECT", "WITH", "VALUES", "FROM", "TABLE")
@@ -149,7 +149,7 @@ class Parts(Cursor):
 
     def column(self) -> str:
         """A column or a field as an expression."""
-        return ".".join(map(quote_if_needed, self.several_names()))
+        return spelled(self.several_names())
 
     def expressions(self) -> tuple[str, ...]:
         """Expressions in parentheses."""

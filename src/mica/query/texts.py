@@ -19,7 +19,7 @@ from sqlglot.errors import SqlglotError
 
 from mica.query.pushed import Pushed
 from mica.records import dataclass
-from mica.schema.ddl import quote_if_needed
+from mica.schema.ddl import spelled
 from mica.schema.literals import show
 from mica.schema.types import STRING, VARIANT, StructType
 
@@ -279,7 +279,7 @@ class _Scope:
             raise _Unknown
         if self.schema.find(parts[0]) is None:
             raise _Unknown
-        return ".".join(map(quote_if_needed, parts))
+        return spelled(parts)
 
     def literal(self, node: exp.Literal) -> str:
         value = str(node.this)

@@ -27,7 +27,7 @@ from mica.expressions.tree import LeafRef
 from mica.records import dataclass
 from mica.scan.source import Source
 from mica.schema.arrow import to_arrow
-from mica.schema.ddl import quote_if_needed
+from mica.schema.ddl import quote_if_needed, spelled
 from mica.schema.hidden import FIELDS, METADATA, ROW_ID, ROW_VERSION, is_hidden
 from mica.schema.types import VARIANT, StructType, contains
 from mica.skipping.file_plan import FilePlan
@@ -467,5 +467,5 @@ def _compared_by(spark: SparkSession, scan: Scan, unsupported: Literal["error", 
     if isinstance(scan.columns, Mapping):
         return judged(frame, scan.where, scan.columns, scan.limit)
     # A list of names: the output of a hidden column has another name.
-    shown = {n: ".".join(map(quote_if_needed, v.leaves[0].column)) for n, v in scan.outputs.items()}
+    shown = {n: spelled(v.leaves[0].column) for n, v in scan.outputs.items()}
     return judged(frame, scan.where, shown, scan.limit)

@@ -10,13 +10,13 @@ Source: Spark's SqlBaseParser.g4, `colTypeList` and `dataType`; `StructField.toD
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple, NoReturn
 
 from mica import late
 from mica.collation.identifier import parse
-from mica.collation.names import built_in, from_sql, is_binary, to_sql
+from mica.collation.names import is_binary, named, to_sql
 from mica.errors import UserError
 from mica.schema import special
 from mica.schema.char import unsized
@@ -177,6 +177,11 @@ def _of_spark(name: str) -> str:
     if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         return name
     return quoted(name)
+
+
+def spelled(names: Iterable[str]) -> str:
+    """The name of several parts that means no other: a part with a dot in it has backticks."""
+    return ".".join(map(quote_if_needed, names))
 
 
 def unquoted(name: str) -> str:
@@ -437,13 +442,7 @@ class _Reader:
     def _collation(self, at: str, collations: dict[str, str]) -> None:
         if not self.accept("COLLATE"):
             return
-        names = [self.identifier()]
-        while self.accept("."):
-            names.append(self.identifier())
-        name = built_in(names)
-        if name is None:
-            self.fail("a collation is a name, or system.builtin and a name")
-        identifier = from_sql(name)
+        identifier = named(self)
         if not is_binary(identifier):  # that is what a plain STRING is
             collations[at] = str(identifier)
 

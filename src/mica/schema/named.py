@@ -5,15 +5,9 @@ The rule: case does not matter, a field is `s.v`, and backticks are needed only 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from mica.properties import parse_names
-from mica.schema.ddl import quote_if_needed
-
-
-def spelled(column: Iterable[str]) -> str:
-    """The name that means this column and no other: a part with a dot in it has backticks."""
-    return ".".join(map(quote_if_needed, column))
 
 
 def find(name: str, columns: Sequence[tuple[str, ...]]) -> tuple[str, ...] | None:

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from mica.errors import UserError
 from mica.properties import PATHS, SKIPPING_NAMES, Property, parse_names, split_commas
-from mica.schema.ddl import quote_if_needed
+from mica.schema.ddl import spelled
 from mica.schema.types import VARIANT, DataType, StructType, variant_columns
 from mica.stats.columns import IndexedColumn, is_ordered, leaves_of
 from mica.variant.path import VariantPath
@@ -88,7 +88,7 @@ def without_columns(text: str, path: Sequence[str], name: str | None) -> str:
             if name is None:
                 continue
             names = [*names[: len(path) - 1], name, *names[len(path) :]]
-            part = ".".join(map(quote_if_needed, names)) + colon + rest  # noqa: PLW2901 - the same part, renamed
+            part = spelled(names) + colon + rest  # noqa: PLW2901 - the same part, renamed
         found.append(part)
     return ", ".join(found)
 

@@ -14,7 +14,7 @@ import orjson
 
 from mica.errors import CorruptDataError
 from mica.schema import literals
-from mica.schema.ddl import quote_if_needed
+from mica.schema.ddl import spelled
 from mica.schema.types import LONG, VARIANT, DataType, Primitive, StructType, walk
 from mica.stats import documents
 from mica.stats.columns import physical_names
@@ -34,7 +34,7 @@ def decoded(text: str | None, schema: StructType) -> dict[str, Any]:
             continue
         low, high, nulls = (documents.at(side, physical_names(schema, names)) for side in sides)
         nulls = _number(nulls, LONG)
-        shown = ".".join(map(quote_if_needed, names))
+        shown = spelled(names)
         if field.type == VARIANT:
             columns.append({"column": shown, "min": None, "max": None, "nulls": nulls})
             columns += _paths(shown, low, high)

@@ -132,7 +132,7 @@ def _given(schema: StructType) -> StructType:
 
 
 def _table(columns: Mapping[str, pa.Array | pa.ChunkedArray]) -> pa.Table:
-    return _wider(without_columns(0), list(columns.items()))
+    return pa.Table.from_arrays(list(columns.values()), names=list(columns))
 
 
 def _wider(table: pa.Table, more: list[tuple[str, pa.Array]]) -> pa.Table:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mica.schema.named import find, spelled
+from mica.schema.ddl import spelled
+from mica.schema.named import find
 
 DOTTED, FIELD, OTHER, COMMA = ("s.v",), ("s", "v"), ("a.B", "c"), ("x, y",)
 
