@@ -13,15 +13,15 @@ import re
 from mica import late
 from mica.errors import UserError
 from mica.records import dataclass
-from mica.schema.comments import COMMENT
+from mica.schema.lexical import COMMENT, QUOTED_NAME, QUOTED_STRING, RAW_STRING
 
 _TOKEN = late.pattern(
     rf"""(?P<space>\s+ | {COMMENT})
       | (?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?:[lLsSyYfFdD]|[bB][dD])?(?!\w))
-      | (?P<raw>[rR](?:'[^']*'|"[^"]*"))
-      | (?P<string>'(?:[^'\\]|\\.|'')*' | "(?:[^"\\]|\\.|"")*")
+      | (?P<raw>{RAW_STRING})
+      | (?P<string>{QUOTED_STRING})
       | (?P<word>\w+)
-      | (?P<quoted>`(?:[^`]|``)*`)
+      | (?P<quoted>{QUOTED_NAME})
       | (?P<mark><=>|<>|!=|!<|!>|==|<=|>=|::|\|\||[=<>!:.,()\[\]+*/%&|^~-])""",
     re.VERBOSE | re.DOTALL,
 )

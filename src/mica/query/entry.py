@@ -22,7 +22,7 @@ from mica.query import changes, connect, names, select, settings
 from mica.query.parameters import bound
 from mica.query.statements import begins, parse_statement
 from mica.query.table_statements import Unread
-from mica.schema.comments import SKIPPED
+from mica.schema.lexical import SKIPPED
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -17,28 +17,28 @@ from mica.errors import UserError
 from mica.log.snapshot import exists, load
 from mica.query.row_statements import AS_OF, AS_OF_ANY
 from mica.records import dataclass
-from mica.schema.comments import SKIPPED
 from mica.schema.ddl import quoted, unquote, unquoted
+from mica.schema.lexical import QUOTED_NAME, QUOTED_STRING, RAW_STRING, SKIPPED
 from mica.storage import Storage
 from mica.table import Table
 
 #: What stands in a text where no name can: strings, comments; then names with their parts.
 _LEXED = re.compile(
-    rf"""(?P<other>[rR]'[^']*' | [rR]"[^"]*" | '(?:[^'\\]|\\.|'')*' | "(?:[^"\\]|\\.|"")*" | {SKIPPED})
+    rf"""(?P<other>{RAW_STRING} | {QUOTED_STRING} | {SKIPPED})
       | (?P<path>\b(?:delta|mica)\s*\.\s*`(?P<inner>(?:[^`]|``)*)`)
-      | (?P<word>`(?:[^`]|``)*` | \w+)""",
+      | (?P<word>{QUOTED_NAME} | \w+)""",
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
 
 #: IDENTIFIER of a text or of a parameter, where a name may stand.
 _CLAUSE = re.compile(
     rf"""(?P<clause>(?<![\w.`])IDENTIFIER\s*\(\s*
-          (?:(?P<text>'(?:[^'\\]|\\.|'')*' | "(?:[^"\\]|\\.)*") | :(?P<parameter>\w+))\s*\))
+          (?:(?P<text>{QUOTED_STRING}) | :(?P<parameter>\w+))\s*\))
       | {_LEXED.pattern}""",
     _LEXED.flags,
 )
 #: A part of a name: no number, as Spark reads one.
-_PART = re.compile(r"`(?:[^`]|``)*`|(?!\d+(?:[eE]\d+)?(?:[dDfFlLsSyY]|[bB][dD])?(?!\w))[A-Za-z0-9_]+")
+_PART = re.compile(rf"{QUOTED_NAME}|(?!\d+(?:[eE]\d+)?(?:[dDfFlLsSyY]|[bB][dD])?(?!\w))[A-Za-z0-9_]+")
 _NAME = re.compile(rf"\s*(?:{_PART.pattern})(?:\s*\.\s*(?:{_PART.pattern}))*\s*")
 
 #: What stands between two parts of a name.

@@ -19,14 +19,14 @@ import numpy as np
 
 from mica import late
 from mica.errors import UserError
-from mica.schema.comments import SKIPPED
 from mica.schema.interval_types import TIMES, interval
+from mica.schema.lexical import QUOTED_NAME, QUOTED_STRING, RAW_STRING, SKIPPED
 from mica.schema.literals import show
 from mica.schema.types import DATE, STRING, TIMESTAMP, VOID
 
 _PART = late.pattern(
     rf"""(?P<space>\s+ | {SKIPPED})
-      | (?P<operand>[rR](?:'[^']*'|"[^"]*") | '(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*" | `[^`]*` | [)\]])
+      | (?P<operand>{RAW_STRING} | {QUOTED_STRING} | {QUOTED_NAME} | [)\]])
       | (?P<word>\w+)
       | :[ \t]*(?P<name>[A-Za-z_]\w*)
       | (?P<mark>::|.)""",

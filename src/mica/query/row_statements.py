@@ -19,19 +19,18 @@ from mica.errors import UserError
 from mica.expressions.tokens import Token
 from mica.query.statement_parts import QUERY, Parts
 from mica.records import dataclass
-from mica.schema.comments import SKIPPED
+from mica.schema.lexical import QUOTED_STRING, SKIPPED
 
-_TEXT = r"'(?:[^'\\]|\\.|'')*'"
-_IN_QUOTES = rf"""(?:{_TEXT}|"(?:[^"\\]|\\.|"")*")"""
 #: What stands in parentheses, which may hold one pair more.
-_INSIDE = rf"""(?:[^()'"]|{_IN_QUOTES}|\((?:[^()'"]|{_IN_QUOTES})*\))*"""
+_INSIDE = rf"""(?:[^()'"]|{QUOTED_STRING}|\((?:[^()'"]|{QUOTED_STRING})*\))*"""
 _GAP = rf"(?:\s|{SKIPPED})++"
 #: The version or time that a table is read at: a text or literal, a call or parentheses, with an interval. An
 #: expression that goes on is another one.
 AS_OF = re.compile(
     rf"""{_GAP}(?:FOR{_GAP})?(?:(?:SYSTEM_)?VERSION{_GAP}AS{_GAP}OF{_GAP}(?P<quote>['"]?)(?P<version>\d+)(?P=quote)(?!\w)
       | (?:SYSTEM_TIME|TIMESTAMP){_GAP}AS{_GAP}OF{_GAP}
-        (?P<moment>(?:\w+\s*)?(?:{_IN_QUOTES} | \({_INSIDE}\))(?:\s*[-+]\s*INTERVAL\s+(?:{_IN_QUOTES}|\d+)\s+\w+)?)
+        (?P<moment>(?:\w+\s*)?(?:{QUOTED_STRING} | \({_INSIDE}\))
+          (?:\s*[-+]\s*INTERVAL\s+(?:{QUOTED_STRING}|\d+)\s+\w+)?)
         (?!(?:\s|{SKIPPED})*+(?:\|\||[-+*/%&|^:\['"])))""",
     re.VERBOSE | re.IGNORECASE,
 )
@@ -41,8 +40,8 @@ AS_OF_ANY = re.compile(
 )
 #: The value of a column in PARTITION.
 _LITERAL = re.compile(
-    rf"""(?:-\s*)?\.?\d[\w.]*(?:(?<=e)[-+]\d+\w*)? | (?:\w+\s*)?{_TEXT}(?:\s*{_TEXT})*
-      | "(?:[^"\\]|\\.)*" | NULL | TRUE | FALSE""",
+    rf"""(?:-\s*)?\.?\d[\w.]*(?:(?<=e)[-+]\d+\w*)? | (?:\w+\s*)?{QUOTED_STRING}(?:\s*{QUOTED_STRING})*
+      | NULL | TRUE | FALSE""",
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
 _AFTER_REPLACED = ("SELECT", "WITH", "VALUES", "TABLE")  # the condition of REPLACE WHERE may have FROM in it

@@ -15,6 +15,7 @@ from mica.errors import UserError
 from mica.expressions.parse import parse
 from mica.expressions.tree import Column, walk
 from mica.records import dataclass
+from mica.schema.lexical import QUOTED_NAME, QUOTED_STRING, RAW_STRING, SKIPPED
 from mica.schema.types import DataType, StructType
 
 if TYPE_CHECKING:
@@ -86,8 +87,8 @@ _REFUSED = (
     ),
 )  # fmt: skip
 
-_STRINGS = re.compile(r"""'(?:[^'\\]|\\.)*'|`[^`]*`|"(?:[^"\\]|\\.)*"|(?P<comment>--[^\r\n]*|/\*.*?\*/)""", re.DOTALL)
-
+#: What is no word of a statement: a comment, a string, a name in backticks.
+_NO_WORD = re.compile(rf"(?P<comment>{SKIPPED})|{RAW_STRING}|{QUOTED_STRING}|{QUOTED_NAME}")
 
 #: A literal with a zone, which is TIMESTAMP_LTZ whatever TIMESTAMP is.
 _ZONED = re.compile(r"""(?i)\btimestamp(?=\s*(?P<quote>['"])[^'"]*:\d[^'"]*[a-z+-][^'"]*(?P=quote))""")
@@ -100,7 +101,7 @@ def refuse_other_meaning(spark: SparkSession, text: str, query: str = "") -> Non
     """
     for one in _REFUSED:
         part = text.replace(query, "") if query and one.ours else text
-        found = one.mark.search(part if one.everywhere else _STRINGS.sub(_emptied, _ZONED.sub("timestamp_ltz", part)))
+        found = one.mark.search(part if one.everywhere else _NO_WORD.sub(_emptied, _ZONED.sub("timestamp_ltz", part)))
         if found and _text(spark, one.setting, one.usual).lower() != one.usual.lower():
             raise UserError(
                 "UNSUPPORTED_EXPRESSION",
@@ -145,7 +146,7 @@ def _spelled(parts: tuple[str, ...], schema: StructType) -> Iterator[str]:
 
 def _emptied(found: re.Match[str]) -> str:
     """A string or name without its content; a blank for a comment."""
-    return " " if found["comment"] else found[0][0] * 2
+    return " " if found["comment"] else found[0][-1] * 2
 
 
 def moment(spark: SparkSession, text: str) -> int:

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from mica.cached import cached_property
 from mica.errors import UserError
 from mica.expressions.cursor import Cursor
-from mica.schema.comments import SKIPPED
 from mica.schema.ddl import quote_if_needed, quoted, spelled, unquote
+from mica.schema.lexical import QUOTED_NAME, QUOTED_STRING, RAW_STRING, SKIPPED
 
 #: The words that begin a query.
 QUERY = ("SELECT", "WITH", "VALUES", "FROM", "TABLE")
@@ -23,10 +23,7 @@ QUERY = ("SELECT", "WITH", "VALUES", "FROM", "TABLE")
 VALUE_QUERY = ("SELECT", "WITH")
 
 #: A part of a text: what may follow its end, or something that belongs to it.
-_PART = re.compile(
-    rf"""(?P<after>;|\s+|{SKIPPED})|[rR]'[^']*'|[rR]"[^"]*"|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|\w+|.""",
-    re.DOTALL,
-)
+_PART = re.compile(rf"(?P<after>(?:;|\s|{SKIPPED})++)|{RAW_STRING}|{QUOTED_STRING}|{QUOTED_NAME}|\w+|.", re.DOTALL)
 
 
 def ended(text: str) -> str:

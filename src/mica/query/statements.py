@@ -29,7 +29,7 @@ from mica.query.row_statements import Delete, Insert, MergeInto, RowStatement, U
 from mica.query.statement_parts import QUERY, ended
 from mica.query.table_statements import ConvertToDelta, Question, Rename, TableCall, Unread, read_table_statement
 from mica.records import dataclass
-from mica.schema.comments import SKIPPED
+from mica.schema.lexical import SKIPPED
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from mica.errors import UserError
 from mica.schema import special
 from mica.schema.char import unsized
 from mica.schema.collations import COLLATIONS
-from mica.schema.comments import COMMENT
+from mica.schema.lexical import COMMENT, QUOTED_NAME, QUOTED_STRING, RAW_STRING
 from mica.schema.types import (
     TYPES,
     ArrayType,
@@ -43,9 +43,9 @@ _SIZED = re.compile(r"(?i)\b(?:varchar|char|character)\b")
 
 _TOKEN = late.pattern(
     rf"""(?P<space>\s+|{COMMENT})
-      | (?P<quoted>`(?:[^`]|``)*`)
-      | (?P<raw>[rR](?:'[^']*'|"[^"]*"))
-      | (?P<string>'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")
+      | (?P<quoted>{QUOTED_NAME})
+      | (?P<raw>{RAW_STRING})
+      | (?P<string>{QUOTED_STRING})
       | (?P<word>\w+)
       | (?P<mark>[<>(),:.-])
       | (?P<other>.)""",

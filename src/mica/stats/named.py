@@ -19,6 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from mica.errors import UserError
 from mica.properties import PATHS, SKIPPING_NAMES, Property, parse_names, split_commas
 from mica.schema.ddl import spelled
+from mica.schema.lexical import QUOTED_NAME
 from mica.schema.types import VARIANT, DataType, StructType, variant_columns
 from mica.stats.columns import IndexedColumn, is_ordered, leaves_of
 from mica.variant.path import VariantPath
@@ -57,7 +58,7 @@ def _path(part: str) -> Named:
 
 
 #: A column and what follows it, from the first colon that is not in backticks.
-_COLUMN = re.compile(r"((?:`(?:[^`]|``)*`|[^:])*)(:?)(.*)", re.DOTALL)
+_COLUMN = re.compile(rf"((?:{QUOTED_NAME}|[^:])*)(:?)(.*)", re.DOTALL)
 
 
 def _column(part: str) -> tuple[tuple[str, ...], str, str]:

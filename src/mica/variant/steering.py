@@ -32,6 +32,7 @@ from mica.errors import UserError
 from mica.properties import parse_names
 from mica.records import dataclass
 from mica.schema.ddl import quote_if_needed
+from mica.schema.lexical import QUOTED_NAME
 from mica.schema.types import TYPES
 from mica.variant.shredding import WRITTEN_DEPTH, Limits, ShreddingSchema, depth_of
 
@@ -43,7 +44,7 @@ When = Literal["new", "kept", "again"]
 #: What `later` means then. A copy keeps the columns that it has.
 _LATER: dict[When, Word] = {"new": "skip", "kept": "infer", "again": "infer"}
 
-_PARTS = re.compile(r"""`(?:[^`]|``)*`|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|.""", re.DOTALL)
+_PARTS = re.compile(rf"""{QUOTED_NAME}|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|.""", re.DOTALL)
 _STEP = re.compile(
     r"""(?P<dot>\.?)(?:`(?P<tick>(?:[^`]|``)+)`|(?P<plain>[^.\[\]'"`:,\s\x00]+))
       |\[\s*(?:(?P<quoted>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|(?P<element>\*?))\s*\]""",

@@ -1,0 +1,32 @@
+"""Comments, strings and quoted names in texts of SQL and DDL, as parts of regular expressions with any flags.
+
+The rule: a piece ends where Spark's lexer ends it. `/* /* */ */` is one comment, four levels deep at most; a line that
+ends with a backslash goes on with the next. Nothing of a comment is read twice: no repetition gives back what it took.
+
+Source: Spark's SqlBaseLexer.g4: SIMPLE_COMMENT, BRACKETED_COMMENT, STRING_LITERAL, DOUBLEQUOTED_STRING and
+BACKQUOTED_IDENTIFIER.
+"""
+
+from __future__ import annotations
+
+_LINE = r"--(?:[^\r\n\\]++|\\\n|\\)*+"
+_INSIDE = r"[^/*]++|(?!\*/|/\*(?!\+))[\s\S]"
+
+
+def _bracketed(levels: int) -> str:
+    """What follows the opening of a comment, with comments in it."""
+    inner = rf"/\*(?!\+){_bracketed(levels - 1)}|" if levels > 1 else ""
+    return rf"(?:{inner}{_INSIDE})*+\*/"
+
+
+#: A comment; `/*+ … */` is a hint and none.
+COMMENT = rf"(?:{_LINE}|/\*(?!\+){_bracketed(4)})"
+#: What is skipped in a text that Spark reads after mica: hints too.
+SKIPPED = rf"(?:{_LINE}|/\*{_bracketed(4)})"
+
+#: A string, in which a quote is doubled or follows a backslash.
+QUOTED_STRING = r"""(?>'(?:[^'\\]|\\[\s\S]|'')*'|"(?:[^"\\]|\\[\s\S]|"")*")"""
+#: A string whose backslashes are its own.
+RAW_STRING = r"""(?<!\w)[rR](?>'[^']*'|"[^"]*")"""
+#: A name in backticks, in which one is doubled.
+QUOTED_NAME = r"(?>`(?:[^`]|``)*`)"
