@@ -13,7 +13,7 @@ from mica.expressions.rewrite import conjuncts, leaves_of, rebuilt
 from mica.expressions.tree import Call, Cast, Collate, Expr, IsNull, LeafRef, Literal
 from mica.records import dataclass
 from mica.schema.arrow import to_arrow_type
-from mica.schema.ddl import quote_if_needed
+from mica.schema.ddl import spelled
 from mica.schema.types import BOOLEAN, VARIANT, DataType
 from mica.variant.kernel import Request
 from mica.variant.path import VariantPath
@@ -49,7 +49,7 @@ class Leaf:
     @property
     def name(self) -> str:
         """SQL without the cast: `v:a.b`, `s.x`."""
-        column = ".".join(quote_if_needed(n) for n in self.column)
+        column = spelled(self.column)
         return column if self.path is None or not self.path.steps else f"{column}:{self.path}"
 
 

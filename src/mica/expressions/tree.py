@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from mica.records import dataclass
-from mica.schema.ddl import quote_if_needed, type_to_ddl
+from mica.schema.ddl import quote_if_needed, spelled, type_to_ddl
 from mica.schema.literals import show
 from mica.schema.types import DataType
 from mica.variant.path import VariantPath
@@ -314,7 +314,7 @@ def _sql(expr: Expr, outer: int, most: int | None) -> str:
         case Path(child, path):
             return f"{sql(child, 8)}:{path}"
         case Column(names):
-            return ".".join(quote_if_needed(n) for n in names)
+            return spelled(names)
         case LeafRef(text=text):
             return text
         case Text(type_, text):

@@ -10,7 +10,9 @@ Source: PROTOCOL.md, "Transaction Identifiers".
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
+from mica.errors import CorruptDataError
 from mica.properties import TRANSACTION_RETENTION
 
 #: How the names of entries begin that say which files were ingested (`write/ingested.py`).
@@ -21,12 +23,20 @@ Applications = Mapping[str, tuple[int, int | None]]
 
 
 def unexpired(found: Applications, configuration: Mapping[str, str], now: int) -> Applications:
-    """The entries that the table still keeps at `now` (ms); with a retention an entry without a time is expired."""
+    """The entries that the table still keeps at `now` (ms); with a retention an entry without a time is expired.
+
+    Errors: CORRUPT_LOG for a time that is no number, where there is a retention."""
     retention = TRANSACTION_RETENTION.of(configuration)
     if retention is None:
         return found
     return {
         app: (version, at)
         for app, (version, at) in found.items()
-        if app.startswith(INGESTED) or (at is not None and at > now - retention)
+        if app.startswith(INGESTED) or _is_after(at, now - retention)
     }
+
+
+def _is_after(at: Any, oldest: int) -> bool:
+    if not isinstance(at, int | None):
+        raise CorruptDataError("CORRUPT_LOG", f"an action has the txn.lastUpdated {at!r}", hint="Restore the log.")
+    return at is not None and at > oldest

@@ -31,7 +31,7 @@ from mica import late
 from mica.errors import UserError
 from mica.properties import parse_names
 from mica.records import dataclass
-from mica.schema.ddl import quote_if_needed
+from mica.schema.ddl import spelled
 from mica.schema.lexical import QUOTED_NAME
 from mica.schema.types import TYPES
 from mica.variant.shredding import WRITTEN_DEPTH, Limits, ShreddingSchema, depth_of
@@ -211,7 +211,7 @@ def without_column(text: str, path: Sequence[str], name: str | None) -> str:
         elif name is not None:
             renamed = (*names[: len(path) - 1], name, *names[len(path) :])
             parts = _split(rule.text, ":")
-            found.append(": ".join((":".join((".".join(map(quote_if_needed, renamed)), parts[1])), parts[2])))
+            found.append(f"{spelled(renamed)}:{parts[1]}: {parts[2]}")
     return ", ".join(found)
 
 

@@ -18,7 +18,7 @@ from mica.expressions.coerce import is_exact, is_real
 from mica.expressions.parse import parse
 from mica.expressions.set_field import field_of, with_field
 from mica.expressions.tree import Cast, Collate, Column, Expr, Literal
-from mica.schema.ddl import quote_if_needed, type_to_ddl, unquoted
+from mica.schema.ddl import spelled, type_to_ddl, unquoted
 from mica.schema.special import DEFAULT
 from mica.schema.types import (
     BOOLEAN,
@@ -144,7 +144,7 @@ def in_field(value: Expr, given: DataType, place: Place, text: str) -> Expr:
 
 def shown(place: Iterable[StructField]) -> str:
     """A place as it is written."""
-    return ".".join(quote_if_needed(f.name) for f in place)
+    return spelled(f.name for f in place)
 
 
 def together(values: Sequence[tuple[Place, Expr]], base: tuple[str, ...] = ()) -> dict[str, Expr]:

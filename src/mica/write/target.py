@@ -35,7 +35,7 @@ from mica.properties import CODEC, ENABLE_CHANGE_DATA, SHREDDING_RULES, SKIPPING
 from mica.records import dataclass
 from mica.scan.table import TableSource
 from mica.schema import collations
-from mica.schema.ddl import quote_if_needed
+from mica.schema.ddl import spelled
 from mica.schema.new_columns import with_new
 from mica.schema.types import StructType, variant_columns
 from mica.skipping import partitions
@@ -180,8 +180,7 @@ class Target:
             kept = indexed_leaves(self.schema, configuration, partitions)
             more = [leaf for leaf in leaves_of(self.schema, partitions) if leaf.names in wanted and leaf not in kept]
             if more:
-                named = (".".join(map(quote_if_needed, leaf.column)) for leaf in (*kept, *more))
-                configuration[SKIPPING_NAMES.name] = ", ".join(named)
+                configuration[SKIPPING_NAMES.name] = ", ".join(spelled(leaf.column) for leaf in (*kept, *more))
         return configuration
 
     def rules(self, ansi: bool, timezone: str) -> Rules:

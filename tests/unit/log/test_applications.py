@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 import mica
+from mica.errors import CorruptDataError
 from mica.log.applications import unexpired
 
 HOUR = 3_600_000
@@ -17,6 +21,13 @@ def test_what_is_kept() -> None:
     assert unexpired(found, {}, 4 * HOUR) == found
     assert unexpired(found, KEEPS, 4 * HOUR) == {"new": (2, 3 * HOUR)}
     assert unexpired(found, KEEPS, 5 * HOUR) == {}
+
+
+def test_a_time_that_is_none_is_named_where_it_is_asked() -> None:
+    found: Any = {"app": (1, "2020")}
+    assert unexpired(found, {}, 0) == found
+    with pytest.raises(CorruptDataError, match=r"txn\.lastUpdated '2020'"):
+        unexpired(found, KEEPS, 0)
 
 
 def test_expired_versions_may_be_written_again_and_leave_the_checkpoint(tmp_path: Path) -> None:
