@@ -17,7 +17,7 @@ import numpy as np
 
 from mica import compute as pc
 from mica.arguments import COUNT, OPTIONS, takes
-from mica.checking.survey import Look, Path, evenly, look_at, spelled
+from mica.checking.survey import Look, Path, evenly, look_at
 from mica.errors import UserError
 from mica.log.listing import list_log
 from mica.log.opened import Opened, snapshot_of
@@ -330,7 +330,7 @@ def _drifted(
     snapshot: Snapshot, path: Path, kind: DriftKind, old: _Side | None, new: _Side | None, file: _File
 ) -> PathDrift:
     return PathDrift(
-        path=spelled(path),
+        path=str(path),
         kind=kind,
         before=_type(old),
         after=_type(new),
@@ -349,8 +349,7 @@ def _type(side: _Side | None) -> str | None:
 
 def _example(snapshot: Snapshot, path: Path, file: _File) -> str | None:
     """The smallest value of a path in a file, as the log has it."""
-    column, *steps = path
     document = documents.read(snapshot.stats([file.place])[0].as_py())
-    text = documents.at(document, ("minValues", *physical_names(snapshot.schema, (column,))))
-    found = read_all(text).get(normalized(steps)) if isinstance(text, str) else None
+    text = documents.at(document, ("minValues", *physical_names(snapshot.schema, path.column)))
+    found = read_all(text).get(normalized(path.steps)) if isinstance(text, str) else None
     return None if found is None else str(found.value)

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, field
 from typing import Any
 
-from mica.checking.survey import evenly, look_at, variants_of
+from mica.checking.survey import Path, evenly, look_at
 from mica.log.snapshot import Snapshot
 from mica.records import dataclass
-from mica.schema.types import BYTE, INTEGER, LONG, SHORT, DataType
+from mica.schema.types import BYTE, INTEGER, LONG, SHORT, DataType, variant_columns
 from mica.stats import documents
 from mica.stats.columns import physical_names
 from mica.stats.paths import Value, read_all
@@ -96,24 +96,24 @@ class TableEvidence:
     snapshot: Snapshot
     rows: int = 0
     files: int = 0
-    paths: dict[tuple[str, ...], PathSeen] = field(default_factory=dict)
+    paths: dict[Path, PathSeen] = field(default_factory=dict)
 
     @property
-    def variants(self) -> list[str]:
-        """The Variant columns that are not in a struct."""
-        return variants_of(self.snapshot)
+    def variants(self) -> Sequence[tuple[str, ...]]:
+        """The Variant columns."""
+        return variant_columns(self.snapshot.schema)
 
     @property
     def total_files(self) -> int:
         """All files of the table."""
         return int(self.snapshot.files.num_rows)
 
-    def typed(self, least: float = PRESENT) -> Iterator[tuple[tuple[str, ...], PathSeen, DataType]]:
+    def typed(self, least: float = PRESENT) -> Iterator[tuple[Path, PathSeen, DataType]]:
         """The paths of one type that at least this share of the rows have, the most frequent first."""
-        for steps, path in sorted(self.paths.items(), key=lambda item: (-item[1].total, item[0])):
-            type_ = path.type
-            if type_ is not None and path.total >= least * self.rows and path.share(type_) >= TYPED:
-                yield steps, path, type_
+        for path, seen in sorted(self.paths.items(), key=lambda item: (-item[1].total, item[0])):
+            type_ = seen.type
+            if type_ is not None and seen.total >= least * self.rows and seen.share(type_) >= TYPED:
+                yield path, seen, type_
 
 
 def gather(snapshot: Snapshot) -> TableEvidence:
@@ -123,32 +123,31 @@ def gather(snapshot: Snapshot) -> TableEvidence:
     texts = snapshot.stats(places).to_pylist() if places else []
     for place, text in zip(places, texts, strict=True):
         look = look_at(snapshot, names[place].as_py())
-        for at, one in look.paths.items():
-            steps = tuple(step for step in at if step is not None)
-            if len(steps) < len(at):
+        for path, one in look.paths.items():
+            if None in path.steps:
                 continue  # the elements of an array have no bounds, and are no column of a table
-            path = found.paths.setdefault(steps, PathSeen())
-            path.rows.update({one.type: one.typed_rows, None: one.residual_rows})
-            path.bytes += one.typed_bytes
-            path.files[one.type] += 1
-        for steps, ends in _ranges(snapshot, text).items():
-            if steps in found.paths:
-                found.paths[steps].ranges.append(ends)
+            seen = found.paths.setdefault(path, PathSeen())
+            seen.rows.update({one.type: one.typed_rows, None: one.residual_rows})
+            seen.bytes += one.typed_bytes
+            seen.files[one.type] += 1
+        for path, ends in _ranges(snapshot, text).items():
+            if path in found.paths:
+                found.paths[path].ranges.append(ends)
         found.rows += look.rows
         found.files += 1
     return found
 
 
-def _ranges(snapshot: Snapshot, text: str | None) -> dict[tuple[str, ...], tuple[Value, Value]]:
+def _ranges(snapshot: Snapshot, text: str | None) -> dict[Path, tuple[Value, Value]]:
     """The bounds of the paths of a file's Variants."""
-    document, found = documents.read(text), dict[tuple[str, ...], tuple[Value, Value]]()
-    for column in variants_of(snapshot):
-        names = physical_names(snapshot.schema, (column,))
+    document, found = documents.read(text), dict[Path, tuple[Value, Value]]()
+    for column in variant_columns(snapshot.schema):
+        names = physical_names(snapshot.schema, column)
         low, high = (documents.at(document, (side, *names)) for side in ("minValues", "maxValues"))
         if isinstance(low, str) and isinstance(high, str):
             highs = read_all(high)
             for key, least in read_all(low).items():
                 most = highs.get(key)
                 if least is not None and most is not None and least.kind == most.kind:
-                    found[(column, *map(str, VariantPath.parse_normalized(key).steps))] = least, most
+                    found[Path(column, tuple(map(str, VariantPath.parse_normalized(key).steps)))] = least, most
     return found

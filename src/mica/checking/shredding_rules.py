@@ -7,14 +7,13 @@ gets its type; an object that was cut into many columns which few rows have is l
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from mica.checking.evidence import TableEvidence
-from mica.checking.survey import spelled
+from mica.checking.survey import Path
 from mica.properties import SHREDDING_RULES
 from mica.schema.ddl import type_to_ddl
-from mica.schema.types import DataType
 
 #: An object has too many columns if so many of them have values in less than this share of the rows.
 COLUMNS, FEW = 30, 0.05
@@ -31,23 +30,18 @@ def rules(looked: TableEvidence) -> Iterator[dict[str, Any]]:
             yield {"rule": text, "reason": reason}
 
 
-def rule(steps: Sequence[str], wish: DataType | str) -> str:
-    """A rule for a path of a column: `v:a.b: BIGINT`."""
-    return f"{spelled(steps)}: {wish if isinstance(wish, str) else type_to_ddl(wish)}"
-
-
 def _sparse(looked: TableEvidence) -> Iterator[tuple[str, str]]:
-    by_parent: dict[tuple[str, ...], int] = defaultdict(int)
-    for steps, path in looked.paths.items():
-        if len(steps) > 2 and path.total < FEW * looked.rows:
-            by_parent[steps[:-1]] += 1
+    by_parent: dict[Path, int] = defaultdict(int)
+    for path, seen in looked.paths.items():
+        if len(path.steps) > 1 and seen.total < FEW * looked.rows:
+            by_parent[Path(path.column, path.steps[:-1])] += 1
     for parent, columns in sorted(by_parent.items()):
         if columns >= COLUMNS:
-            why = f"{columns} columns below {spelled(parent)} have values in less than {FEW:.0%} of the rows"
-            yield f"{spelled(parent)}.*: skip", why
+            why = f"{columns} columns below {parent} have values in less than {FEW:.0%} of the rows"
+            yield f"{parent}.*: skip", why
 
 
 def _typed(looked: TableEvidence) -> Iterator[tuple[str, str]]:
-    for steps, path, type_ in looked.typed(PRESENT):
-        if path.files[type_] < path.files.total():
-            yield rule(steps, type_), "files shred the same paths as different types"
+    for path, seen, type_ in looked.typed(PRESENT):
+        if seen.files[type_] < seen.files.total():
+            yield f"{path}: {type_to_ddl(type_)}", "files shred the same paths as different types"

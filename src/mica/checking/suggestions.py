@@ -14,12 +14,12 @@ from typing import Any
 from mica.arguments import OPTIONS, takes
 from mica.checking import shredding_rules
 from mica.checking.evidence import TYPED, Suggestion, TableEvidence, gather
-from mica.checking.survey import spelled
+from mica.checking.survey import Path
 from mica.errors import UserError
 from mica.log import clustering
 from mica.log.opened import Opened, snapshot_of
 from mica.properties import BLOOM_PATHS, SHREDDING_RULES, TYPED_PATHS, VARIANT_STATS_NAMES, VARIANT_STATS_PATHS
-from mica.schema.ddl import quote_if_needed, type_to_ddl
+from mica.schema.ddl import quote_if_needed, spelled, type_to_ddl
 from mica.schema.types import STRING
 from mica.wording import counted
 
@@ -75,15 +75,15 @@ def suggest(
 
 def _typed_paths(looked: TableEvidence) -> Suggestion | None:
     details, taken = list[dict[str, Any]](), {name.lower() for name in looked.snapshot.schema.names}
-    for steps, path, type_ in looked.typed():
+    for path, seen, type_ in looked.typed():
         if len(details) == PATHS:
             break
-        name = _name(steps[1:], taken)
+        name = _name(path, taken)
         taken.add(name.lower())
-        shares = {"rows": round(path.total / looked.rows, 4), "typed": round(path.share(type_), 4)}
-        details.append({"name": name, "type": type_to_ddl(type_), "path": spelled(steps), **shares})
-    own = looked.variants[0] if len(looked.variants) == 1 else None
-    value = ", ".join(_ddl(one, own) for one in details)
+        shares = {"rows": round(seen.total / looked.rows, 4), "typed": round(seen.share(type_), 4)}
+        details.append({"name": name, "type": type_to_ddl(type_), "path": str(path), **shares})
+    outer = [column for column in looked.variants if len(column) == 1]
+    value = ", ".join(_ddl(one, outer[0] if len(outer) == 1 else None) for one in details)
     if not details or value == TYPED_PATHS.of(looked.snapshot.properties):
         return None
     return Suggestion(
@@ -97,8 +97,9 @@ def _typed_paths(looked: TableEvidence) -> Suggestion | None:
     )
 
 
-def _name(steps: Sequence[str], taken: set[str]) -> str:
+def _name(path: Path, taken: set[str]) -> str:
     """The last steps of a path that no other column is named by."""
+    steps = list(map(str, path.steps))
     names = ["_".join(steps[-count:]) for count in range(1, len(steps) + 1)]
     free = next((name for name in names if name.lower() not in taken), None)
     number = 2
@@ -107,10 +108,10 @@ def _name(steps: Sequence[str], taken: set[str]) -> str:
     return free
 
 
-def _ddl(path: Mapping[str, Any], own: str | None) -> str:
-    """A column of typed paths. A field of the table's only Variant needs no path."""
+def _ddl(path: Mapping[str, Any], own: Sequence[str] | None) -> str:
+    """A column of typed paths. A field of the table's only Variant outside of structs needs no path."""
     name = quote_if_needed(path["name"])
-    short = own is not None and path["path"] == f"{quote_if_needed(own)}:{name}"
+    short = own is not None and path["path"] == f"{spelled(own)}:{name}"
     return f"{name} {path['type']}" if short else f"{name} {path['type']} AS {path['path']}"
 
 
@@ -132,22 +133,21 @@ def _shredding(looked: TableEvidence) -> Suggestion | None:
 def _bounds(looked: TableEvidence) -> Suggestion | None:
     if looked.files < MANY or VARIANT_STATS_NAMES.of(looked.snapshot.properties) is not None:
         return None
-    ranged = [(steps, path) for steps, path, type_ in looked.typed(FREQUENT) if type_ != STRING]
-    missing = [(steps, path) for steps, path in ranged if not path.ranges]
+    ranged = [(str(path), seen) for path, seen, type_ in looked.typed(FREQUENT) if type_ != STRING]
+    missing = {path: seen for path, seen in ranged if not seen.ranges}
     if not missing:
         return None
-    bounded = [steps for steps, path, _ in looked.typed() if path.ranges]
-    chosen = [spelled(steps) for steps in (*(steps for steps, _ in missing), *bounded)]
+    chosen = [*missing, *(str(path) for path, seen, _ in looked.typed() if seen.ranges)]
     value = ", ".join(chosen)
     most = VARIANT_STATS_PATHS.of(looked.snapshot.properties) * len(looked.variants)
     room = f" --set {VARIANT_STATS_PATHS.name}={len(chosen)}" if len(chosen) > most else ""
     return Suggestion(
         "bounds",
         value,
-        f"{_few(spelled(steps) for steps, _ in missing)} have numbers or times in at least {FREQUENT:.0%} of the rows, "
+        f"{_few(missing)} have numbers or times in at least {FREQUENT:.0%} of the rows, "
         "and no bounds in the log: a condition on them skips no file",
         f"{_alter(looked, VARIANT_STATS_NAMES.name, value)}{room} && mica restats {_table(looked)}",
-        [{"path": spelled(steps), "rows": round(path.total / looked.rows, 4)} for steps, path in missing],
+        [{"path": path, "rows": round(seen.total / looked.rows, 4)} for path, seen in missing.items()],
     )
 
 
@@ -156,12 +156,12 @@ def _bloom_filters(looked: TableEvidence) -> Suggestion | None:
         return None
     kept = BLOOM_PATHS.of(looked.snapshot.properties) or ()
     details = list[dict[str, Any]]()
-    for steps, path, type_ in looked.typed(FREQUENT):
-        depth = path.depth
-        narrow = depth is not None and depth < WIDE * len(path.ranges)
-        if type_ == STRING and path.value_bytes >= DIFFERENT and not narrow and spelled(steps) not in kept:
-            share = {"rows": round(path.total / looked.rows, 4), "bytes_per_value": round(path.value_bytes)}
-            details.append({"path": spelled(steps), **share})
+    for path, seen, type_ in looked.typed(FREQUENT):
+        depth = seen.depth
+        narrow = depth is not None and depth < WIDE * len(seen.ranges)
+        if type_ == STRING and seen.value_bytes >= DIFFERENT and not narrow and str(path) not in kept:
+            share = {"rows": round(seen.total / looked.rows, 4), "bytes_per_value": round(seen.value_bytes)}
+            details.append({"path": str(path), **share})
     details = details[:BLOOMS]
     if not details:
         return None
@@ -181,12 +181,12 @@ def _order(looked: TableEvidence) -> Suggestion | None:
     if looked.files < MANY or clustering.cluster_by(looked.snapshot):
         return None
     found = list[tuple[bool, float, str, float]]()
-    for steps, path, type_ in looked.typed(FREQUENT):
-        depth, files = path.depth, len(path.ranges)
+    for path, seen, type_ in looked.typed(FREQUENT):
+        depth, files = seen.depth, len(seen.ranges)
         if depth is None or files < MANY or depth < WIDE * files or type_ == STRING:
             continue
-        if any(low.value != high.value for low, high in path.ranges):
-            found.append((not _is_time(path.ranges[0][0].value), -path.value_bytes, spelled(steps), depth / files))
+        if any(low.value != high.value for low, high in seen.ranges):
+            found.append((not _is_time(seen.ranges[0][0].value), -seen.value_bytes, str(path), depth / files))
     details = [{"path": name, "overlap": round(share, 4)} for _, _, name, share in sorted(found)[:ORDERS]]
     if not details:
         return None

@@ -6,7 +6,8 @@ with the nearest path above it. Of a path through arrays all elements are counte
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -15,13 +16,21 @@ from mica.log.paths import decode_path
 from mica.log.snapshot import Snapshot
 from mica.records import dataclass
 from mica.schema.arrow import from_arrow_type
-from mica.schema.ddl import quote_if_needed
-from mica.schema.types import VARIANT, DataType
+from mica.schema.ddl import spelled
+from mica.schema.types import VARIANT, DataType, variant_columns
 from mica.stats.columns import physical_names
 from mica.variant import kernel, tree_path
 
-#: A column and a path in it; None stands for the elements of an array.
-Path = tuple[str, *tuple[str | None, ...]]
+
+class Path(NamedTuple):
+    """A Variant column, by its names through structs, and a path in it; None stands for the elements of an array."""
+
+    column: tuple[str, ...]
+    steps: tuple[str | None, ...]
+
+    def __str__(self) -> str:
+        """As rules spell it: `v:a.b`."""
+        return f"{spelled(self.column)}:{tree_path.spelled(self.steps)}"
 
 
 @dataclass(frozen=True)
@@ -48,17 +57,6 @@ class Look:
     paths: Mapping[Path, PathRows]
 
 
-def spelled(path: Sequence[str | None]) -> str:
-    """A column and a path in it, as `v:a.b`."""
-    column, *steps = path
-    return f"{quote_if_needed(str(column))}:{tree_path.spelled(steps)}"
-
-
-def variants_of(snapshot: Snapshot) -> list[str]:
-    """The Variant columns that are not in a struct."""
-    return [f.name for f in snapshot.schema.fields if f.type == VARIANT]
-
-
 def evenly(count: int, most: int) -> list[int]:
     """At most so many places of `count`, evenly taken."""
     return [int(at) for at in np.unique(np.linspace(0, count - 1, most, dtype=int))] if count else []
@@ -66,7 +64,7 @@ def evenly(count: int, most: int) -> list[int]:
 
 def look_at(snapshot: Snapshot, path: str) -> Look:
     """Reads the footer of a file; `path` is as in `snapshot.files`."""
-    physical = {column: physical_names(snapshot.schema, (column,)) for column in variants_of(snapshot)}
+    physical = {column: physical_names(snapshot.schema, column) for column in variant_columns(snapshot.schema)}
     place, name = snapshot.storage.locate(decode_path(path))
     reader = kernel.open_file(place, name, variants=list(physical.values()))
     report = {(row["column"], row["path"]): row for row in reader.inspect().to_pylist()} if physical else {}
@@ -80,7 +78,7 @@ def look_at(snapshot: Snapshot, path: str) -> Look:
             row = report.get((".".join(names), tree_path.normalized(steps)))
             if row is not None:
                 kind = VARIANT if pa.types.is_null(type_) else from_arrow_type(type_)
-                found[(column, *steps)] = PathRows(
+                found[Path(column, steps)] = PathRows(
                     kind, row["typed_rows"], row["residual_rows"], row["residual_bytes"], row["typed_bytes"]
                 )
     return Look(reader.num_rows, residual, found)

@@ -72,7 +72,7 @@ def test_the_rules_that_follow_can_be_set_and_hold_for_every_file(table: mica.Ta
     table.set_properties({"mica.shredding": rules})
     table.append([{"V 1": {"other": 1}}])
     look = look_at(table.snapshot, table.snapshot.files.column("path")[-1].as_py())
-    types = {path[1:]: type_to_ddl(one.type) for path, one in look.paths.items()}
+    types = {path.steps: type_to_ddl(one.type) for path, one in look.paths.items()}
     assert types == {("deep", "fresh"): "STRING", ("price",): "STRING", ("mix",): "BIGINT", ("other",): "BIGINT"}
 
 
@@ -92,7 +92,22 @@ def test_what_changed_in_arrays(tmp_path: Path) -> None:
     table.set_properties({"mica.shredding": found.rules})
     table.append([{"V 1": {"items": [{"price": 1}]}}])
     look = look_at(table.snapshot, table.snapshot.files.column("path")[-1].as_py())
-    assert type_to_ddl(look.paths["V 1", "items", None, "price"].type) == "STRING"
+    assert type_to_ddl(look.paths[("V 1",), ("items", None, "price")].type) == "STRING"
+
+
+def test_variants_in_structs(tmp_path: Path) -> None:
+    mode = {"delta.columnMapping.mode": "name"}
+    table = mica.Table.create(tmp_path / "t", "v VARIANT, s STRUCT<v: VARIANT, `a b`: STRUCT<w: VARIANT>>", [], mode)
+    for name in ("old", "new"):
+        values = [f"{i} EUR" if name == "new" else i for i in range(50)]
+        table.append([{"s": {"v": {"price": value}, "a b": {"w": {name: i}}}} for i, value in enumerate(values)])
+    found = mica.drift(table)
+    assert {(p.path, p.kind): (p.before, p.after, p.version, p.example) for p in found.paths} == {
+        ("s.`a b`.w:new", "new"): (None, "BIGINT", 2, "0"),
+        ("s.`a b`.w:old", "vanished"): ("BIGINT", None, 2, None),
+        ("s.v:price", "type"): ("BIGINT", "STRING", 2, "0 EUR"),
+    }
+    table.set_properties({"mica.shredding": found.rules})
 
 
 def test_people_programs_and_ci_are_told(table: mica.Table) -> None:

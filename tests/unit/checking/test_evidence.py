@@ -16,7 +16,7 @@ def test_ranges_that_do_not_meet_have_depth_1_and_others_the_files_that_they_mee
         rows = [{"v": {"apart": file * 100 + i, "same": i, "one": file % 2, "text": f"{i}"}} for i in range(40)]
         table.append(rows)
     found = gather(table.snapshot)
-    depths = {steps[1]: path.depth for steps, path in found.paths.items()}
+    depths = {path.steps[0]: seen.depth for path, seen in found.paths.items()}
     assert depths == {"apart": 1.0, "same": 5.0, "one": pytest.approx(2.6), "text": 5.0}
     assert (found.rows, found.files, found.total_files) == (200, 5, 5)
-    assert {steps[1]: path.files.total() for steps, path in found.paths.items()} == dict.fromkeys(depths, 5)
+    assert {path.steps[0]: seen.files.total() for path, seen in found.paths.items()} == dict.fromkeys(depths, 5)

@@ -64,22 +64,27 @@ def test_what_is_applied_or_unknown_is_not_suggested(tmp_path: Path) -> None:
         mica.suggest(tmp_path / "none")
 
 
-def test_each_suggestion_names_what_it_is_about_and_its_command_runs(tmp_path: Path, rng: random.Random) -> None:
-    table = mica.Table.create(tmp_path / "t", "v VARIANT", properties={"mica.variantStats.maxPaths": "2"})
+@pytest.mark.parametrize(("schema", "v"), [("v VARIANT", "v"), ("s STRUCT<`a b`: VARIANT>", "s.`a b`")])
+def test_each_suggestion_names_what_it_is_about_and_its_command_runs(
+    tmp_path: Path, rng: random.Random, schema: str, v: str
+) -> None:
+    mapped = {"delta.columnMapping.mode": "name"}
+    table = mica.Table.create(tmp_path / "t", schema, properties={"mica.variantStats.maxPaths": "2", **mapped})
     for file in range(5):
-        table.append([
-            {"v": {
+        documents = [
+            {
                 "id": rng.randbytes(16).hex(), "n": rng.random(), "time_us": 17 * 10**14 + rng.getrandbits(30),
                 "was": i if file else str(i), "wide": {f"f{i % 40}": i},
-            }}
+            }
             for i in range(400 if file else 40)
-        ])  # fmt: skip
+        ]  # fmt: skip
+        table.append([{"v": one} if v == "v" else {"s": {"a b": one}} for one in documents])
     found = {one.kind: one for one in mica.suggest(table)}
     assert {kind: one.value for kind, one in found.items() if kind != "typed_paths"} == {
-        "shredding": "v:wide.*: skip, v:was: BIGINT",
-        "bounds": "v:time_us, v:was, v:id, v:n",
-        "bloom_filters": "v:id",
-        "order": "v:n",
+        "shredding": f"{v}:wide.*: skip, {v}:was: BIGINT",
+        "bounds": f"{v}:time_us, {v}:was, {v}:id, {v}:n",
+        "bloom_filters": f"{v}:id",
+        "order": f"{v}:n",
     }
     found.pop("order")
     for one in found.values():
@@ -89,9 +94,9 @@ def test_each_suggestion_names_what_it_is_about_and_its_command_runs(tmp_path: P
     left = {one.kind: one for one in mica.suggest(table.path)}
     assert left.keys() <= {"order", "typed_paths"}, left  # `was` has become a path of one type
     order = left["order"]
-    assert order.value == "v:time_us, v:n"
+    assert order.value == f"{v}:time_us, {v}:n"
     assert "meets those of 100% of the files" in order.reason
     assert CliRunner().invoke(app, shlex.split(order.command)[1:]).exit_code == 0
     after = mica.Table.open(table.path)
     assert mica.check(after.path).ok
-    assert after.scan("v:id::string = 'no'").to_arrow().num_rows == 0
+    assert after.scan(f"{v}:id::string = 'no'").to_arrow().num_rows == 0
