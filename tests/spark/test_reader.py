@@ -72,6 +72,26 @@ def test_a_name_with_a_colon_is_read_by_the_kernel(spark: SparkSession, tmp_path
     assert sorted(row.id for row in frame.collect()) == [1, 2]
 
 
+@pytest.mark.parametrize(
+    ("name", "native"),
+    [("_data.parquet", False), (".data.parquet", False), ("data._COPYING_", False), ("_d/.e/data.parquet", True)],
+)
+def test_files_that_spark_takes_for_hidden_are_read(
+    spark: SparkSession, tmp_path: Path, name: str, native: bool
+) -> None:
+    table = mica.Table.create(tmp_path, "id BIGINT")
+    table.append([{"id": 1}])
+    (written,) = table.files().column("path").to_pylist()
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / written).rename(tmp_path / name)
+    log = tmp_path / "_delta_log" / f"{1:020}.json"
+    log.write_text(log.read_text().replace(written, name))
+    mica.Table.open(tmp_path).append([{"id": 2}])
+    frame = mica.Table.open(tmp_path).to_df(spark)
+    assert is_native(frame) is native
+    assert sorted(row.id for row in frame.collect()) == [1, 2]
+
+
 def test_many_partitions_bare_files_and_none(spark: SparkSession, table: mica.Table, tmp_path: Path) -> None:
     rows = spark.range(17).selectExpr("id", "CAST(id AS STRING) AS p", "parse_json('1') AS v")
     many = mica.Table.create(tmp_path / "many", "id BIGINT, p STRING, v VARIANT", partition_by=["p"])

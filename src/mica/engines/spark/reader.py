@@ -8,7 +8,7 @@ who names a Variant column (`columns=["v"]`) wants it whole.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -30,6 +30,10 @@ MAX_FILES = 2_000
 #: Where parquet-java looks for 0.0, -0.0 is another value: it drops row groups whose dictionaries and bloom filters
 #: have only that one.
 WITH_ZEROS = {"parquet.filter.dictionary.enabled": "false", "parquet.filter.bloom.enabled": "false"}
+
+#: Files that Spark leaves out without a word, though they are asked for (`HadoopFSUtils.shouldFilterOutPathName`): by
+#: their own names, not by those of folders.
+HIDDEN = re.compile(r"/[._][^/]*$|\._COPYING_$")
 
 #: Each combination of partition values becomes literals in one branch of a union.
 MAX_PARTITIONS = 16
@@ -75,11 +79,19 @@ REASONS: Mapping[str, Callable[[Reading], bool]] = {
     "there are no files": lambda r: not r.files,
     "there are too many files": lambda r: sum(map(len, r.files.values())) > MAX_FILES,
     "there are too many partitions": lambda r: len(r.files) > MAX_PARTITIONS,
-    "Hadoop takes a colon in a name for the end of a scheme": lambda r: any(
-        ":" in storage.path(name) for paths in r.files.values() for storage, name in map(r.storage.locate, paths)
+    "Hadoop takes a colon in a name for the end of a scheme": lambda r: any(":" in path for path in _paths(r)),
+    "Spark drops files that are named like hidden or half-copied ones": lambda r: any(
+        HIDDEN.search(path) for path in _paths(r)
     ),
     "Variants may hold types that Spark's lack (tasks/late_types.py)": lambda r: r.late_types(),
 }
+
+
+def _paths(reading: Reading) -> Iterator[str]:
+    """The whole paths of the files."""
+    for paths in reading.files.values():
+        for storage, name in map(reading.storage.locate, paths):
+            yield storage.path(name)
 
 
 def reason_for_kernel(reading: Reading) -> str | None:
