@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mica.arguments import TEXT, takes
 from mica.cores import cores
 from mica.errors import UserError
 
@@ -30,8 +31,10 @@ JAVA = 17
 SQL_LOGGER = "SQLQueryContextLogger"
 
 
+@takes(master=TEXT)
 def session(master: str = "local[*]", **conf: Any) -> SparkSession:
-    """Returns a plain `SparkSession` with defaults that suit mica, or the active session with `conf` applied.
+    """Returns a plain `SparkSession` with defaults that suit mica, or the running session with `conf` applied: what
+    else is set there is its owner's.
 
     `conf` holds Spark settings by their full names: `mica.session(**{"spark.driver.memory": "4g"})`. Python workers
     use the current interpreter, because mica is installed there.
@@ -46,12 +49,13 @@ def session(master: str = "local[*]", **conf: Any) -> SparkSession:
             "a Spark session needs PySpark, which is not installed",
             hint="pip install pyspark==4.2.1",
         ) from e
-    if SparkSession.getActiveSession() is None:
+    builder, settings, runs = SparkSession.builder, conf, _runs()
+    if not runs:
         java()
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName("mica").master(master)
-    for name, value in {**_defaults(master), **conf}.items():
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+        builder, settings = builder.appName("mica").master(master), {**_defaults(master), **conf}
+    for name, value in settings.items():
         builder = builder.config(name, value)
     try:
         spark = builder.getOrCreate()
@@ -65,9 +69,22 @@ def session(master: str = "local[*]", **conf: Any) -> SparkSession:
             f"Spark could not be started: {_reason(str(e))}",
             hint="Look at the master and at the settings, or work in process: leave `spark=` out.",
         ) from e
-    if "spark.log.level" not in conf and not is_connect(spark):
+    if not runs and "spark.log.level" not in conf and not is_connect(spark):
         spark.sparkContext.setLogLevel("ERROR")
     return spark
+
+
+def _runs() -> bool:
+    """Whether there is a session that the builder will give: the active one, or in another thread the default."""
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.sql import SparkSession
+
+    try:
+        found = SparkSession.active()
+    except PySparkRuntimeError:
+        return False
+    # The builder makes another one if the context was stopped, but not the session.
+    return is_connect(found) or found.sparkContext._jsc is not None  # noqa: SLF001 - as the builder does
 
 
 def _kill_starting(stopped: KeyboardInterrupt) -> None:
