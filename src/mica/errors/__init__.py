@@ -14,17 +14,21 @@ from typing import Any, Self
 
 from mica import late
 
-#: Credentials in a URL: user and password (which may hold a `/`), and the keys and tokens of signed URLs. mica refuses
-#: such URLs as input; this removes them from other texts, such as a store's own message.
-_CREDENTIALS = late.pattern(
-    r"(?<=:/)(/?)[^@\s]*:[^@\s]*(?=@)|([?&][\w-]*(?:sig|signature|token|credential|secret|password|key|keyid)=)[^&\s]+",
-    re.IGNORECASE,
+#: What may be credentials in a URL: user and password (which may hold a `/`), and the keys and tokens of signed URLs.
+#: mica refuses such URLs as input; this removes them from other texts, such as a store's own message. Also a text
+#: without a user is matched to its end: looked at from each `:/` again, a long one would take minutes.
+_USER = late.pattern(r"(?<=:/)(/?)([^@\s]*)(@?)")
+_KEYS = late.pattern(
+    r"([?&][\w-]*(?:sig|signature|token|credential|secret|password|key|keyid)=)[^&\s]+", re.IGNORECASE
 )
 
 
 def without_credentials(text: str) -> str:
     """The text with credentials in URLs replaced by `***`."""
-    return _CREDENTIALS.sub(lambda found: (found[1] or found[2] or "") + "***", text) if ":/" in text else text
+    if ":/" not in text:
+        return text
+    text = _USER.sub(lambda found: f"{found[1]}***@" if ":" in found[2] and found[3] else found[0], text)
+    return _KEYS.sub(r"\1***", text)
 
 
 class MicaError(Exception):

@@ -36,6 +36,26 @@ def test_every_error_survives_pickling(kind: type[MicaError], code: str) -> None
     assert str(back) == str(error)
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("at s3://me:pa/ss@host/t?a=b", "at s3://***@host/t?a=b"),
+        ("az:/me:pass@host", "az:/***@host"),
+        ("https://host/t?X-Amz-Signature=abc&b=c", "https://host/t?X-Amz-Signature=***&b=c"),
+        ("s3://host/a:b c@d, file:/e@f", "s3://host/a:b c@d, file:/e@f"),
+        ("time: 10:30, ?sig=1", "time: 10:30, ?sig=1"),
+    ],
+)
+def test_credentials_are_left_out(text: str, shown: str) -> None:
+    assert CorruptDataError("INTERNAL", text).message == shown
+
+
+@pytest.mark.timeout(10)  # a step for each character; one for each pair of them would take minutes
+@pytest.mark.parametrize("part", ["'http://host/1',", ":/", ":/?sig=", "https://a:b@c?", "?sig"])
+def test_credentials_are_looked_for_once_in_a_long_text(part: str) -> None:
+    CorruptDataError("INTERNAL", "x:/" + part * 50_000)
+
+
 def test_a_users_mistake_is_a_value_error() -> None:
     assert issubclass(UserError, ValueError)
     assert not issubclass(CorruptDataError, ValueError)
