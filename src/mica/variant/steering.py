@@ -145,7 +145,7 @@ def _steps(text: str, path: str) -> tuple[tuple[str, str], ...]:
         return ()
     path = path.removeprefix("$.") if path.startswith("$.") else path[path.startswith("$[") :]
     at, steps = 0, list[tuple[str, str]]()
-    while at < len(path):
+    while at < len(path) or not steps:
         found = _STEP.match(path, at)
         # Names have a dot between them, and none before the first; brackets have none.
         if found is None or (found["dot"] is not None and (found["dot"] == "") != (at == 0)):

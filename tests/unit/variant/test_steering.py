@@ -48,6 +48,7 @@ def test_later_is_skip_for_new_rows_and_what_the_sample_says_afterwards() -> Non
         ("a: banana", "Write infer, skip, later, max N or a type."),
         ("a[0].b: skip", "Elements of arrays are [*]."),
         ("a..b: skip", "cannot be read at offset 1"),
+        ("$.: skip", "cannot be read at offset 0"),
         (".a: skip", "cannot be read at offset 0"),
         ("a.**: skip", "Write * at the end, not **."),
         (": skip", "it is not PATH: WISH"),
