@@ -34,10 +34,13 @@ class Values(Generic[T]):
     parse: Callable[[str], T]
 
 
+#: In microseconds.
 _UNITS = {
-    "microsecond": 1 / 1000, "millisecond": 1, "second": 1000, "minute": 60_000, "hour": 3_600_000,
-    "day": 86_400_000, "week": 7 * 86_400_000,
+    "microsecond": 1, "millisecond": 1000, "second": 10**6, "minute": 60 * 10**6, "hour": 3600 * 10**6,
+    "day": 86_400 * 10**6, "week": 7 * 86_400 * 10**6,
 }  # fmt: skip
+#: Times are milliseconds of 64 bits, and intervals are taken from them.
+_LONGEST_INTERVAL = 2**62
 _SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
@@ -50,7 +53,10 @@ def _interval(text: str) -> int:
     found = [(count, unit.removesuffix("s")) for count, unit in re.findall(r"(\d+)\s+([a-z]+)", text)]
     if any(unit not in _UNITS for _, unit in found):
         raise ValueError
-    return int(sum(int(count) * _UNITS[unit] for count, unit in found))
+    milliseconds = sum(int(count) * _UNITS[unit] for count, unit in found) // 1000
+    if milliseconds >= _LONGEST_INTERVAL:
+        raise ValueError
+    return milliseconds
 
 
 def _size(text: str) -> int:

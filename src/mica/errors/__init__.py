@@ -18,9 +18,7 @@ from mica import late
 #: mica refuses such URLs as input; this removes them from other texts, such as a store's own message. Also a text
 #: without a user is matched to its end: looked at from each `:/` again, a long one would take minutes.
 _USER = late.pattern(r"(?<=:/)(/?)([^@\s]*)(@?)")
-_KEYS = late.pattern(
-    r"([?&][\w-]*(?:sig|signature|token|credential|secret|password|key|keyid)=)[^&\s]+", re.IGNORECASE
-)
+_KEYS = late.pattern(r"([?&][\w-]*(?:sig|signature|token|credential|secret|password|key|keyid)=)[^&\s]+", re.IGNORECASE)
 
 
 def without_credentials(text: str) -> str:
