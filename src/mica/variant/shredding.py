@@ -15,9 +15,10 @@ import pyarrow as pa
 
 from mica.errors import UserError
 from mica.records import dataclass
+from mica.schema import json as schema_json
 from mica.schema.arrow import from_arrow_type, is_list, to_arrow_type
 from mica.schema.ddl import parse_type, quote_if_needed, type_to_ddl
-from mica.schema.types import VARIANT, VOID, ArrayType, DataType, MapType, Primitive, StructType
+from mica.schema.types import TYPES, VARIANT, VOID, ArrayType, DataType, MapType, Primitive, StructType
 
 if TYPE_CHECKING:
     from mica.variant.steering import PathRule
@@ -85,8 +86,9 @@ class ShreddingSchema:
                 return cls(_from_arrow(given, "", 0))
             case Mapping():
                 return cls(_from_arrow(_from_mapping(given, "", 0), "", 0))
-        if hasattr(given, "simpleString"):  # a type of PySpark, which is not imported here
-            return cls.of(given.simpleString())
+        if hasattr(type(given), "jsonValue"):  # a type of PySpark, which is not imported here
+            whole = f'{{"type": "struct", "fields": [{{"name": "", "type": {given.json()}}}]}}'
+            return cls.of(schema_json.loads(whole).fields[0].type)
         raise UserError.bad_value("the shredding schema", given, "Spark DDL such as 'struct<a: bigint>' or a type")
 
     def to_ddl(self) -> str:
@@ -123,8 +125,10 @@ def _from_delta(type_: DataType, at: str) -> pa.DataType:
             raise _bad(at, "a map has no fixed keys; leave it untyped (VARIANT)")
         case _ if type_ in (VARIANT, VOID):
             return pa.null()
-        case Primitive():
+        case Primitive(name) if name in TYPES or type_.decimal is not None:
             return to_arrow_type(type_)
+        case Primitive(name):
+            raise _bad(at, f"{name} is not a type that a Variant can be shredded to")
     raise _bad(at, f"{type_!r} is not a type")
 
 

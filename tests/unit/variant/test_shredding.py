@@ -4,8 +4,10 @@ from functools import reduce
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import types as spark
 
 from mica.errors import UserError
+from mica.schema.types import Primitive
 from mica.variant.shredding import Limits, ShreddingSchema
 
 
@@ -16,6 +18,11 @@ from mica.variant.shredding import Limits, ShreddingSchema
         ("array<struct<x: decimal(9,2), y: variant>>", "ARRAY<STRUCT<x: DECIMAL(9,2), y: VARIANT>>"),
         ({"a": "bigint", "b": {"c d": "timestamp"}}, "STRUCT<a: BIGINT, b: STRUCT<`c d`: TIMESTAMP>>"),
         (pa.struct([("a", pa.large_string()), ("u", pa.binary(16))]), "STRUCT<a: STRING, u: UUID>"),
+        (
+            spark.StructType().add("a b", "long").add("x:int,y", spark.ArrayType(spark.StructType().add("`", "void"))),
+            "STRUCT<`a b`: BIGINT, `x:int,y`: ARRAY<STRUCT<````: VARIANT>>>",
+        ),
+        (spark.DecimalType(9, 2), "DECIMAL(9,2)"),
         (pa.timestamp("us", "Europe/Berlin"), "TIMESTAMP"),
         ("variant", "VARIANT"),
         ("struct<>", "STRUCT<>"),
@@ -35,9 +42,10 @@ def nested(depth: int) -> object:
     "given",
     [
         "map<string,int>", pa.uint8(), pa.timestamp("ms"), pa.struct([("a", pa.int8()), ("a", pa.int8())]), 7,
-        {1: "int"}, nested(2_000),
+        {1: "int"}, nested(2_000), spark.MapType(spark.StringType(), spark.LongType()), spark.DayTimeIntervalType(),
+        spark.LongType, Primitive("interval year"), Primitive("varchar(3)"),
     ],
-    ids=range(7),
+    ids=range(12),
 )  # fmt: skip
 def test_refuses(given: object) -> None:
     with pytest.raises(UserError):
