@@ -9,31 +9,39 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import ROOT
+from tests.support import ROOT, delta_jars
 
 pytestmark = pytest.mark.spark
 
-SCRIPT = """
-import gc
-import random
+START = """
 import socket
 import sys
 from pathlib import Path
 import mica
-from mica.engines.spark.engine import Spark
-from mica.query import connect
 from pyspark.sql import SparkSession
 from pyspark.sql.connect.client import DefaultChannelBuilder
-from pyspark.sql.connect.plan import CachedRemoteRelation
-from tests.property.test_sql_spark import DDL, Generator, _answer, _rows
 
-if __name__ == "__main__":
+
+def started(**conf):
     with socket.socket() as free:  # Spark's own is 15002, which another server may have
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     DefaultChannelBuilder.default_port = staticmethod(lambda: port)
-    conf = {"spark.ui.enabled": "false", "spark.connect.grpc.binding.port": str(port)}
-    spark = SparkSession.builder.remote("local[2]").config(map=conf).getOrCreate()
+    conf = {"spark.ui.enabled": "false", "spark.connect.grpc.binding.port": str(port), **conf}
+    return SparkSession.builder.remote("local[2]").config(map=conf).getOrCreate()
+
+"""
+
+SCRIPT = """
+import gc
+import random
+from mica.engines.spark.engine import Spark
+from mica.query import connect
+from pyspark.sql.connect.plan import CachedRemoteRelation
+from tests.property.test_sql_spark import DDL, Generator, _answer, _rows
+
+if __name__ == "__main__":
+    spark = started()
     home = Path(sys.argv[1])
     (home / "a.ndjson").write_text("".join('{"n": %d}\\n' % n for n in range(1000)))
     options = {"sort_by": ["v:n::int"], "columns": {"p": "v:n::int"}}
@@ -158,6 +166,68 @@ if __name__ == "__main__":
     (gone,) = several.scan("v:n::int >= 10").file_uris()
     Path(gone).unlink()
     assert mica.sql(f"SELECT v:n::int AS n FROM delta.`{several.path}` WHERE {low}", spark).count() == 5
+    mica.sql(f"INSERT OVERWRITE DIRECTORY '{home / 'other'}' USING parquet SELECT 1 AS a", spark)
+    print("connected and done")
+"""
+
+
+#: Tables of the server's catalog are read and changed by mica.
+CATALOG = """
+if __name__ == "__main__":
+    home = Path(sys.argv[1])
+    spark = started(**{
+        "spark.jars": sys.argv[2],
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.sql.warehouse.dir": str(home / "warehouse"),
+        "spark.databricks.delta.snapshotPartitions": "1",
+    })
+    table = mica.Table.create(home / "c", "id BIGINT COMMENT 'c', v VARIANT")
+    for first in (0, 10):
+        table.append([{"id": i, "v": {"n": i}} for i in range(first, first + 10)])
+    spark.sql("CREATE DATABASE shop")
+    for name in ("shop.ev", "ev"):
+        spark.sql(f"CREATE TABLE {name} USING delta LOCATION '{home / 'c'}'")
+    spark.sql("CREATE TABLE plain USING parquet AS SELECT 3L AS id")
+    for text, count in (
+        ("SELECT id FROM [] WHERE v:n::int > 15", 4),
+        ("SELECT e.id FROM [] AS e JOIN plain ON e.id = plain.id WHERE e.v:n::int < 5", 1),
+        ("SELECT max([].id) FROM [] WHERE [].v:n::int > 15", 1),
+        ("SELECT id FROM [] VERSION AS OF 1", 10),
+        ("WITH w AS (SELECT * FROM [] WHERE v:n::int < 5) SELECT w.id FROM w", 5),
+    ):
+        for name in ("shop.ev", "ev", "spark_catalog.shop.ev", "default.ev"):
+            named = text.replace("[]", name)
+            found = mica.sql(named, spark).collect()
+            assert len(found) == count and sorted(found) == sorted(spark.sql(named).collect()), named
+            if "WHERE" in text:
+                (explained,) = mica.explain(named, spark).to_dict()["tables"]
+                assert explained["scan"]["files"]["kept"] == 1, (named, explained)
+    mica.enable(spark)
+    assert spark.table("shop.ev").count() == 20
+    assert spark.sql("SELECT id FROM ev").schema["id"].metadata == {"comment": "c"}
+    spark.sql("UPDATE shop.ev SET v = parse_json('{}') WHERE id = 3")
+    spark.sql("MERGE INTO ev USING plain ON ev.id = plain.id WHEN MATCHED THEN DELETE")
+    spark.sql("INSERT INTO ev SELECT id, NULL FROM plain")
+    mica.disable(spark)
+    history = table.history().to_pylist()
+    assert [row["operation"] for row in history[:3]] == ["WRITE", "MERGE", "UPDATE"], history
+    assert {row["engine_info"].partition("/")[0] for row in history} == {"mica"}, history
+    # A wrong text leaves no view that hides the catalog's table, and a CTE hides it in its own text alone.
+    try:
+        mica.sql("SELECT nope FROM ev", spark)
+        raise SystemExit("an unknown column was found")
+    except Exception as e:
+        assert "UNRESOLVED_COLUMN" in str(e), e
+    assert [row.isTemporary for row in spark.catalog.listTables() if row.name == "ev"] == [False]
+    assert mica.sql("WITH ev AS (SELECT 1 AS a) SELECT a FROM ev", spark).collect() == [(1,)]
+    spark.sql("CREATE TEMP VIEW shown AS SELECT 5 AS id")
+    assert mica.sql("SELECT id FROM shown", spark).collect() == [(5,)]
+    try:
+        mica.sql("CREATE TABLE plain (a INT) USING mica", spark)
+        raise SystemExit("a table of Spark's was made again")
+    except mica.MicaError as e:
+        assert e.code == "TABLE_EXISTS", e
     print("connected and done")
 """
 
@@ -167,11 +237,19 @@ CASES = 200 if os.environ.get("MICA_PROFILE") == "campaign" else 2
 
 
 def test_spark_connect_does_the_whole_job(tmp_path: Path, seed: int) -> None:
+    _run(tmp_path, SCRIPT, str(seed), str(CASES), timeout=400 + 5 * CASES)
+
+
+def test_tables_of_the_servers_catalog(tmp_path: Path) -> None:
+    if not delta_jars():
+        pytest.skip("delta-spark's jars are missing: run scripts/jars.sh")
+    _run(tmp_path, CATALOG, ",".join(map(str, delta_jars())))
+
+
+def _run(folder: Path, script: str, *arguments: str, timeout: int = 400) -> None:
     pytest.importorskip("grpc", reason="Spark Connect needs grpcio")
-    (tmp_path / "job.py").write_text(SCRIPT)
-    command = [sys.executable, str(tmp_path / "job.py"), str(tmp_path), str(seed), str(CASES)]
+    (folder / "job.py").write_text(START + script)
+    command = [sys.executable, str(folder / "job.py"), str(folder), *arguments]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "src")))}
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=400 + 5 * CASES, check=False, env=environment
-    )
+    done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False, env=environment)
     assert "connected and done" in done.stdout, done.stderr[-3000:]

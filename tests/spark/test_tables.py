@@ -94,6 +94,22 @@ def test_columns_are_expressions_with_the_session_s_casts(
     assert scan.to_pandas().to_dict("records") == [{"n": Decimal("15.00"), "s": "t5", "o": {"x": None}, "id": 15}]
 
 
+def test_columns_keep_their_comments(delta_session: SparkSession, tmp_path: Path) -> None:
+    ddl = "n INT COMMENT 'c', v VARIANT COMMENT 'd', s STRUCT<a: INT COMMENT 'e'> COMMENT 'f'"
+    table = mica.Table.create(tmp_path / "t", ddl)
+    table.append([{"n": 1, "v": 1}])
+    theirs = delta_session.read.format("delta").load(table.path)
+    assert table.to_df(delta_session).schema == theirs.schema
+    columns = {"m": "n", "a": "s.a", "b": "n + 1"}
+    ours = table.scan(columns=columns).to_df(delta_session)
+    shown = theirs.selectExpr(*(f"{text} AS {name}" for name, text in columns.items()))
+    assert (
+        [f.metadata for f in ours.schema]
+        == [f.metadata for f in shown.schema]
+        == [{"comment": "c"}, {"comment": "e"}, {}]
+    )
+
+
 def test_partition_values_may_hold_any_characters(spark: SparkSession, tmp_path: Path) -> None:
     rows = spark.createDataFrame([(i, value) for i, value in enumerate(ODD_VALUES)], "id int, `p q/=` string")
     table = mica.Table.create(tmp_path / "t ü", "id INT, `p q/=` STRING", partition_by=["p q/="])

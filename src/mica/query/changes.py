@@ -18,12 +18,12 @@ import pyarrow as pa
 from mica import compute as pc
 from mica.engines.spark import catalog
 from mica.engines.spark.errors import is_condition
-from mica.engines.spark.session import is_connect
 from mica.engines.spark.types import from_spark, of_arrow
 from mica.errors import MicaError, UserError
 from mica.log.user_metadata import user_metadata
 from mica.query import described, names, settings
 from mica.query.insert import Query, insert
+from mica.query.located import located
 from mica.query.row_statements import Delete, Insert, MergeInto, Update
 from mica.query.statement_parts import ended
 from mica.query.statements import Create, History, Optimize, Selected, Statement, StoredView, VacuumOf, View
@@ -176,9 +176,9 @@ def target(spark: SparkSession, parts: tuple[str, ...], *, catalogs: bool = True
         if found is not None:
             # Writing moves a Table: one that is kept for queries stays where it is.
             return found if names.is_table(parts[0]) else Table(found.snapshot)
-    if is_connect(spark) or not catalogs:
+    if not catalogs:
         return None
-    place = catalog.delta_location(spark, spelled(parts))
+    place = located(spark, spelled(parts))
     return None if place is None else Table.open(place)
 
 
@@ -309,7 +309,7 @@ def _renamed(spark: SparkSession, statement: Rename) -> DataFrame | None:
 
 def _refuse_other_table(spark: SparkSession, name: str) -> None:
     """Refuses the name of a table of Spark's that is no Delta table: its files would be beside mica's."""
-    if not is_connect(spark) and spark.catalog.tableExists(name) and catalog.delta_location(spark, name) is None:
+    if spark.catalog.tableExists(name) and catalog.delta_location(spark, name) is None:
         raise UserError(
             "TABLE_EXISTS",
             f"Spark's catalog has a table or view {name} that is not a Delta table",

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from mica.engines.spark import reader
+from mica.engines.spark.catalog import Parsed
 from mica.engines.spark.catalyst import Extraction
 from mica.engines.spark.errors import is_sparks
 from mica.query.conditions import Conditions
@@ -65,14 +67,26 @@ def run(spark: SparkSession, named: Named, args: Any) -> DataFrame:
     return _whole(spark, named, args)
 
 
+def relations(spark: SparkSession, text: str) -> Parsed | None:
+    """The tables that a text names, but not the CTEs; None if it cannot be read here."""
+    texts = _reader_of_texts(spark)
+    return None if texts is None else texts.relations(text)
+
+
 def _read(spark: SparkSession, named: Named) -> TextAsks | None:
+    texts = _reader_of_texts(spark)
+    return None if texts is None else texts.read(named.text, {view: t.schema for view, t in named.views.items()})
+
+
+def _reader_of_texts(spark: SparkSession) -> ModuleType | None:
+    """What reads texts with sqlglot; None if it is not installed, or the session reads texts in a way of its own."""
     if any(str(spark.conf.get(name)).lower() != usual.lower() for name, usual in _AS_USUAL.items()):
         return None
     try:
         from mica.query import texts
     except ImportError:  # sqlglot comes with the extra `connect`
         return None
-    return texts.read(named.text, {view: table.schema for view, table in named.views.items()})
+    return texts
 
 
 def _narrowed(spark: SparkSession, named: Named, found: TextAsks, args: Any) -> DataFrame:
@@ -193,8 +207,8 @@ def _whole(spark: SparkSession, named: Named, args: Any) -> DataFrame:
     except Exception as e:
         if not is_sparks(e):
             raise
-        for view, rows in frames.items():
-            rows.createOrReplaceTempView(f"`{view}`")
+        for view in frames.keys() - named.catalogued:  # those Spark finds itself
+            frames[view].createOrReplaceTempView(f"`{view}`")
         frame = _sparks(spark, named.text, args)
         _ = frame.schema
     return frame

@@ -19,6 +19,7 @@ from mica.engines.spark.errors import is_condition
 from mica.engines.spark.session import current, is_connect
 from mica.errors import UserError
 from mica.query import changes, connect, names, select, settings
+from mica.query.located import located
 from mica.query.parameters import bound
 from mica.query.statements import begins, parse_statement
 from mica.query.table_statements import Unread
@@ -27,8 +28,12 @@ from mica.schema.lexical import SKIPPED
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from mica.table import Table
+
 #: How a query begins. `WITH` and `FROM` may also lead to an INSERT, as Spark's parser decides.
 _QUERY = re.compile(rf"(?:\s|\(|{SKIPPED})*+(?:SELECT|WITH|FROM|VALUES|TABLE|MAP|REDUCE)\b", re.IGNORECASE)
+#: A whole table as a query, which sqlglot does not read.
+_TABLE = re.compile(r"\A\s*TABLE\s+(?=[^()]*\Z)", re.IGNORECASE)
 _COMMANDS = re.compile(r"(?m)^[\s:+|-]*'?(?:Insert|MergeInto|UpdateTable|DeleteFrom|CreateTable|ReplaceTable)")
 
 
@@ -105,14 +110,12 @@ def _tried(spark: SparkSession, statement: Unread, otherwise: Callable[[], DataF
 
 def _is_sparks(text: str, spark: SparkSession) -> bool:
     """Whether a statement that mica does not know is one of Spark's, of tables that are not mica's."""
-    if is_connect(spark):
-        return False
     try:
-        parsed = catalog.relations(spark, text).names
+        parsed = () if is_connect(spark) else catalog.relations(spark, text).names
     except Exception:  # noqa: BLE001 - not Spark's either: the error is mica's
         return False
     # A statement without a relation (INSERT OVERWRITE DIRECTORY, DESC history) may name a table all the same.
-    known = (names.is_registered(name) or catalog.delta_location(spark, name) is not None for name in parsed)
+    known = (names.is_registered(name) or located(spark, name) is not None for name in parsed)
     ours = any(known) if parsed else any(map(names.is_registered, names.words(text)))
     try:
         return not ours and not names.by_path(text, partial(settings.moment, spark)).views
@@ -125,20 +128,22 @@ def tables_of(text: str, spark: SparkSession) -> names.Named | None:
     if not _QUERY.match(text):
         return None
     moment = partial(settings.moment, spark)
+    relations: Callable[[SparkSession, str], catalog.Parsed | None] = catalog.relations
     if is_connect(spark):
+        text, relations = _TABLE.sub("SELECT * FROM ", text), connect.relations
+    parsed = relations(spark, text)
+    if parsed is None:
         named = names.by_path(text, moment)
-        mentioned = sorted(names.words(text))
-        own = {name: table for name in mentioned if (table := names.registered(name)) is not None}
-        return names.Named(named.text, {**named.views, **own}, named.pinned)
-    parsed = catalog.relations(spark, text)
+        return names.Named(named.text, {**named.views, **_mentioned(named.text)}, named.pinned)
     if _COMMANDS.search(parsed.tree):
         return None
-    is_taken, located = partial(catalog.is_temporary, spark), partial(catalog.delta_location, spark)
-    named = names.by_path(text, moment, is_taken, located, parsed.names)
+    is_taken, place_of = partial(catalog.is_temporary, spark), partial(located, spark)
+    named = names.by_path(text, moment, is_taken, place_of, parsed.names)
     if named.text != text:
-        parsed = catalog.relations(spark, named.text)
-    views = dict(named.views)
+        parsed = relations(spark, named.text) or parsed
     text = named.text
+    views = {**named.views, **(_mentioned(text) if is_connect(spark) else {})}
+    catalogued = set[str]()
     for name in parsed.names:
         if name.lower() in {view.lower() for view in views}:
             continue
@@ -147,7 +152,7 @@ def tables_of(text: str, spark: SparkSession) -> names.Named | None:
             views[name] = table
             continue
         # Of a version or time that mica does not read, the table is Spark's.
-        place = None if name in parsed.travelled else located(name)
+        place = None if name in parsed.travelled else place_of(name)
         if place is None:
             continue
         table = names.opened(place)
@@ -160,8 +165,14 @@ def tables_of(text: str, spark: SparkSession) -> names.Named | None:
                 views[view] = table
         else:
             views[name] = table
+            catalogued.add(name)
             text = names.shortened(text, (spark.catalog.currentDatabase(), name))
-    return names.Named(text, views, named.pinned)
+    return names.Named(text, views, named.pinned, frozenset(catalogued))
+
+
+def _mentioned(text: str) -> dict[str, Table]:
+    """The registered tables that a text may name: where no parser of Spark's says which words are names of tables."""
+    return {name: table for name in sorted(names.words(text)) if (table := names.registered(name)) is not None}
 
 
 def _by_spark(spark: SparkSession, text: str, args: Any) -> DataFrame:

@@ -114,11 +114,12 @@ def opened(path: str) -> Table:
 @dataclass(frozen=True)
 class Named:
     """A text whose tables are views: `views` maps the name of each to its table, `pinned` those that the text reads at
-    a version or time."""
+    a version or time, `catalogued` those whose name is the one of the session's catalog."""
 
     text: str
     views: Mapping[str, Table]
     pinned: frozenset[str] = frozenset()
+    catalogued: frozenset[str] = frozenset()
 
 
 def is_registered(name: str) -> bool:

@@ -17,6 +17,7 @@ import sqlglot
 from sqlglot import TokenType, exp
 from sqlglot.errors import SqlglotError
 
+from mica.engines.spark.catalog import Parsed
 from mica.query.pushed import Pushed
 from mica.records import dataclass
 from mica.schema.ddl import spelled
@@ -98,14 +99,30 @@ class _Unknown(Exception):  # noqa: N818 - it ends the translation, and no calle
 
 def read(text: str, tables: Mapping[str, StructType]) -> TextAsks | None:
     """What a text asks of `tables` (name of a view → schema); None if sqlglot cannot read it."""
+    found = _parsed(text)
+    return None if found is None else _Reader(text, *found, {name.lower(): name for name in tables}, tables).read()
+
+
+def relations(text: str) -> Parsed | None:
+    """The tables that a text names, but not its CTEs; None if sqlglot cannot read it."""
+    found = _parsed(text)
+    if found is None or any(token.token_type == TokenType.TABLE for token in found[1]):
+        return None  # `TABLE t` reads as a column
+    tree = found[0]
+    shadowed = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
+    tables = [table for table in tree.find_all(exp.Table) if isinstance(table.this, exp.Identifier)]
+    named = {".".join(part.name for part in table.parts): bool(table.args.get("version")) for table in tables}
+    names = [name for name in named if name.lower() not in shadowed]
+    return Parsed("Insert" if tree.find(exp.Insert) else "", names, frozenset(name for name in names if named[name]))
+
+
+def _parsed(text: str) -> tuple[Any, list[Any]] | None:
     try:
         (tree,) = sqlglot.parse(text, read=_DIALECT)
         tokens = sqlglot.tokenize(text, read=_DIALECT)
     except (SqlglotError, ValueError, RecursionError):
         return None
-    if tree is None:
-        return None
-    return _Reader(text, tree, tokens, {name.lower(): name for name in tables}, tables).read()
+    return None if tree is None else (tree, tokens)
 
 
 class _Reader:

@@ -104,16 +104,22 @@ class ReadSpec:
 
     @property
     def schema(self) -> StructType:
-        """The output columns."""
-        return StructType(tuple(StructField(n, v.type, True, _metadata(n, v)) for n, v in self.outputs.items()))
+        """The output columns. One that is a column of the table has its comment, under any name, as in Spark."""
+        outputs = self.outputs.items()
+        return StructType(tuple(StructField(n, v.type, True, _metadata(n, v, self.columns)) for n, v in outputs))
 
 
-def _metadata(name: str, value: BoundExpr) -> dict[str, Any]:
+def _metadata(name: str, value: BoundExpr, columns: StructType) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if value.collations:
         found[COLLATIONS] = {name + way: one for way, one in value.collations}
-    if isinstance(value.expr, LeafRef) and (padded_as := value.leaves[value.expr.index].padded):
-        found[CHAR_VARCHAR] = padded_as
+    if isinstance(value.expr, LeafRef):
+        leaf = value.leaves[value.expr.index]
+        if leaf.padded:
+            found[CHAR_VARCHAR] = leaf.padded
+        if leaf.path is None and leaf.column[0] in columns.names:
+            kept = field_of(columns, leaf.column).metadata
+            found |= {"comment": kept["comment"]} if "comment" in kept else {}
     return found
 
 

@@ -80,3 +80,27 @@ def test_what_is_certain(text: str, conditions: list[str | None], columns: list[
 )
 def test_a_text_that_is_not_certain_at_all(text: str) -> None:
     assert texts.read(text, TABLES) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "travelled"),
+    [
+        ("SELECT * FROM shop.ev e JOIN `my db`.`t x` ON 1 = 1 JOIN range(5)", ["my db.t x", "shop.ev"], []),
+        ("SELECT * FROM a JOIN delta.`/tmp/a b` VERSION AS OF 3", ["a", "delta./tmp/a b"], ["delta./tmp/a b"]),
+        ("WITH w AS (SELECT * FROM x) SELECT * FROM w JOIN W", ["x"], []),
+        ("SELECT (SELECT max(a) FROM u) FROM t WHERE EXISTS (FROM z) UNION SELECT 1 FROM q", ["q", "t", "u", "z"], []),
+        ("SELECT delta.`my col` FROM delta.`/p` AS delta", ["delta./p"], []),
+    ],
+)
+def test_the_tables_that_a_text_names(text: str, names: list[str], travelled: list[str]) -> None:
+    found = texts.relations(text)
+    assert found is not None
+    assert (sorted(found.names), sorted(found.travelled), found.tree) == (names, travelled, "")
+
+
+def test_texts_whose_tables_are_not_known() -> None:
+    assert texts.relations("SELECT * FROM (TABLE a)") is None
+    assert texts.relations("SELECT FROM WHERE") is None
+    insert = texts.relations("FROM t INSERT INTO u SELECT *")
+    assert insert is not None
+    assert insert.tree == "Insert"
