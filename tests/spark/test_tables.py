@@ -103,11 +103,8 @@ def test_columns_keep_their_comments(delta_session: SparkSession, tmp_path: Path
     columns = {"m": "n", "a": "s.a", "b": "n + 1"}
     ours = table.scan(columns=columns).to_df(delta_session)
     shown = theirs.selectExpr(*(f"{text} AS {name}" for name, text in columns.items()))
-    assert (
-        [f.metadata for f in ours.schema]
-        == [f.metadata for f in shown.schema]
-        == [{"comment": "c"}, {"comment": "e"}, {}]
-    )
+    kept = [{"comment": "c"}, {"comment": "e"}, {}]
+    assert [f.metadata for f in ours.schema] == [f.metadata for f in shown.schema] == kept
 
 
 def test_partition_values_may_hold_any_characters(spark: SparkSession, tmp_path: Path) -> None:

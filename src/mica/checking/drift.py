@@ -17,7 +17,7 @@ import numpy as np
 
 from mica import compute as pc
 from mica.arguments import COUNT, OPTIONS, takes
-from mica.checking.survey import Look, Path, evenly, look_at
+from mica.checking.survey import ColumnPath, Look, evenly, look_at
 from mica.errors import UserError
 from mica.log.listing import list_log
 from mica.log.opened import Opened, snapshot_of
@@ -287,8 +287,8 @@ class _Side:
         return None if not total else round(max(self.types.values(), default=0) / total, 4)
 
 
-def _sides(files: Sequence[_File]) -> dict[Path, _Side]:
-    found: dict[Path, _Side] = {}
+def _sides(files: Sequence[_File]) -> dict[ColumnPath, _Side]:
+    found: dict[ColumnPath, _Side] = {}
     for file in files:
         for path, rows in file.look.paths.items():
             side = found.setdefault(path, _Side())
@@ -315,7 +315,7 @@ def _changes(snapshot: Snapshot, before: Sequence[_File], after: Sequence[_File]
             yield _drifted(snapshot, path, "residual", old, new, _first(after, path, None, residual=True))
 
 
-def _first(files: Sequence[_File], path: Path, unlike: DataType | None, *, residual: bool = False) -> _File:
+def _first(files: Sequence[_File], path: ColumnPath, unlike: DataType | None, *, residual: bool = False) -> _File:
     """The first file that has the path, with another type or with a residual if asked for."""
     for file in files:
         rows = file.look.paths.get(path)
@@ -327,7 +327,7 @@ def _first(files: Sequence[_File], path: Path, unlike: DataType | None, *, resid
 
 
 def _drifted(
-    snapshot: Snapshot, path: Path, kind: DriftKind, old: _Side | None, new: _Side | None, file: _File
+    snapshot: Snapshot, path: ColumnPath, kind: DriftKind, old: _Side | None, new: _Side | None, file: _File
 ) -> PathDrift:
     return PathDrift(
         path=str(path),
@@ -347,7 +347,7 @@ def _type(side: _Side | None) -> str | None:
     return None if side is None or side.type is None else type_to_ddl(side.type)
 
 
-def _example(snapshot: Snapshot, path: Path, file: _File) -> str | None:
+def _example(snapshot: Snapshot, path: ColumnPath, file: _File) -> str | None:
     """The smallest value of a path in a file, as the log has it."""
     document = documents.read(snapshot.stats([file.place])[0].as_py())
     text = documents.at(document, ("minValues", *physical_names(snapshot.schema, path.column)))

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, field
 from typing import Any
 
-from mica.checking.survey import Path, evenly, look_at
+from mica.checking.survey import ColumnPath, evenly, look_at
 from mica.log.snapshot import Snapshot
 from mica.records import dataclass
 from mica.schema.types import BYTE, INTEGER, LONG, SHORT, DataType, variant_columns
@@ -96,7 +96,7 @@ class TableEvidence:
     snapshot: Snapshot
     rows: int = 0
     files: int = 0
-    paths: dict[Path, PathSeen] = field(default_factory=dict)
+    paths: dict[ColumnPath, PathSeen] = field(default_factory=dict)
 
     @property
     def variants(self) -> Sequence[tuple[str, ...]]:
@@ -108,7 +108,7 @@ class TableEvidence:
         """All files of the table."""
         return int(self.snapshot.files.num_rows)
 
-    def typed(self, least: float = PRESENT) -> Iterator[tuple[Path, PathSeen, DataType]]:
+    def typed(self, least: float = PRESENT) -> Iterator[tuple[ColumnPath, PathSeen, DataType]]:
         """The paths of one type that at least this share of the rows have, the most frequent first."""
         for path, seen in sorted(self.paths.items(), key=lambda item: (-item[1].total, item[0])):
             type_ = seen.type
@@ -138,9 +138,9 @@ def gather(snapshot: Snapshot) -> TableEvidence:
     return found
 
 
-def _ranges(snapshot: Snapshot, text: str | None) -> dict[Path, tuple[Value, Value]]:
+def _ranges(snapshot: Snapshot, text: str | None) -> dict[ColumnPath, tuple[Value, Value]]:
     """The bounds of the paths of a file's Variants."""
-    document, found = documents.read(text), dict[Path, tuple[Value, Value]]()
+    document, found = documents.read(text), dict[ColumnPath, tuple[Value, Value]]()
     for column in variant_columns(snapshot.schema):
         names = physical_names(snapshot.schema, column)
         low, high = (documents.at(document, (side, *names)) for side in ("minValues", "maxValues"))
@@ -149,5 +149,5 @@ def _ranges(snapshot: Snapshot, text: str | None) -> dict[Path, tuple[Value, Val
             for key, least in read_all(low).items():
                 most = highs.get(key)
                 if least is not None and most is not None and least.kind == most.kind:
-                    found[Path(column, tuple(map(str, VariantPath.parse_normalized(key).steps)))] = least, most
+                    found[ColumnPath(column, tuple(map(str, VariantPath.parse_normalized(key).steps)))] = least, most
     return found

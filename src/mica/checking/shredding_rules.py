@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mica.checking.evidence import TableEvidence
-from mica.checking.survey import Path
+from mica.checking.survey import ColumnPath
 from mica.properties import SHREDDING_RULES
 from mica.schema.ddl import type_to_ddl
 
@@ -31,10 +31,10 @@ def rules(looked: TableEvidence) -> Iterator[dict[str, Any]]:
 
 
 def _sparse(looked: TableEvidence) -> Iterator[tuple[str, str]]:
-    by_parent: dict[Path, int] = defaultdict(int)
+    by_parent: dict[ColumnPath, int] = defaultdict(int)
     for path, seen in looked.paths.items():
         if len(path.steps) > 1 and seen.total < FEW * looked.rows:
-            by_parent[Path(path.column, path.steps[:-1])] += 1
+            by_parent[ColumnPath(path.column, path.steps[:-1])] += 1
     for parent, columns in sorted(by_parent.items()):
         if columns >= COLUMNS:
             why = f"{columns} columns below {parent} have values in less than {FEW:.0%} of the rows"

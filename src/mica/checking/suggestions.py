@@ -14,7 +14,7 @@ from typing import Any
 from mica.arguments import OPTIONS, takes
 from mica.checking import shredding_rules
 from mica.checking.evidence import TYPED, Suggestion, TableEvidence, gather
-from mica.checking.survey import Path
+from mica.checking.survey import ColumnPath
 from mica.errors import UserError
 from mica.log import clustering
 from mica.log.opened import Opened, snapshot_of
@@ -97,7 +97,7 @@ def _typed_paths(looked: TableEvidence) -> Suggestion | None:
     )
 
 
-def _name(path: Path, taken: set[str]) -> str:
+def _name(path: ColumnPath, taken: set[str]) -> str:
     """The last steps of a path that no other column is named by."""
     steps = list(map(str, path.steps))
     names = ["_".join(steps[-count:]) for count in range(1, len(steps) + 1)]

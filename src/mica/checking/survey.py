@@ -22,7 +22,7 @@ from mica.stats.columns import physical_names
 from mica.variant import kernel, tree_path
 
 
-class Path(NamedTuple):
+class ColumnPath(NamedTuple):
     """A Variant column, by its names through structs, and a path in it; None stands for the elements of an array."""
 
     column: tuple[str, ...]
@@ -54,7 +54,7 @@ class Look:
 
     rows: int
     residual_bytes: int
-    paths: Mapping[Path, PathRows]
+    paths: Mapping[ColumnPath, PathRows]
 
 
 def evenly(count: int, most: int) -> list[int]:
@@ -68,7 +68,7 @@ def look_at(snapshot: Snapshot, path: str) -> Look:
     place, name = snapshot.storage.locate(decode_path(path))
     reader = kernel.open_file(place, name, variants=list(physical.values()))
     report = {(row["column"], row["path"]): row for row in reader.inspect().to_pylist()} if physical else {}
-    found: dict[Path, PathRows] = {}
+    found: dict[ColumnPath, PathRows] = {}
     residual = 0
     for column, names in physical.items():
         own = [row for (name, _), row in report.items() if name == ".".join(names) and row["residual_rows"]]
@@ -78,7 +78,7 @@ def look_at(snapshot: Snapshot, path: str) -> Look:
             row = report.get((".".join(names), tree_path.normalized(steps)))
             if row is not None:
                 kind = VARIANT if pa.types.is_null(type_) else from_arrow_type(type_)
-                found[Path(column, steps)] = PathRows(
+                found[ColumnPath(column, steps)] = PathRows(
                     kind, row["typed_rows"], row["residual_rows"], row["residual_bytes"], row["typed_bytes"]
                 )
     return Look(reader.num_rows, residual, found)
