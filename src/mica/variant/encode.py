@@ -85,22 +85,20 @@ def encode(value: Any, row: int | None = None) -> tuple[bytes, bytes]:
     at = 0
     while at < len(nodes):
         node = _unwrapped(nodes[at]) if isinstance(nodes[at], _WRAPPED) else nodes[at]
-        if isinstance(node, pa.StructScalar | pa.ListScalar):
-            try:
-                node = nodes[at] = _parts(node)
-            except ValueError as e:
-                raise _bad(row, paths, at, str(e)) from None
-        elif isinstance(node, np.ndarray) and node.ndim == 0:
-            node = nodes[at] = node[()]
         inside: Iterable[tuple[Any, Any]] = ()
-        if isinstance(node, Mapping):
-            inside = node.items()
-        elif isinstance(node, list | tuple | np.ndarray):
-            inside = enumerate(node)
+        try:
+            if isinstance(node, pa.StructScalar | pa.ListScalar):
+                node = nodes[at] = _parts(node)
+            elif isinstance(node, np.ndarray) and node.ndim == 0:
+                node = nodes[at] = node[()]
+            if isinstance(node, Mapping):
+                inside = _keyed(node).items()
+            elif isinstance(node, list | tuple | np.ndarray):
+                inside = enumerate(node)
+        except ValueError as e:
+            raise _bad(row, paths, at, str(e)) from None
         for key, child in inside:
             if isinstance(node, Mapping):
-                if not isinstance(key, str):
-                    raise _bad(row, paths, at, f"the key {key!r} is not a string")
                 names[key] = 0
             children[at].append(len(nodes))
             nodes.append(child)
@@ -114,12 +112,12 @@ def encode(value: Any, row: int | None = None) -> tuple[bytes, bytes]:
         keys = tuple(sorted(names, key=str.encode))
     except UnicodeEncodeError as e:
         raise _bad(row, paths, 0, f"a key is not Unicode text: {e}") from None
-    ids = {name: i for i, name in enumerate(keys)}
+    ids: Mapping[str | int, int] = {name: i for i, name in enumerate(keys)}
     made: list[bytes] = [b""] * len(nodes)
     for at in reversed(range(len(nodes))):
         node = nodes[at]
         if isinstance(node, Mapping):
-            fields = sorted((ids[str(paths[child][1])], made[child]) for child in children[at])
+            fields = sorted((ids[paths[child][1]], made[child]) for child in children[at])
             made[at] = object_of([i for i, _ in fields], [body for _, body in fields])
         elif isinstance(node, list | tuple | np.ndarray):
             made[at] = array_of([made[child] for child in children[at]])
@@ -152,6 +150,22 @@ def _parts(value: pa.StructScalar | pa.ListScalar) -> dict[str, pa.Scalar] | lis
     found = {name: value[i] for i, name in enumerate(names)}
     if len(found) < len(names):
         raise ValueError(f"the key {next(name for name in names if names.count(name) > 1)!r} is there twice")
+    return found
+
+
+def _keyed(node: Mapping[Any, Any]) -> Mapping[str, Any]:
+    """The parts by plain strings: members of an Enum are shown otherwise, and classes may compare and hash otherwise.
+    Raises ValueError for a key that is no string, and for two with the same text."""
+    if set(map(type, node)) <= {str}:
+        return node
+    found: dict[str, Any] = {}
+    for key, part in node.items():
+        if not isinstance(key, str):
+            raise ValueError(f"the key {key!r} is not a string")
+        text = str.__str__(key)
+        if text in found:
+            raise ValueError(f"the key {text!r} is there twice")
+        found[text] = part
     return found
 
 
@@ -210,6 +224,8 @@ def _leaf(value: Any, row: int | None, paths: list[tuple[int, str | int]], at: i
 
 
 def _whole_number(value: Any) -> bytes:
+    if isinstance(value, np.timedelta64):  # numpy takes it for one
+        raise ValueError("there is no Variant type for a numpy.timedelta64")
     number = int(value)
     for kind, size in ((3, 1), (4, 2), (5, 4), (6, 8)):
         if -(1 << 8 * size - 1) <= number < 1 << 8 * size - 1:
@@ -291,7 +307,7 @@ _LEAVES: tuple[tuple[Any, Callable[[Any], bytes]], ...] = (
     (bool | np.bool_, lambda value: b"\x04" if value else b"\x08"),
     (Integral, _whole_number),
     (float, lambda value: b"\x1c" + struct.pack("<d", value)),
-    (np.float32, lambda value: b"\x38" + struct.pack("<f", value)),
+    (np.float32 | np.float16, lambda value: b"\x38" + struct.pack("<f", value)),
     (Decimal, _decimal),
     (bytes | bytearray | memoryview, _binary),
     (dt.datetime, _datetime),

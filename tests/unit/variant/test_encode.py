@@ -6,6 +6,7 @@ import datetime as dt
 import math
 import uuid
 from decimal import Decimal
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,22 @@ import mica
 from mica.variant import from_json, from_python, to_json, to_python
 
 BERLIN = dt.timezone(dt.timedelta(hours=1))
+
+
+class Key(str, Enum):  # noqa: UP042 - str() of a StrEnum is its value
+    RED = "red"
+
+
+class Caseless(str):
+    """A string that compares and hashes otherwise."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, str) and self.lower() == other.lower()
+
+    def __hash__(self) -> int:
+        return hash(self.lower())
 
 
 @pytest.mark.parametrize(
@@ -84,6 +101,7 @@ def test_others_spellings_of_a_value() -> None:
         np.bool_(True),
         np.float64(0.5),
         np.float32(0.5),
+        np.float16(0.5),
         np.array([1, 2]),
         np.array(5),
         (1, 2),
@@ -96,10 +114,12 @@ def test_others_spellings_of_a_value() -> None:
         pd.Timestamp("2020-01-01 00:00:00.000001"),
         pd.Timestamp("2020-01-01", tz="UTC"),
         bytearray(b"x"),
+        {Key.RED: 1, "a": {np.str_("b"): 2}, "b": [{Caseless("A"): 3}]},
     ]
     assert to_python(from_python(given)) == [
         5,
         True,
+        0.5,
         0.5,
         0.5,
         [1, 2],
@@ -114,6 +134,7 @@ def test_others_spellings_of_a_value() -> None:
         dt.datetime.fromisoformat("2020-01-01T00:00:00.000001"),
         dt.datetime(2020, 1, 1, tzinfo=dt.UTC),
         b"x",
+        {"red": 1, "a": {"b": 2}, "b": [{"A": 3}]},
     ]
     nanos = from_python([pd.Timestamp("1970-01-01 00:00:00.000000001")])
     assert to_python(nanos) == [pa.scalar(1, pa.timestamp("ns"))]
@@ -137,6 +158,9 @@ def test_others_spellings_of_a_value() -> None:
         (1j, "complex"),
         (dt.timedelta(1), "timedelta"),
         (np.datetime64("2020-01-01"), "datetime64"),
+        (np.timedelta64(5, "ns"), "timedelta64"),
+        ([np.timedelta64(5, "D")], r"\[0\]: there is no Variant type for a numpy.timedelta64"),
+        ({Caseless("Red"): 1, "Red": 2}, "the key 'Red' is there twice"),
         (np.array(1j), "complex"),
         (pa.scalar(dt.timedelta(1)), "duration"),
         (pa.scalar(1, pa.time64("ns")), "lose data"),
