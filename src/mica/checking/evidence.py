@@ -18,6 +18,7 @@ from mica.stats import documents
 from mica.stats.columns import physical_names
 from mica.stats.paths import Value, read_all
 from mica.variant.path import VariantPath
+from mica.variant.shredding import OWN_TYPES
 
 #: At most so many files are looked at.
 FILES = 32
@@ -109,10 +110,13 @@ class TableEvidence:
         return int(self.snapshot.files.num_rows)
 
     def typed(self, least: float = PRESENT) -> Iterator[tuple[ColumnPath, PathSeen, DataType]]:
-        """The paths of one type that at least this share of the rows have, the most frequent first."""
+        """The paths of one type, which a column can have, that at least this share of the rows have, the most frequent
+        first."""
         for path, seen in sorted(self.paths.items(), key=lambda item: (-item[1].total, item[0])):
             type_ = seen.type
-            if type_ is not None and seen.total >= least * self.rows and seen.share(type_) >= TYPED:
+            if type_ is None or type_ in OWN_TYPES.values():
+                continue
+            if seen.total >= least * self.rows and seen.share(type_) >= TYPED:
                 yield path, seen, type_
 
 

@@ -15,11 +15,11 @@ import pyarrow as pa
 from mica.log.paths import decode_path
 from mica.log.snapshot import Snapshot
 from mica.records import dataclass
-from mica.schema.arrow import from_arrow_type
 from mica.schema.ddl import spelled
-from mica.schema.types import VARIANT, DataType, variant_columns
+from mica.schema.types import DataType, variant_columns
 from mica.stats.columns import physical_names
 from mica.variant import kernel, tree_path
+from mica.variant.shredding import type_of
 
 
 class ColumnPath(NamedTuple):
@@ -38,7 +38,8 @@ class PathRows:
     """The rows of a file that have a path, or the elements of arrays: with a value of the column's type, and with
     another one (the residual).
 
-    The type is VARIANT where the file gives the path no typed column: then all of its values are residual.
+    The type is VARIANT where the file gives the path no typed column: then all of its values are residual. It may be
+    one that no column of a table has (`shredding.OWN_TYPES`).
     """
 
     type: DataType
@@ -77,9 +78,8 @@ def look_at(snapshot: Snapshot, path: str) -> Look:
         for steps, type_ in _leaves(tree[0]) if tree is not None else ():
             row = report.get((".".join(names), tree_path.normalized(steps)))
             if row is not None:
-                kind = VARIANT if pa.types.is_null(type_) else from_arrow_type(type_)
                 found[ColumnPath(column, steps)] = PathRows(
-                    kind, row["typed_rows"], row["residual_rows"], row["residual_bytes"], row["typed_bytes"]
+                    type_of(type_), row["typed_rows"], row["residual_rows"], row["residual_bytes"], row["typed_bytes"]
                 )
     return Look(reader.num_rows, residual, found)
 

@@ -177,23 +177,26 @@ def _from_arrow(type_: pa.DataType, at: str, depth: int) -> pa.DataType:
     return pa.decimal128(type_.precision, type_.scale) if t.is_decimal(type_) else type_
 
 
-#: Arrow leaves that Delta has no name for.
-_OWN = {pa.time64("us"): "TIME", pa.binary(16): "UUID", pa.timestamp("ns"): "TIMESTAMP_NTZ(9)"}
+#: The types of leaves that no column of a table has, by names of their own.
+OWN_TYPES: Mapping[pa.DataType, Primitive] = {
+    pa.time64("us"): Primitive("time"),
+    pa.binary(16): Primitive("uuid"),
+    pa.timestamp("ns"): Primitive("timestamp_ntz(9)"),
+    pa.timestamp("ns", "UTC"): Primitive("timestamp(9)"),
+}
+
+
+def type_of(leaf: pa.DataType) -> DataType:
+    """The type of a leaf: one of `OWN_TYPES`, or that of a column with its values; VARIANT where it is untyped."""
+    return VARIANT if pa.types.is_null(leaf) else OWN_TYPES.get(leaf) or from_arrow_type(leaf)
 
 
 def _ddl(tree: pa.DataType) -> str:
-
-    if pa.types.is_null(tree):
-        return "VARIANT"
     if pa.types.is_struct(tree):
         return f"STRUCT<{', '.join(f'{quote_if_needed(f.name)}: {_ddl(f.type)}' for f in tree)}>"
     if pa.types.is_list(tree):
         return f"ARRAY<{_ddl(tree.value_type)}>"
-    if tree in _OWN:
-        return _OWN[tree]
-    if pa.types.is_timestamp(tree) and tree.unit == "ns":
-        return "TIMESTAMP(9)"
-    return type_to_ddl(from_arrow_type(tree))
+    return type_to_ddl(type_of(tree))
 
 
 def _bad(at: str, why: str) -> UserError:

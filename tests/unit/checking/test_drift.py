@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import orjson
+import pandas as pd
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
@@ -14,6 +18,7 @@ import mica
 from mica.checking.survey import look_at
 from mica.cli.app import app
 from mica.schema.ddl import type_to_ddl
+from mica.variant import from_python
 from tests.unit.pictures.test_page import Read
 
 Rows = Callable[[int], dict[str, Any]]
@@ -93,6 +98,24 @@ def test_what_changed_in_arrays(tmp_path: Path) -> None:
     table.append([{"V 1": {"items": [{"price": 1}]}}])
     look = look_at(table.snapshot, table.snapshot.files.column("path")[-1].as_py())
     assert type_to_ddl(look.paths[("V 1",), ("items", None, "price")].type) == "STRING"
+
+
+def test_types_that_no_column_has(tmp_path: Path) -> None:
+    moment = pd.Timestamp("2020-01-01 00:00:00.000000001")
+    table = mica.Table.create(tmp_path / "t", "v VARIANT")
+    for new in (False, True):
+        values = {
+            "time": dt.time(1, 2, 3), "id": uuid.UUID(int=7) if new else "7", "at": moment if new else 7,
+            "zoned": moment.tz_localize("UTC") if new else 7,
+        }  # fmt: skip
+        table.append(pa.table({"v": from_python([values | {"n": i} for i in range(50)])}))
+    found = mica.drift(table)
+    assert {(p.path, p.kind): (p.before, p.after, p.typed_after) for p in found.paths} == {
+        ("v:id", "type"): ("STRING", "UUID", 1.0),
+        ("v:at", "type"): ("BIGINT", "TIMESTAMP_NTZ(9)", 1.0),
+        ("v:zoned", "type"): ("BIGINT", "TIMESTAMP(9)", 1.0),
+    }
+    assert found.rules == ""
 
 
 def test_variants_in_structs(tmp_path: Path) -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import random
 import shlex
+import uuid
 from pathlib import Path
 
+import pandas as pd
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
@@ -13,6 +17,7 @@ import mica
 from mica.cli.app import app
 from mica.format import read
 from mica.format.options import Options
+from mica.variant import from_python
 
 NAMES = ("id", "a b", "it's", "deep", "`q`", "v", "Kind", "kind", "é.x")
 
@@ -49,6 +54,14 @@ def test_typed_paths_are_columns_of_the_paths_values(
     for one in found.details:
         values = rows.column(one["name"])
         assert 1 - values.null_count / len(values) == pytest.approx(one["rows"] * one["typed"], abs=0.001), one
+
+
+def test_types_that_no_column_has_are_not_suggested(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "v VARIANT")
+    values = {"t": dt.time(1), "u": uuid.UUID(int=7), "at": pd.Timestamp("2020-01-01 00:00:00.000000001")}
+    for place in ("n", "t", "at"):  # shredded differently, too
+        table.append(pa.table({"v": from_python([values | {"n": i, place: i} for i in range(50)])}))
+    assert [(one.kind, one.value) for one in mica.suggest(table)] == [("typed_paths", "n BIGINT")]
 
 
 def test_what_is_applied_or_unknown_is_not_suggested(tmp_path: Path) -> None:
