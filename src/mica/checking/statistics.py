@@ -155,10 +155,13 @@ def footer_nulls(there: Located, reader: kernel.FileReader) -> int | None:
 
 
 def _exact(low: Value | None, high: Value | None) -> pa.DataType:
-    """Returns a decimal that holds both bounds and the rows near them: rows are rounded to it before comparing."""
+    """Returns a decimal that holds both bounds and the rows near them: rows are rounded to it before comparing. If none
+    holds both, it is DOUBLE, whose rounding keeps the order, too."""
     values = [Decimal(side.value) for side in (low, high) if side is not None]
     scale = max(-int(value.as_tuple().exponent) for value in values)
     digits = max(value.adjusted() + 1 for value in values)
+    if scale + digits > 38:
+        return pa.float64()
     return pa.decimal128(38, max(scale, min(scale + 9, 38 - max(digits, 19)), 0))
 
 
@@ -166,4 +169,7 @@ def _scalar(bound: Value, type_: pa.DataType) -> pa.Scalar:
     if bound.kind in ("date", "timestamp", "timestamp_ntz"):
         plain = pa.int32() if bound.kind == "date" else pa.int64()
         return pa.scalar(bound.value, plain).cast(type_)
-    return pa.scalar(Decimal(bound.value) if bound.kind == "exact" else bound.value, type_)
+    if bound.kind == "exact":
+        number = Decimal(bound.value)
+        return pa.scalar(float(number) if pa.types.is_floating(type_) else number, type_)
+    return pa.scalar(bound.value, type_)

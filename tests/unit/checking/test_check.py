@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 
 import mica
 from mica.stats.variant import encode_bounds
+from mica.variant.encode import encode
 from tests.parquet_schema import LOGICAL, Element
 from tests.table_log import edit
 from tests.variant_files import (
@@ -208,7 +210,6 @@ def table(tmp_path: Path) -> Path:
     documents = [f'{{"a": {i}, "b": "t{i}", "c": {i}.5}}' for i in range(5)]
     variants = mica.variant.from_json([*documents, None])
     import datetime as dt
-    from decimal import Decimal
 
     rows = pa.table(
         {
@@ -272,6 +273,16 @@ def test_bounds_that_do_not_hold(
     edit(table, change)
     row_group = None if row is None else 0
     assert (kind, at, row_group, row) in [(v.kind, v.path, v.row_group, v.row) for v in mica.check(table)]
+
+
+@pytest.mark.parametrize(("low", "rows"), [("0.5", []), ("1.5", [0])])
+def test_exact_bounds_that_no_one_decimal_holds(table: Path, low: str, rows: list[int]) -> None:
+    def change(stats: dict[str, Any]) -> None:
+        for side, value in zip(SIDES, (Decimal(low), 10**37), strict=True):
+            stats[side]["v"] = _path("$['c']", encode(value)[1])
+
+    edit(table, change)
+    assert [(v.kind, v.path, v.row) for v in mica.check(table)] == [("bound", "v:$['c']", row) for row in rows]
 
 
 def test_a_bound_of_the_log_names_the_row_group_too(tmp_path: Path) -> None:
