@@ -60,6 +60,9 @@ def test_columns_whose_names_have_dots_and_quotes_are_written_by_a_job(spark: Sp
     assert sorted(table.scan().to_arrow().to_pylist(), key=lambda row: row["id"]) == [
         {"id": n, "p.q": 2 * n, "r`s": f"x{n}"} for n in range(10)
     ]
+    star = mica.Table.create(tmp_path / "star", "`*` BIGINT, id INT")
+    star.append(spark.range(3).selectExpr("id AS `*`", "1 AS id").repartition(2))
+    assert sorted(map(tuple, star.to_df(spark).collect())) == [(0, 1), (1, 1), (2, 1)]
 
 
 @pytest.mark.parametrize(

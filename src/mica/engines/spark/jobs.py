@@ -75,7 +75,7 @@ def over_rows(
 ) -> DataFrame:
     """A DataFrame of the results of `function` for the batches of each partition."""
     names = rows.columns
-    if any(mark in name for name in names for mark in ".`"):
+    if any(mark in name for name in names for mark in ".`*"):
         # PySpark looks its columns up by their names, and quotes none.
         rows, function = rows.toDF(*map(str, range(len(names)))), partial(_run_named, names, function)
     return rows.mapInArrow(_on_worker(_run_rows, (pickle.dumps(function),)), schema)
