@@ -28,7 +28,7 @@ from mica.readers.terms import Terms
 from mica.records import dataclass
 from mica.scan.scan import Scan
 from mica.schema.ddl import quote_if_needed, type_to_ddl
-from mica.schema.types import StructField, StructType
+from mica.schema.types import StructField, StructType, refuse_twice
 from mica.table import Table
 from mica.tasks.file import ReadSpec
 from mica.tasks.parts import FilePart
@@ -53,11 +53,12 @@ class Columns:
         """Columns of the table, then typed paths, which stand for the Variant that they come from: Spark pushes filters
         into a Python source, but no columns, so all of them are read. `columns` names others.
 
-        Errors: UNKNOWN_COLUMN; those of `typed_paths.parse`.
+        Errors: UNKNOWN_COLUMN, DUPLICATE_COLUMN; those of `typed_paths.parse`.
         """
         asked = options.names("columns")
         text = options.text("typedPaths") or options.text("paths")
         names = [source.field(name).name for name in asked] if asked is not None else None
+        refuse_twice(names or ())
         if text is None:
             typed = typed_paths.of_table(declared or "", source, names)
         else:

@@ -90,3 +90,11 @@ def test_a_typed_path_has_no_name_of_a_column_beside_it(tmp_path: Path) -> None:
     options = Options.of({"path": table.path, "typedpaths": "v INT AS w:t"})
     with pytest.raises(UserError, match="the name of another column"):
         read.spark_schema(read.opened(options), options)
+
+
+def test_a_column_is_asked_for_once(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "id INT, s STRING")
+    options = Options.of({"path": table.path, "columns": "id, s, ID"})
+    with pytest.raises(UserError, match="the column 'id' is given twice") as caught:
+        read.spark_schema(read.opened(options), options)
+    assert caught.value.code == "DUPLICATE_COLUMN"
