@@ -38,6 +38,10 @@ def _is_path(value: Any) -> bool:
     return isinstance(value, str) or (isinstance(value, os.PathLike) and isinstance(os.fspath(value), str))
 
 
+def _is_open(value: Any) -> bool:
+    return hasattr(value, "snapshot") and hasattr(value, "refresh")  # `log.opened.Opened`, which lies above
+
+
 def _is_frame(value: Any) -> bool:
     return hasattr(value, "mapInArrow")  # a Connect session would fetch the schema from its server
 
@@ -63,9 +67,12 @@ PATHS = Kind("a path, a pattern or a list of them", lambda v: _is_path(v) or _is
 INPUTS = Kind(
     "a path, a pattern, a list of them, or a Spark DataFrame of one per row", lambda v: PATHS.fits(v) or _is_frame(v)
 )
+TABLE = Kind("a path or an open table", lambda v: _is_path(v) or _is_open(v))
+TABLE_OR_FILES = Kind("a path, a pattern, a list of them, or an open table", lambda v: PATHS.fits(v) or _is_open(v))
 TEXT = Kind("a string", _is_text)
 FLAG = Kind("True or False", lambda v: isinstance(v, bool))
 COUNT = Kind("an integer of 0 or more", lambda v: _is_number(v) and v >= 0)
+SHARE = Kind("a share from 0 to 1", lambda v: isinstance(v, int | float) and 0 <= v <= 1)
 SECONDS = Kind("a number of seconds above 0", lambda v: isinstance(v, int | float) and v > 0)
 SIZE = Kind("a positive number of bytes or a text such as 128MB", lambda v: _is_number(v) or _is_text(v))
 TIME = Kind(

@@ -26,8 +26,3 @@ def test_a_running_session_takes_the_given_settings_alone(
             found = other.submit(mica.session, **given).result() if aside else mica.session(**given)
         settings = [found.conf.get(one) for one in ("spark.sql.shuffle.partitions", name, "spark.sql.ansi.enabled")]
         assert settings == ["800", "32", "false"]
-
-
-def test_the_master_is_a_text() -> None:
-    with pytest.raises(mica.UserError, match="master must be a string, got 5"):
-        mica.session(5)  # type: ignore[arg-type]

@@ -52,6 +52,15 @@ CALLS: list[tuple[str, Callable[[mica.Table, Path], Any]]] = [
     ("texts", lambda t, p: mica.variant.from_json(1)),
     ("a text", lambda t, p: mica.variant.from_json([1])),  # type: ignore[list-item]
     ("variants", lambda t, p: mica.variant.to_python([1])),
+    ("max_fields", lambda t, p: mica.variant.Limits(max_fields="x")),  # type: ignore[arg-type]
+    ("min_share", lambda t, p: mica.variant.Limits(min_share=float("nan"))),
+    ("path", lambda t, p: mica.check(5)),  # type: ignore[arg-type]
+    ("limit", lambda t, p: mica.check(t, limit=True)),
+    ("path", lambda t, p: mica.check_erased([t.path], "v:a")),  # type: ignore[arg-type]
+    ("erased", lambda t, p: mica.check_erased(t, 5)),  # type: ignore[arg-type]
+    ("table", lambda t, p: mica.drift(5)),  # type: ignore[arg-type]
+    ("table", lambda t, p: mica.suggest(5)),  # type: ignore[arg-type]
+    ("master", lambda t, p: mica.session(5)),  # type: ignore[arg-type]
 ]
 
 

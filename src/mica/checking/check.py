@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from mica.arguments import SESSION, refuse_other
+from mica.arguments import COUNT, OPTIONS, SESSION, TABLE_OR_FILES, takes
 from mica.checking.bounds_hold import compare
 from mica.checking.collated import compared
 from mica.checking.collated import spelled as collated_spelled
@@ -47,6 +47,7 @@ _UNREAD = ("unreadable", "missing_file", "deletion_vector")
 LIMIT = 100
 
 
+@takes(path=TABLE_OR_FILES, version=COUNT, limit=COUNT, storage_options=OPTIONS, spark=SESSION)
 def check(
     path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | Opened,
     *,
@@ -62,9 +63,6 @@ def check(
     of listed violations per kind and file; all are counted. Errors: NOT_FOUND, TABLE_NOT_FOUND, IO; defects in a
     file's bytes are violations, not errors.
     """
-    if type(limit) is not int or limit < 0:
-        raise UserError.bad_value("limit", limit, "0 or more")
-    refuse_other("spark", spark, SESSION, optional=True)
     snapshot = snapshot_of(path, storage_options, version=version)
     if snapshot is not None:
         return check_table(snapshot, limit, spark)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from mica import compute as pc
-from mica.arguments import COUNT, OPTIONS, takes
+from mica.arguments import COUNT, OPTIONS, TABLE, takes
 from mica.checking.survey import ColumnPath, Look, evenly, look_at
 from mica.errors import UserError
 from mica.log.listing import list_log
@@ -202,7 +202,7 @@ class _File:
     look: Look
 
 
-@takes(since=COUNT, storage_options=OPTIONS)
+@takes(table=TABLE, since=COUNT, storage_options=OPTIONS)
 def drift(
     table: str | os.PathLike[str] | Opened,
     since: int | None = None,

@@ -28,6 +28,7 @@ import orjson
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arguments import OPTIONS, TABLE, TEXT, takes
 from mica.checking.quoted import quarantined, quotes, quoting, words_of
 from mica.engines import local
 from mica.errors import UserError
@@ -107,6 +108,7 @@ class Erased:
         return "\n".join([f"what holds {self.path} in {self.table}", *traces])
 
 
+@takes(path=TABLE, erased=TEXT, storage_options=OPTIONS)
 def check_erased(
     path: str | os.PathLike[str] | Opened, erased: str, *, storage_options: Mapping[str, str] | None = None
 ) -> Erased:

@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from mica.arguments import OPTIONS, takes
+from mica.arguments import OPTIONS, TABLE, takes
 from mica.checking import shredding_rules
 from mica.checking.evidence import TYPED, Suggestion, TableEvidence, gather
 from mica.checking.survey import ColumnPath
@@ -45,7 +45,7 @@ BLOOMS, ORDERS = 3, 2
 _EPOCHS = [(946_684_800 * unit, 4_102_444_800 * unit) for unit in (1, 10**3, 10**6, 10**9)]
 
 
-@takes(storage_options=OPTIONS)
+@takes(table=TABLE, storage_options=OPTIONS)
 def suggest(
     table: str | os.PathLike[str] | Opened, storage_options: Mapping[str, str] | None = None
 ) -> list[Suggestion]:

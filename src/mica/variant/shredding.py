@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from mica.arguments import COUNT, SHARE, refuse_other
 from mica.errors import UserError
 from mica.records import dataclass
 from mica.schema import json as schema_json
@@ -47,14 +48,12 @@ class Limits:
     rules: tuple[PathRule, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.max_fields < 0 or not 0 <= self.max_depth <= MAX_DEPTH:
-            raise UserError.bad_value(
-                "max_fields or max_depth", (self.max_fields, self.max_depth), "small positive numbers"
-            )
-        if not 0 <= self.min_share <= 1 or not 0 <= self.typed_share <= 1:
-            raise UserError.bad_value(
-                "min_share or typed_share", (self.min_share, self.typed_share), "shares from 0 to 1"
-            )
+        for name in ("max_fields", "max_depth", "sample_rows"):
+            refuse_other(name, getattr(self, name), COUNT)
+        for name in ("min_share", "typed_share"):
+            refuse_other(name, getattr(self, name), SHARE)
+        if self.max_depth > MAX_DEPTH:
+            raise UserError.bad_value("max_depth", self.max_depth, f"at most {MAX_DEPTH}")
         if self.sample_rows < 1:
             raise UserError.bad_value("sample_rows", self.sample_rows, "a positive number")
 
