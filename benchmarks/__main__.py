@@ -60,6 +60,8 @@ def main() -> int:
     unknown = set(arguments.works) - set(WORKS)
     if unknown:
         parser.error(f"no such work: {', '.join(sorted(unknown))}")
+    # Whatever a run starts has these cores and no others, whether it can be told so or not.
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: arguments.threads])
     run = Run(
         arguments.rounds, arguments.events, arguments.threads, frozenset(filter(None, arguments.peers.split(",")))
     )
