@@ -162,6 +162,13 @@ if __name__ == "__main__":
         whole = _answer(lambda: spark.sql(text.format(one="whole_one", two="whole_two")))
         found = _answer(lambda: mica.sql(text.format(one="narrow_one", two="narrow_two"), spark))
         assert isinstance(whole, str) or found == whole, (text, found, whole)
+    named = mica.sql("SELECT DISTINCT input_file_name() FROM several WHERE v:n::int >= 10", spark)
+    assert [row[0].removeprefix("file://") for row in named.collect()] == several.scan("v:n::int >= 10").file_uris()
+    try:
+        mica.sql("SELECT input_file_name() FROM narrow_one", spark)
+        raise SystemExit("files that mica's kernel reads had names")
+    except mica.UserError as e:
+        assert "deletion vectors" in str(e), e
     # Files that are skipped need not be there.
     (gone,) = several.scan("v:n::int >= 10").file_uris()
     Path(gone).unlink()

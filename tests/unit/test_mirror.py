@@ -22,6 +22,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "query/explained.py": "tests/spark/test_sql.py",
         "query/here.py": "tests/property/test_sql_spark.py",
         "query/insert.py": "tests/spark/test_sql_statements.py",
+        "query/file_names.py": "tests/spark/test_connect.py",
         "query/located.py": "tests/spark/test_connect.py",
         "query/narrowed.py": "tests/spark/test_sql.py",
         "query/select.py": "tests/property/test_sql_spark.py",

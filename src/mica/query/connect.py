@@ -15,6 +15,7 @@ from mica.engines.spark import reader
 from mica.engines.spark.catalog import Parsed
 from mica.engines.spark.catalyst import Extraction
 from mica.engines.spark.errors import is_sparks
+from mica.query import file_names
 from mica.query.conditions import Conditions
 from mica.query.names import Named
 from mica.query.narrowed import Narrowed
@@ -74,7 +75,7 @@ def relations(spark: SparkSession, text: str) -> Parsed | None:
 
 
 def _read(spark: SparkSession, named: Named) -> TextAsks | None:
-    texts = _reader_of_texts(spark)
+    texts = None if file_names.asked(named.text) else _reader_of_texts(spark)
     return None if texts is None else texts.read(named.text, {view: t.schema for view, t in named.views.items()})
 
 
@@ -197,7 +198,10 @@ def _escaped(text: str) -> str:
 def _whole(spark: SparkSession, named: Named, args: Any) -> DataFrame:
     """The query over whole tables. Frames keep them as they are now, and nothing stays in the session. Only for a text
     that Spark does not take so, most often a wrong one, they are views that hide the session's own."""
-    frames = {view: table.to_df(spark) for view, table in named.views.items()}
+    scans = {view: table.scan(spark=spark) for view, table in named.views.items()}
+    if file_names.asked(named.text):
+        scans = {view: file_names.left_to_spark(scan) for view, scan in scans.items()}
+    frames = {view: scan.to_df(spark) for view, scan in scans.items()}
     own = ", ".join(f"`{_escaped(view)}` AS (SELECT * FROM {{frame_{n}}})" for n, view in enumerate(frames))  # noqa: S608
     text = _escaped(named.text.rstrip().removesuffix(";"))
     within = f"WITH {own} SELECT * FROM (\n{text}\n)"  # noqa: S608

@@ -18,7 +18,7 @@ from mica.engines.spark.folds import Folded, find
 from mica.engines.spark.nodes import Node
 from mica.engines.spark.replaced import Rows, with_scans
 from mica.errors import UserError
-from mica.query import here
+from mica.query import file_names, here
 from mica.query.conditions import Conditions
 from mica.query.names import without_star, words
 from mica.query.narrowed import Narrowed
@@ -31,10 +31,6 @@ from mica.tasks.fold import ReadFolded, foldable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-
-#: Functions that ask Spark's own reader where a row comes from.
-_FILES = frozenset(("input_file_name", "input_file_block_start", "input_file_block_length"))
 
 
 def run(spark: SparkSession, text: str, views: Mapping[str, Table], args: Any = None) -> DataFrame:
@@ -57,7 +53,7 @@ def narrowed(spark: SparkSession, text: str, views: Mapping[str, Table], args: A
 def _planned(spark: SparkSession, text: str, views: Mapping[str, Table], args: Any) -> tuple[Query, list[Narrowed]]:
     query = _query(spark, text, views, args)
     chosen = [_Place(relation, views[relation.view], spark) for relation in query.relations]
-    if words(text) & _FILES:
+    if file_names.asked(text):
         for place in chosen:
             place.leave_files()
     query.decide()
@@ -65,7 +61,7 @@ def _planned(spark: SparkSession, text: str, views: Mapping[str, Table], args: A
     if [place for place in chosen if place.leave_to_spark()]:
         query.decide()
     folded = _folded(query, chosen)
-    limits = [None if words(text) & _FILES else query.limit(place.relation) for place in chosen]
+    limits = [None if file_names.asked(text) else query.limit(place.relation) for place in chosen]
     return query, [place.read(folded.get(number), limits[number]) for number, place in enumerate(chosen)]
 
 
@@ -151,13 +147,7 @@ class _Place:
         """Leaves the files to Spark's own reader, which knows their names. Errors: UNSUPPORTED_EXPRESSION if it cannot
         read them."""
         self.conditions.give_back()
-        reason = reader.reason_for_kernel(self.conditions.scan(None).reading())
-        if reason is not None:
-            raise UserError(
-                "UNSUPPORTED_EXPRESSION",
-                f"Spark does not read the files of {self.table.path} itself, so it has no names for them: {reason}",
-                hint="Leave input_file_name() and its like out; mica.explain shows which files are read.",
-            )
+        file_names.left_to_spark(self.conditions.scan(None))
         self.relation.dropped = frozenset()
         self.relation.whole_structs = self.relation.whole_variants = True
 

@@ -1,0 +1,30 @@
+"""Texts that ask Spark where a row comes from: input_file_name() and its like.
+
+The rule: Spark's own reader alone knows. Where mica's kernel has to read, the text is refused: names would be empty.
+"""
+
+from __future__ import annotations
+
+from mica.engines.spark import reader
+from mica.errors import UserError
+from mica.query.names import words
+from mica.scan.scan import Scan
+
+_FUNCTIONS = frozenset(("input_file_name", "input_file_block_start", "input_file_block_length"))
+
+
+def asked(text: str) -> bool:
+    """Whether a text has one of the functions."""
+    return not _FUNCTIONS.isdisjoint(words(text))
+
+
+def left_to_spark(scan: Scan) -> Scan:
+    """The scan, which Spark's own reader runs. Errors: UNSUPPORTED_EXPRESSION if it cannot."""
+    reason = reader.reason_for_kernel(scan.reading())
+    if reason is None:
+        return scan
+    raise UserError(
+        "UNSUPPORTED_EXPRESSION",
+        f"Spark does not read the files of {scan.source.storage} itself, so it has no names for them: {reason}",
+        hint="Leave input_file_name() and its like out; mica.explain shows which files are read.",
+    )
