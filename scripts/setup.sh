@@ -72,7 +72,13 @@ ls src/mica/_native*.so >/dev/null 2>&1 || cargo fetch --quiet --locked --manife
 [ $tests = no ] || command -v chromium >/dev/null || apt chromium || say "no Chromium: the tests of pages are skipped"
 
 # --- .venv from the locks --------------------------------------------------------------------------------------------
-[ -x .venv/bin/python ] && good_python .venv/bin/python || { rm -rf .venv && "$python" -m venv .venv; }
+# Its programs name it by its whole path: after a clone was moved or copied they run elsewhere, or not at all.
+at_its_place() {
+    local here
+    here=$(cd ./.venv 2>/dev/null && pwd -P)/bin/python
+    [ -x .venv/bin/python ] && grep -qsF -e "#!$here" -e "' $here" -e "\"$here" .venv/bin/pip
+}
+at_its_place && good_python .venv/bin/python || { rm -rf .venv && "$python" -m venv .venv; }
 # Each lock that is installed has a line in the stamp. The tests' lock holds what the others hold, in the same versions.
 stamp=.venv/mica-locks.stamp
 sum() { { .venv/bin/python -V; cat "$1"; } | sha256sum; }
