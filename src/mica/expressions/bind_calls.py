@@ -105,7 +105,9 @@ class CallBinder(ComparisonBinder):
         parameters, result = found
         if not args:
             return Literal((), result, at=expr.at)
-        args = [a if type_of(a) == t else self.cast_argument(a, t) for a, t in zip(args, parameters, strict=True)]
+        # In any session try_to_date and its kin cast as without ANSI.
+        ansi, pairs = self.ansi and not expr.name.startswith("try_"), zip(args, parameters, strict=True)
+        args = [a if type_of(a) == t else self.cast_argument(a, t, ansi=ansi) for a, t in pairs]
         if not isinstance(result, Primitive):  # a string in it keeps that it has no collation
             args = [Cast(a, STRING, at=a.at) if isinstance(s, Collate) else a for a, s in zip(args, sides, strict=True)]
         self.check_constants(expr, function, args)
@@ -222,15 +224,18 @@ class CallBinder(ComparisonBinder):
         is_path = isinstance(expr, Path) or self.variant_column(expr) is not None
         return self.bind(Cast(expr, wanted, self.ansi, at=expr.at) if is_path and wanted != VARIANT else expr)
 
-    def cast_argument(self, bound: Expr, wanted: DataType, *, anything: bool = False) -> Expr:
-        """Casts an argument to the type that the function accepts; `anything` that can be a VARIANT becomes one."""
+    def cast_argument(self, bound: Expr, wanted: DataType, *, anything: bool = False, ansi: bool | None = None) -> Expr:
+        """Casts an argument to the type that the function accepts; `anything` that can be a VARIANT becomes one. `ansi`
+        as in `cast_to`."""
         if wanted == VARIANT and not anything and type_of(bound) not in (VARIANT, VOID):
             what = f"{to_sql(bound)} is {type_to_ddl(type_of(bound))} where a VARIANT is needed"
             raise self.error("TYPE_MISMATCH", what, bound.at)
         if wanted == TIMESTAMP_NTZ and type_of(bound) == STRING:
             # Spark's hour, minute and second read a text as a TIMESTAMP: a zone in it counts.
             bound = self.cast_to(bound, TIMESTAMP, bound.at)
-        return Literal(None, wanted, at=bound.at) if type_of(bound) == VOID else self.cast_to(bound, wanted, bound.at)
+        if type_of(bound) == VOID:
+            return Literal(None, wanted, at=bound.at)
+        return self.cast_to(bound, wanted, bound.at, ansi=ansi)
 
     def arithmetic(self, expr: Call) -> Expr:
         """Binds an operator of arithmetic by the rules of `arithmetic`."""
@@ -273,6 +278,8 @@ class CallBinder(ComparisonBinder):
             return self.plus_days(expr, args) if DATE in types and expr.name in ("+", "-") else None
         *wanted, result = found
         args = [self.cast_argument(a, t) for a, t in zip(args, wanted, strict=True)]
+        if is_interval(wanted[0]) and wanted[1] in TIMES:
+            args.reverse()  # Spark evaluates the time first
         if result != STRING:
             return self.folded(Call(expr.name, tuple(args), result, at=expr.at))
         return self.cast_to(self.folded(Call(expr.name, tuple(args), TIMESTAMP, at=expr.at)), STRING, expr.at)

@@ -11,11 +11,11 @@ from typing import Any
 from mica.cached import cached_property
 from mica.collation.names import BINARY
 from mica.expressions import casts, moments
-from mica.expressions.bind_leaves import LeafBinder, parts_of
+from mica.expressions.bind_leaves import LeafBinder
 from mica.expressions.bound_expr import type_of
 from mica.expressions.coerce import TIMES, is_plain
 from mica.expressions.collations import stripped
-from mica.expressions.tree import Cast, Collate, Column, Expr, Literal, Path, Text, to_sql
+from mica.expressions.tree import Cast, Collate, Expr, Literal, Path, Text, to_sql
 from mica.schema.ddl import type_to_ddl
 from mica.schema.interval_types import is_interval
 from mica.schema.types import DATE, STRING, VARIANT, DataType, Primitive, contains
@@ -71,23 +71,25 @@ class CastBinder(LeafBinder):
         # So have the strings in a nested value.
         return Cast(bound, expr.type, at=expr.at) if cast is bound and contains(expr.type, STRING) else cast
 
-    def variant_column(self, expr: Expr) -> tuple[str, ...] | None:
-        """The names of a VARIANT column; None for anything else."""
-        if not isinstance(expr, Column) or moments.is_moment(expr, self.schema) or parts_of(expr, self.schema):
-            return None
-        column = self.column(expr)
-        return column if self.type_at(column) == VARIANT else None
-
     def check_variant_cast(self, expr: Cast) -> None:
         """Errors: TYPE_MISMATCH for a type that a VARIANT has no cast to."""
         if not casts.variant_holds(expr.type):
             what = f"there is no cast from VARIANT to {type_to_ddl(expr.type)}"
             raise self.error("TYPE_MISMATCH", what, expr.at, _VARIANT_CASTS)
 
-    def cast_to(self, bound: Expr, target: DataType, at: int, *, tries: bool = False, stores: bool = False) -> Expr:
+    def cast_to(
+        self,
+        bound: Expr,
+        target: DataType,
+        at: int,
+        *,
+        tries: bool = False,
+        stores: bool = False,
+        ansi: bool | None = None,
+    ) -> Expr:
         """Casts a bound expression. TRY_CAST follows ANSI in any session, with null instead of an error; so does the
-        cast of an assignment (`stores`), with an error."""
-        ansi = self.ansi or stores
+        cast of an assignment (`stores`), with an error. `ansi` in place of the session's."""
+        ansi = (self.ansi if ansi is None else ansi) or stores
         source, legacy = type_of(bound), not ansi and not tries
         # Without ANSI too, Spark fails for an interval that is none, and for a date too far for a timestamp.
         always = is_interval(source) or is_interval(target) or (source == DATE and target in TIMES)

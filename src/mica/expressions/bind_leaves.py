@@ -85,24 +85,37 @@ class LeafBinder:
         return column, VariantPath(steps)
 
     def root(self, expr: Path) -> tuple[Expr, tuple[Step, ...]]:
-        """Returns what a path leads into, and its steps; a path of a path is one path."""
+        """Returns what a path leads into, and its steps; a path of a path is one path. A cast to VARIANT of what is one
+        changes nothing."""
         child, steps = expr.child, expr.path.steps
-        while isinstance(child, Path) or (isinstance(child, Cast) and child.type == VARIANT):
-            steps = (*child.path.steps, *steps) if isinstance(child, Path) else steps
-            child = child.child
-        return child, steps
+        while True:
+            inner = child
+            while isinstance(inner, Cast) and inner.type == VARIANT:
+                inner = inner.child
+            if not isinstance(inner, Path):
+                return child if self.variant_column(inner) is None else inner, steps
+            child, steps = inner.child, (*inner.path.steps, *steps)
+
+    def variant_column(self, expr: Expr) -> tuple[str, ...] | None:
+        """The names of a VARIANT column; None for anything else."""
+        if not isinstance(expr, Column) or self.schema.find(expr.names[0]) is None or parts_of(expr, self.schema):
+            return None
+        column = self.column(expr)
+        return column if self.type_at(column) == VARIANT else None
 
     def in_column(self, expr: Path) -> bool:
         """Whether a path leads into a column; otherwise into the Variant that a function returns."""
         return isinstance(self.root(expr)[0], Column | Literal)
 
-    def path_of_value(self, expr: Path) -> Call:
+    def path_of_value(self, expr: Path) -> Expr:
         """Binds a path into the Variant that a function returns."""
         child, steps = self.root(expr)
         bound = self.bind(child)
         if type_of(bound) != VARIANT:
             what = f"{to_sql(child)} is {type_to_ddl(type_of(bound))}, a path requires a VARIANT"
             raise self.error("TYPE_MISMATCH", what, expr.at)
+        if isinstance(bound, Literal):  # NULL
+            return bound
         return Call("variant_get", (bound, Literal(VariantPath(steps).spark(), STRING)), VARIANT, at=expr.at)
 
     def type_at(self, column: tuple[str, ...]) -> DataType:

@@ -152,6 +152,16 @@ class _Rows:
         valid = pc.is_valid(first)
         return valid if asked is None else pc.and_(asked, valid)
 
+    def with_divisor(self, divisor: Datum, asked: pa.Array | None) -> pa.Array | None:
+        """`asked` without the rows where a divisor is 0: without ANSI Spark does not evaluate the other side there."""
+        zero = pc.equal(divisor, pa.scalar(0, divisor.type))
+        if isinstance(zero, pa.Scalar):
+            return pa.repeat(FALSE, self.count) if zero.as_py() else asked
+        if not zero.true_count:
+            return asked
+        other = pc.fill_null(pc.invert(zero), FALSE)
+        return other if asked is None else pc.and_(asked, other)
+
     def call(self, expr: Call, asked: pa.Array | None) -> pa.Array:
         from mica.expressions.arithmetic import DIVISIONS
         from mica.expressions.calls import apply, failure
@@ -160,9 +170,10 @@ class _Rows:
         # Spark evaluates the divisor first.
         first, *others = reversed(expr.args) if expr.name in DIVISIONS else expr.args
         values = [self.judge(first, asked)]
+        rest = self.with_divisor(values[0], asked) if expr.name in DIVISIONS and not self.bound.ansi else asked
         # Spark evaluates every argument of these, whatever is null.
         all_asked = expr.name == "concat" or (expr.name in lookup.FUNCTIONS and lookup.FUNCTIONS[expr.name].of_null)
-        values += [self.judge(o, asked if all_asked else self.with_value(values[0], o, asked)) for o in others]
+        values += [self.judge(o, rest if all_asked else self.with_value(values[0], o, rest)) for o in others]
         args = values[::-1] if expr.name in DIVISIONS else values
         if isinstance(args[0], pa.Scalar):
             args[0] = repeated(args[0], self.count)

@@ -97,7 +97,7 @@ def to_time(wanted: DataType) -> Resolve:
     def found(asked: Asked) -> Signature | None:
         if len(asked.types) > 1 and asked.types[0] in (STRING, VOID, *TIMES):
             return (wanted if asked.types[0] in TIMES else STRING, STRING), wanted
-        number = wanted == TIMESTAMP and (is_exact(asked.types[0]) or is_real(asked.types[0]))
+        number = wanted == TIMESTAMP and (is_exact(asked.types[0]) or is_real(asked.types[0])) and len(asked.types) == 1
         return ((wanted,), wanted) if number or asked.types[0] in (STRING, VOID, *TIMES) else None
 
     return found

@@ -24,13 +24,17 @@ _UNITS: Mapping[str, tuple[str, int]] = {
 #: The texts of `INTERVAL '…' a TO b`, by the units.
 FROM_TO: Mapping[tuple[str, str], tuple[str, tuple[str, ...]]] = {
     ("year", "month"): (r"(\d+)-(\d+)", ("year", "month")),
-    ("day", "hour"): (r"(\d+) (\d{1,2})", ("day", "hour")),
-    ("day", "minute"): (r"(\d+) (\d{1,2}):(\d{1,2})", ("day", "hour", "minute")),
-    ("day", "second"): (r"(\d+) (\d{1,2}):(\d{1,2}):(\d{1,2}(?:\.\d{1,9})?)", ("day", "hour", "minute", "second")),
-    ("hour", "minute"): (r"(\d+):(\d{1,2})", ("hour", "minute")),
-    ("hour", "second"): (r"(\d+):(\d{1,2}):(\d{1,2}(?:\.\d{1,9})?)", ("hour", "minute", "second")),
-    ("minute", "second"): (r"(\d+):(\d{1,2}(?:\.\d{1,9})?)", ("minute", "second")),
+    ("day", "hour"): (r"(\d{1,9}) (\d{1,2})", ("day", "hour")),
+    ("day", "minute"): (r"(\d{1,9}) (\d{1,2}):(\d{1,2})", ("day", "hour", "minute")),
+    ("day", "second"): (r"(\d{1,9}) (\d{1,2}):(\d{1,2}):(\d{1,2}(?:\.\d{1,9})?)", ("day", "hour", "minute", "second")),
+    ("hour", "minute"): (r"(\d{1,10}):(\d{1,2})", ("hour", "minute")),
+    ("hour", "second"): (r"(\d{1,10}):(\d{1,2}):(\d{1,2}(?:\.\d{1,9})?)", ("hour", "minute", "second")),
+    ("minute", "second"): (r"(\d{1,12}):(\d{1,2}(?:\.\d{1,9})?)", ("minute", "second")),
 }
+#: The number of a cast to one unit.
+_NUMBERS = {
+    "day": r"(\d{1,9})", "hour": r"(\d{1,10})", "minute": r"(\d{1,12})", "second": r"(\d{1,13}(?:\.\d{1,9})?)",
+}  # fmt: skip
 #: What a part that is not the first may be at most.
 MOST = {"month": 11, "hour": 23, "minute": 59, "second": 59}
 
@@ -68,7 +72,7 @@ def of_units(parts: Iterable[tuple[str, str]], at: int) -> Literal:
 
 def of_text(text: str, at: int) -> Literal:
     """Builds `INTERVAL '1 day 2 hours'`."""
-    words = text.split()
+    words = re.sub(r"(?<!\S)([+-])\s+", r"\1", text).split()  # blanks may follow a sign
     if words and words[0].lower() == "interval":
         words = words[1:]
     if not words or len(words) % 2:
@@ -96,7 +100,7 @@ def of_cast(text: str, type_: DataType) -> int | None:
     """The months or microseconds of a text that is cast: `1 02:03`, or the whole literal with the type's own units."""
     units = units_of(type_)
     key = (units[0], units[-1])
-    body = FROM_TO[key][0] if len(units) > 1 else r"(\d+(?:\.\d{1,9})?)" if units == ("second",) else r"(\d+)"
+    body = FROM_TO[key][0] if len(units) > 1 else _NUMBERS.get(units[0], r"(\d+)")
     names = units[0] if len(units) == 1 else rf"{units[0]}\s+TO\s+{units[-1]}"
     literal = re.fullmatch(rf"(?is)INTERVAL\s+([+|-]?)'(.*)'\s+{names}", text)
     negative = literal is not None and literal[1] == "-"

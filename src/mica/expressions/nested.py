@@ -9,6 +9,7 @@ Source: Spark's CreateArray, CreateMap, CreateNamedStruct; GetArrayItem, GetMapV
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -69,7 +70,7 @@ def of_entries(asked: Asked) -> Signature | None:
 
 def check_keys(*entries: object) -> None:
     """Raises ValueError for keys of a map that are equal."""
-    keys = entries[::2]
+    keys = ["NaN" if isinstance(key, float) and math.isnan(key) else key for key in entries[::2]]
     if len(set(keys)) < len(keys):
         raise ValueError("two keys of the map are equal")
 
@@ -144,7 +145,7 @@ def map_of(*entries: Datum, result: DataType) -> pa.Array:
     keys = [as_array(k, count) for k in entries[::2]]
     offsets, flat = _in_turn(keys, wanted.key_type)
     _, items = _in_turn([as_array(v, count) for v in entries[1::2]], wanted.item_type)
-    return pa.MapArray.from_arrays(offsets, flat, items).cast(wanted)
+    return pa.MapArray.from_arrays(offsets, flat, items, type=wanted)
 
 
 def struct(*entries: Datum, result: DataType) -> pa.Array:
@@ -160,7 +161,7 @@ def _count(values: Sequence[Datum]) -> int:
 def _in_turn(values: Sequence[Datum], type_: pa.DataType) -> tuple[pa.Array, pa.Array]:
     """The offsets of the rows and the values, row after row."""
     count, width = _count(values), len(values)
-    columns = [as_array(v, count).cast(type_) for v in values]
+    columns = [_of_type(as_array(v, count), type_) for v in values]
     order = np.arange(count * width).reshape(width, count).T.ravel()
     offsets = pa.array(np.arange(0, (count + 1) * width, width, dtype=np.int32))
     return offsets, pa.concat_arrays(columns).take(pa.array(order))
@@ -185,8 +186,13 @@ def at_point(values: pa.Array, name: pa.Scalar, result: DataType) -> pa.Array:
     if not pa.types.is_list(values.type):
         return field(values, name)
     found, wanted = field(values.flatten(), name), to_arrow_type(result)
-    found = found.cast(wanted.value_type)
+    found = _of_type(found, wanted.value_type)
     return pa.ListArray.from_arrays(offsets_from_zero(values), found, type=wanted, mask=values.is_null())
+
+
+def _of_type(values: pa.Array, type_: pa.DataType) -> pa.Array:
+    """The values in a type that may differ in its names: a cast of Arrow's loses nulls without a type in lists."""
+    return values if values.type == type_ else values.cast(type_)
 
 
 def field(values: pa.Array, name: pa.Scalar) -> pa.Array:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from mica import compute as pc
+from mica import late
 from mica.expressions.compare import Datum
 from mica.schema import char
 
@@ -28,6 +29,7 @@ _PAIRS = {0xA7CB: 0x0264, 0xA7DC: 0x019B} | {
 _ALL = 2**31 - 1
 
 _CAPITALS = {small: capital for capital, small in _PAIRS.items()}
+_ADDED = late.pattern(f"([{''.join(map(chr, (*_PAIRS, *_CAPITALS)))}])")
 
 #: The name of `too_long`, which no text can call.
 TOO_LONG = "too long"
@@ -41,7 +43,19 @@ def concat(*parts: Datum) -> pa.Array:
 
 def lower(values: pa.Array) -> pa.Array:
     """Converts to lower case."""
-    return _mapped(values, pc.ascii_lower, lambda text: text.lower().translate(_PAIRS))
+    return _mapped(values, pc.ascii_lower, _lower)
+
+
+def _lower(text: str) -> str:
+    """In lower case: to a sigma beside it, a letter that Python does not know is one like `a`."""
+    parts = _ADDED.split(text)
+    if len(parts) == 1:
+        return text.lower()
+    for at, part in enumerate(parts):
+        before, after = "a" * (at > 0), "a" * (at + 1 < len(parts))
+        found = f"{before}{part}{after}".lower()
+        parts[at] = part.translate(_PAIRS) if at % 2 else found[len(before) : len(found) - len(after)]
+    return "".join(parts)
 
 
 def upper(values: pa.Array) -> pa.Array:

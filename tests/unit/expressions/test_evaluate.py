@@ -90,6 +90,20 @@ def test_paths_bring_their_failures() -> None:
     assert filter_rows(tried, [a, last]).to_pylist() == [False, True, False, True]
 
 
+def test_without_ansi_nothing_is_evaluated_that_is_divided_by_zero() -> None:
+    failed = pa.array([True, True, False, True])
+    for divisor in ("id - 1", "(id - 1) * 1.5", "double(id - 1)"):
+        for text in (f"v:a::int / ({divisor})", f"v:a::int % ({divisor})", f"pmod(v:a::int, {divisor})"):
+            bound = bind_value(text, SCHEMA, ansi=False)
+            ids = pa.array([1, 1, 2, None], ROWS["id"].type)
+            given = {"v": [pa.array([None, None, 6, None], pa.int32()), failed], "id": [ids]}
+            columns = [column for leaf in bound.leaves for column in given[leaf.column[0]]]
+            assert [*map(bool, evaluate(bound, columns).to_pylist())] == [False, False, "/" in text, False]
+            with pytest.raises(UserError, match="INVALID_CAST"):
+                evaluate(bound, [c if c is not ids else pa.array([1, 2, 2, 1], ids.type) for c in columns])
+    assert evaluate(bind_value("v:a::int DIV 0", SCHEMA, ansi=False), [failed, failed]).null_count == 4
+
+
 def test_projections() -> None:
     columns = bind_columns({"did": "v:did::string", "whole": "v", "k": "st.k"}, SCHEMA)
     assert columns is not None
