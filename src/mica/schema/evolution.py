@@ -10,11 +10,14 @@ Source: Spark's `Cast.canUpCast` and store assignment; Delta protocol, "Column I
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 
+import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arrays import from_numpy
 from mica.errors import UserError
 from mica.records import dataclass
 from mica.schema.arrow import from_arrow_type, is_list, is_variant, to_arrow, to_arrow_field
@@ -122,7 +125,7 @@ def cast_to(source: pa.Field, target: StructField, at: str, variants: VariantCas
         case MapType() as map_ if pa.types.is_map(source.type):
             return _map_cast(source, map_, at, variants)
         case Primitive() if _may_cast(from_arrow_type(source.type, at), target.type):
-            return _primitive_cast(to_arrow_field(target).type)
+            return primitive_cast(to_arrow_field(target).type)
     if pa.types.is_null(source.type):
         wanted = to_arrow_field(target).type
         return lambda array: pa.nulls(len(array), wanted)
@@ -146,7 +149,9 @@ def _may_cast(source: DataType, target: Primitive) -> bool:
     return source.name == "date" and target.name == "timestamp_ntz"
 
 
-def _primitive_cast(wanted: pa.DataType) -> _Cast:
+def primitive_cast(wanted: pa.DataType) -> _Cast:
+    """Returns the cast of any of the arrays whose values the type may hold; it fails where it does not hold one."""
+
     def cast(array: pa.Array) -> pa.Array:
         if array.type == wanted:
             return array
@@ -154,9 +159,28 @@ def _primitive_cast(wanted: pa.DataType) -> _Cast:
         if pa.types.is_integer(array.type) and pa.types.is_decimal(wanted):
             # Arrow requires room for the source type's range; here only the actual values matter.
             array = pc.cast(array, pa.decimal128(20, 0))
-        return pc.cast(array, wanted, safe=True)
+        return pc.cast(_near(array), wanted, safe=True)
 
     return cast
+
+
+def _near(array: pa.Array) -> pa.Array:
+    """The same values; texts and bytes that lie beyond 2 GiB are copied, since Arrow's cast to short offsets asks where
+    they end, also in a slice, and not how many they are."""
+    if not len(array) or not (pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type)):
+        return array
+    width = pa.int64().byte_width
+    end = array.buffers()[1].slice(width * (array.offset + len(array)), width).to_pybytes()
+    is_near = int.from_bytes(end, sys.byteorder) < 1 << 31
+    return array if is_near else pc.take(array, from_numpy(np.arange(len(array))))
+
+
+def holds_bytes(type_: pa.DataType) -> bool:
+    """Whether an array of the type holds bytes, in any of Arrow's layouts."""
+    t = pa.types
+    if t.is_dictionary(type_) or t.is_run_end_encoded(type_):
+        return holds_bytes(type_.value_type)
+    return bool(t.is_binary(type_) or t.is_large_binary(type_) or t.is_binary_view(type_))
 
 
 def decoded(array: pa.Array) -> pa.Array:
@@ -259,21 +283,21 @@ def _variant_cast(source: pa.Field, at: str) -> _Cast:
         return lambda array: pa.nulls(len(array), wanted.type)
     type_ = source.type.storage_type if isinstance(source.type, pa.BaseExtensionType) else source.type
     names = {f.name: i for i, f in enumerate(type_)} if pa.types.is_struct(type_) else {}
-    binary = [pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view]
-    if set(names) != {"metadata", "value"} or not all(any(is_(f.type) for is_ in binary) for f in type_):
+    if set(names) != {"metadata", "value"} or not all(holds_bytes(f.type) for f in type_):
         raise UserError(
             "INCOMPATIBLE_TYPE",
             f"the column {at!r} is VARIANT, got {source.type}",
             hint="Pass JSON texts, or Variants (mica.variant.from_json, from_python).",
         )
 
+    cast = primitive_cast(pa.binary())
+
     def run(array: pa.Array) -> pa.Array:
         storage = array.storage if isinstance(array, pa.ExtensionArray) else array
         if storage.type == wanted.type:
             return storage
-        parts = storage.flatten()
         # Children of a null row are null, which `not null` children may not be: any bytes will do under the mask.
-        columns = [_fill(pc.cast(parts[names[name]], pa.binary()), storage, at) for name in ("metadata", "value")]
+        columns = [_fill(cast(_child(storage, names[name])), storage, at) for name in ("metadata", "value")]
         mask = storage.is_null() if storage.null_count else None
         return pa.StructArray.from_arrays(columns, fields=list(wanted.type), mask=mask)
 

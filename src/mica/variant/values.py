@@ -22,6 +22,7 @@ import pyarrow as pa
 from mica.arguments import COUNT, TEXT, VALUES, takes
 from mica.errors import CorruptDataError, UserError
 from mica.schema.arrow import MARKED_VARIANT, marked, variant_field
+from mica.schema.evolution import holds_bytes, primitive_cast
 from mica.variant import kernel
 from mica.variant.shredding import Limits, ShreddingSchema
 
@@ -119,7 +120,7 @@ def _batches(variants: pa.Array | pa.ChunkedArray) -> list[pa.RecordBatch]:
             shredded = pa.field("v", storage.type, metadata=f.metadata)
             storage = kernel.unshred(pa.record_batch([storage], schema=pa.schema([shredded]))).column(0)
         if storage.type != f.type:
-            parts = [storage.field(name).cast(pa.binary()).fill_null(b"") for name in ("metadata", "value")]
+            parts = [_bytes(storage.field(name)) for name in ("metadata", "value")]
             mask = storage.is_null() if storage.null_count else None
             storage = pa.StructArray.from_arrays(parts, fields=list(f.type), mask=mask)
         batches.append(pa.record_batch([storage], schema=pa.schema([f])))
@@ -128,12 +129,16 @@ def _batches(variants: pa.Array | pa.ChunkedArray) -> list[pa.RecordBatch]:
 
 def _has_parts(type_: pa.DataType) -> bool:
     """Whether these are structs with the two parts of a Variant."""
-    t = pa.types
-    parts = {f.name: f.type for f in type_} if t.is_struct(type_) else {}
-    return all(
-        name in parts and (t.is_binary(parts[name]) or t.is_large_binary(parts[name]) or t.is_binary_view(parts[name]))
-        for name in ("metadata", "value")
-    )
+    parts = {f.name: f.type for f in type_} if pa.types.is_struct(type_) else {}
+    return all(name in parts and holds_bytes(parts[name]) for name in ("metadata", "value"))
+
+
+def _bytes(part: pa.Array) -> pa.Array:
+    try:
+        return primitive_cast(pa.binary())(part).fill_null(b"")
+    except pa.ArrowInvalid as e:
+        told = "the Variants are more than the 2 GiB that an array of Arrow holds"
+        raise UserError("TOO_LARGE", told, hint="Give fewer at once.") from e
 
 
 def _join(arrays: list[pa.Array], type_: pa.DataType) -> pa.Array:

@@ -2,6 +2,7 @@
 
 from decimal import Decimal
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -79,6 +80,20 @@ def test_lists_of_any_layout_are_taken(type_: pa.DataType) -> None:
         found = plan.apply(batch.slice(start))
         found.validate(full=True)
         assert found.column(0).to_pylist() == lists[start:]
+
+
+@pytest.mark.parametrize(("large", "column"), [(pa.large_string(), "STRING"), (pa.large_binary(), "BINARY")])
+def test_a_slice_of_texts_may_lie_beyond_2_gib_of_others(large: pa.DataType, column: str) -> None:
+    data = np.zeros((1 << 31) + 3, np.uint8)  # no memory until it is touched
+    data[-3:] = bytearray(b"abc")
+    buffers = [None, pa.py_buffer(np.array([0, 1 << 31, (1 << 31) + 1, (1 << 31) + 3])), pa.py_buffer(data)]
+    texts = pa.Array.from_buffers(large, 3, buffers)
+    lists = pa.LargeListArray.from_arrays(np.arange(4), texts)
+    batch = pa.record_batch({"t": texts, "l": lists}).slice(1)
+    found = plan_write(parse_ddl(f"t {column}, l ARRAY<{column}>"), batch.schema).apply(batch)
+    found.validate(full=True)
+    assert [row["t"] for row in found.to_pylist()] == pa.array(["a", "bc"]).cast(found["t"].type).to_pylist()
+    assert found["l"].values.equals(found["t"])
 
 
 @pytest.mark.parametrize("is_null", [False, True])
