@@ -154,7 +154,6 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "expressions/bound_expr.py": "tests/unit/expressions/test_bind.py",
         "expressions/tree.py": "tests/unit/expressions/test_parse.py",
         "scan/source.py": "tests/unit/scan/test_table.py",
-        "schema/lists.py": "tests/unit/schema/test_evolution.py",
         "schema/literals.py": "tests/unit/expressions/test_parse.py",
     },
 }

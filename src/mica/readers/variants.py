@@ -8,7 +8,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from mica.schema.arrow import to_arrow_type
-from mica.schema.lists import offsets_of
+from mica.schema.lists import offsets_of, without_hidden
 from mica.schema.types import VARIANT, ArrayType, DataType, MapType, StructType, contains
 from mica.variant.values import to_json
 
@@ -35,9 +35,11 @@ def json_array(values: pa.Array, type_: DataType, timezone: str) -> pa.Array:
             inner = [json_array(values.field(i), f.type, timezone) for i, f in enumerate(fields)]
             return pa.StructArray.from_arrays(inner, fields=list(json_type(type_)), mask=mask)
         case ArrayType(element):
+            values = without_hidden(values)
             flat = json_array(values.values, element, timezone)
             return pa.ListArray.from_arrays(offsets_of(values), flat, type=json_type(type_))
         case MapType(_, value):
+            values = without_hidden(values)
             items = json_array(values.items, value, timezone)
             found = pa.MapArray.from_arrays(offsets_of(values), values.keys, items)
             return found.cast(json_type(type_))
