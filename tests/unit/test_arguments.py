@@ -52,6 +52,7 @@ CALLS: list[tuple[str, Callable[[mica.Table, Path], Any]]] = [
     ("texts", lambda t, p: mica.variant.from_json(1)),
     ("a text", lambda t, p: mica.variant.from_json([1])),  # type: ignore[list-item]
     ("variants", lambda t, p: mica.variant.to_python([1])),
+    ("limits", lambda t, p: mica.variant.infer(mica.variant.from_json(["1"]), 5)),  # type: ignore[arg-type]
     ("max_fields", lambda t, p: mica.variant.Limits(max_fields="x")),  # type: ignore[arg-type]
     ("min_share", lambda t, p: mica.variant.Limits(min_share=float("nan"))),
     ("path", lambda t, p: mica.check(5)),  # type: ignore[arg-type]

@@ -19,7 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from mica.arguments import COUNT, TEXT, VALUES, takes
+from mica.arguments import COUNT, TEXT, VALUES, Kind, takes
 from mica.errors import CorruptDataError, UserError
 from mica.schema.arrow import MARKED_VARIANT, marked, variant_field
 from mica.schema.evolution import holds_bytes, primitive_cast
@@ -76,6 +76,7 @@ def to_json(variants: pa.Array | pa.ChunkedArray, *, timezone: str = "UTC") -> p
     return _join(made, pa.string())
 
 
+@takes(limits=Kind("mica.variant.Limits", lambda value: isinstance(value, Limits)))
 def infer(variants: pa.Array | pa.ChunkedArray, limits: Limits | None = None) -> ShreddingSchema:
     """Infers the shredding schema that fits these values."""
     batches = _batches(variants)
