@@ -274,7 +274,7 @@ def _map_cast(source: pa.Field, target: MapType, at: str, variants: VariantCast 
 
 def _own(values: pa.Array) -> pa.Array:
     """Returns the same values; an empty slice is rebuilt, as arrow-rs rejects empty string slices with an offset."""
-    return values if len(values) else pa.array([], values.type)
+    return values if len(values) else pa.nulls(0, values.type)  # `pa.array` makes no dictionaries of views
 
 
 def _variant_cast(source: pa.Field, at: str) -> _Cast:

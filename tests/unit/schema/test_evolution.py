@@ -158,3 +158,15 @@ def test_lists_without_elements_carry_no_slice() -> None:
     out = plan_write(parse_ddl("l ARRAY<STRING>, m MAP<STRING, STRING>"), rows.schema).apply(rows.slice(1))
     assert out.to_pylist() == [{"l": [], "m": []}, {"l": None, "m": []}]
     assert [a.offset for a in (out["l"].values, out["m"].keys, out["m"].items)] == [0, 0, 0]
+
+
+def test_lists_may_all_be_empty_whatever_their_elements_are() -> None:
+    """Arrow makes no empty array of views with a dictionary, nor of runs in a struct."""
+    words = pa.DictionaryArray.from_arrays([0], pa.array(["x"], pa.string_view()))
+    structs = pa.StructArray.from_arrays([pa.RunEndEncodedArray.from_arrays([1], pa.array(["x"]))], ["r"])
+    rows = pa.record_batch({n: pa.ListArray.from_arrays([0, None, 1, 1], v) for n, v in (("w", words), ("s", structs))})
+    plan = plan_write(parse_ddl("w ARRAY<STRING>, s ARRAY<STRUCT<r: STRING>>"), rows.schema)
+    assert plan.apply(rows).to_pylist()[0] == {"w": ["x"], "s": [{"r": "x"}]}
+    found = plan.apply(rows.slice(1))
+    found.validate(full=True)
+    assert found.to_pylist() == [{"w": None, "s": None}, {"w": [], "s": []}]
