@@ -321,4 +321,14 @@ fn bytes_that_are_no_utf8_are_refused_with_their_place_or_replaced() {
     let mut opts = options(Format::Ndjson, Compression::None);
     opts.replace_invalid_utf8 = true;
     assert_eq!(rows(opts, bytes, 1000).unwrap(), ["{\"a\":1}", "{\"a\":\"é \u{fffd}\"}"]);
+    // The place of what is no JSON is one in the line, not in the text that was made of it.
+    let mut opts = options(Format::Ndjson, Compression::None);
+    (opts.replace_invalid_utf8, opts.on_error) = (true, OnError::Collect);
+    let mut reader = RowReader::new(opts).unwrap();
+    reader.feed(b"{\"k\":\"\xff\xff\xff\xff\", x}").unwrap();
+    reader.finish();
+    let Next::Row(text) = reader.next_row().unwrap() else { panic!() };
+    let parsed = JsonParser::new(ParseOptions::default()).parse(text, &mut Tape::default(), &mut Names::new());
+    reader.reject(parsed.unwrap_err()).unwrap();
+    assert_eq!(reader.take_bad()[0].column, 14);
 }

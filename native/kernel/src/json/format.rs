@@ -44,7 +44,7 @@ impl Detector {
     pub fn look(&mut self, bytes: &[u8], last: bool, named_ndjson: bool) -> Option<Format> {
         let begin = match self.begin {
             Some(begin) => begin,
-            None => match bytes.iter().position(|b| !b.is_ascii_whitespace()) {
+            None => match bytes.iter().position(|b| !is_blank(b)) {
                 Some(begin) => {
                     self.inside = Inside::at(begin);
                     self.searched = begin;
@@ -79,7 +79,7 @@ impl Detector {
                 None => (self.line_end.is_some() || last).then_some(Format::Json),
             };
         };
-        if bytes.get(end..).unwrap_or(&[]).iter().any(|b| !b.is_ascii_whitespace()) {
+        if bytes.get(end..).unwrap_or(&[]).iter().any(|b| !is_blank(b)) {
             return Some(Format::Ndjson);
         }
         last.then_some(if named_ndjson { Format::Ndjson } else { Format::Json })
@@ -87,7 +87,7 @@ impl Detector {
 
     fn object(&self, bytes: &[u8], last: bool) -> Option<Format> {
         let Some(end) = self.line_end else { return last.then_some(Format::Ndjson) };
-        let open = bytes.get(..end).unwrap_or(&[]).trim_ascii_end().last();
+        let open = bytes.get(..end).unwrap_or(&[]).iter().rfind(|b| !is_blank(b));
         if !matches!(open, Some(b'{' | b'[' | b',' | b':')) {
             return Some(Format::Ndjson);
         }
@@ -108,7 +108,8 @@ impl Detector {
 
 /// The first line behind this place that is not blank, once it is whole; `None` if there is none yet.
 fn second_line(bytes: &[u8], end: usize, last: bool) -> Option<&[u8]> {
-    let rest = bytes.get(end..).unwrap_or(&[]).trim_ascii_start();
+    let rest = bytes.get(end..).unwrap_or(&[]);
+    let rest = rest.iter().position(|b| !is_blank(b)).and_then(|begin| rest.get(begin..)).unwrap_or(&[]);
     match memchr::memchr(b'\n', rest) {
         Some(end) => rest.get(..end),
         None => (last && !rest.is_empty()).then_some(rest),
@@ -118,6 +119,11 @@ fn second_line(bytes: &[u8], end: usize, last: bool) -> Option<&[u8]> {
 fn is_document(line: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(line) else { return false };
     JsonParser::new(ParseOptions::default()).parse(text.trim_end(), &mut Tape::default(), &mut Names::new()).is_ok()
+}
+
+/// Whether JSON has no other meaning for a byte than to stand between others. A form feed is none of these.
+pub fn is_blank(byte: &u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
 }
 
 /// Whether the name of a file says NDJSON: `x.ndjson`, `x.jsonl.gz`.
@@ -158,6 +164,8 @@ mod tests {
             ("{\"a\":1,", Format::Ndjson),
             ("{\"a\":\n1}", Format::Json),
             ("17\n[1]", Format::Ndjson),
+            ("\u{c}\n[1,\n2]", Format::Ndjson),
+            ("[1]\n\u{c}", Format::Ndjson),
         ] {
             assert_is(text, false, format);
         }

@@ -2,10 +2,10 @@
 //! rows stop the reading or are kept aside, with file, line, column and reason. Rows can be read again: see `mark`.
 
 use crate::error::{Code, Error, Result};
-use crate::json::format::{Detector, Format, is_ndjson_name};
+use crate::json::format::{Detector, Format, is_blank, is_ndjson_name};
 use crate::json::input::{Compression, Filled, Input, newlines};
 use crate::json::split::{Cut, Splitter};
-use crate::text::utf8::decode_like_java;
+use crate::text::utf8::{bytes_before, decode_like_java};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnError {
@@ -229,7 +229,12 @@ impl RowReader {
     pub fn reject(&mut self, error: Error) -> Result<()> {
         let row = self.row;
         let text = self.buffer.get(row.start..row.end).unwrap_or(&[]);
-        let before = text.get(..error.offset.unwrap_or(0) as usize).unwrap_or(text);
+        let at = match error.offset.unwrap_or(0) as usize {
+            // The row that was parsed is a repaired text.
+            at if self.options.replace_invalid_utf8 => bytes_before(text, at),
+            at => at,
+        };
+        let before = text.get(..at).unwrap_or(text);
         let newlines = memchr::memchr_iter(b'\n', before).count() as u64;
         let column = match memchr::memrchr(b'\n', before) {
             Some(at) => before.len() - at,
@@ -302,7 +307,7 @@ impl RowReader {
     fn pass_blanks(&mut self) {
         let text = self.buffer.get(self.cursor.at..).unwrap_or(&[]);
         // Ends at the first byte that is not blank.
-        if text.iter().all(u8::is_ascii_whitespace) {
+        if text.iter().all(is_blank) {
             self.pass(self.buffer.len());
         }
     }
@@ -360,7 +365,7 @@ impl RowReader {
                 None => (self.buffer.len(), self.buffer.len()),
             };
             let line = self.buffer.get(start..end).unwrap_or(&[]);
-            let blank = line.iter().all(|b| matches!(b, b' ' | b'\t' | b'\r'));
+            let blank = line.iter().all(is_blank);
             let carriage = line.ends_with(b"\r") as usize;
             self.row = RowPlace { start, end, lines: self.cursor.lines, line_start: self.base + start as u64 };
             self.skip_to(next, 1);

@@ -22,15 +22,38 @@ fn is_ascii(bytes: &[u8]) -> bool {
 
 /// The text of `bytes`, each malformed sequence replaced.
 pub fn decode_like_java(bytes: &[u8], out: &mut String) {
+    each_piece(bytes, |text, malformed| {
+        out.push_str(text);
+        if malformed > 0 {
+            out.push(char::REPLACEMENT_CHARACTER);
+        }
+    });
+}
+
+/// How many of `bytes` stand before what is at this offset of that text.
+pub fn bytes_before(bytes: &[u8], offset: usize) -> usize {
+    let (mut before, mut left) = (0, offset);
+    each_piece(bytes, |text, malformed| {
+        let taken = text.len().min(left);
+        (before, left) = (before + taken, left - taken);
+        if left > 0 {
+            (before, left) = (before + malformed, left.saturating_sub(char::REPLACEMENT_CHARACTER.len_utf8()));
+        }
+    });
+    before
+}
+
+/// Calls with each text that is valid and the length of the malformed sequence behind it, 0 behind the last.
+fn each_piece(bytes: &[u8], mut use_piece: impl FnMut(&str, usize)) {
     let mut rest = bytes;
     loop {
         match std::str::from_utf8(rest) {
-            Ok(text) => return out.push_str(text),
+            Ok(text) => return use_piece(text, 0),
             Err(e) => {
                 let (valid, bad) = rest.split_at(e.valid_up_to());
-                out.push_str(std::str::from_utf8(valid).unwrap_or(""));
-                out.push(char::REPLACEMENT_CHARACTER);
-                rest = bad.get(malformed(bad)..).unwrap_or(&[]);
+                let len = malformed(bad);
+                use_piece(std::str::from_utf8(valid).unwrap_or(""), len);
+                rest = bad.get(len..).unwrap_or(&[]);
             }
         }
     }
@@ -55,7 +78,18 @@ fn malformed(bytes: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::is_utf8;
+    use super::{bytes_before, decode_like_java, is_utf8};
+
+    #[test]
+    fn a_place_in_the_text_is_one_in_the_bytes() {
+        for bytes in [&b"ab, x"[..], b"\xff\xffa\xed\xa0\x80\xc3, x", b"\xe2\x82\xf0\x9f\x98, x\xff", b"\xff"] {
+            let mut text = String::new();
+            decode_like_java(bytes, &mut text);
+            assert_eq!(bytes_before(bytes, text.len()), bytes.len());
+            let Some(at) = text.find('x') else { continue };
+            assert_eq!(Some(bytes_before(bytes, at)), bytes.iter().position(|&b| b == b'x'), "{bytes:?}");
+        }
+    }
 
     #[test]
     fn it_agrees_with_the_standard_library() {
