@@ -7,8 +7,8 @@ use arrow_array::builder::GenericByteBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{ByteArrayType, ByteViewType};
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, BinaryViewArray, GenericByteArray, GenericByteViewArray, LargeBinaryArray, ListArray,
-    StringArray,
+    Array, ArrayRef, BinaryArray, BinaryViewArray, GenericByteArray, GenericByteViewArray, GenericListViewArray,
+    LargeBinaryArray, ListArray, OffsetSizeTrait, StringArray, UInt64Array,
 };
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{ArrowError, DataType};
@@ -69,9 +69,27 @@ pub fn list(array: &dyn Array) -> Result<Option<ListArray>, ArrowError> {
             let lengths = std::iter::repeat_n(*size as usize, list.len());
             (element, OffsetBuffer::from_lengths(lengths), list.values().clone())
         }
+        DataType::ListView(element) => {
+            let (offsets, values) = in_order(array.as_list_view::<i32>())?;
+            (element, offsets, values)
+        }
+        DataType::LargeListView(element) => {
+            let (offsets, values) = in_order(array.as_list_view::<i64>())?;
+            (element, offsets, values)
+        }
         _ => return Ok(None),
     };
     ListArray::try_new(element.clone(), offsets, values, array.nulls().cloned()).map(Some)
+}
+
+/// The offsets and elements of lists that lie anywhere, one after the other; what is beneath nulls is left out.
+fn in_order<O: OffsetSizeTrait>(lists: &GenericListViewArray<O>) -> Result<(OffsetBuffer<i32>, ArrayRef), ArrowError> {
+    let size = |row: usize| if lists.is_valid(row) { lists.value_size(row).as_usize() } else { 0 };
+    fits((0..lists.len()).map(size).sum())?;
+    let first = |row: usize| lists.value_offset(row).as_usize();
+    let places = (0..lists.len()).flat_map(|row| first(row)..first(row) + size(row));
+    let values = take(lists.values(), &UInt64Array::from_iter_values(places.map(|place| place as u64)), None)?;
+    Ok((OffsetBuffer::from_lengths((0..lists.len()).map(size)), values))
 }
 
 /// Long offsets made short; the bytes are shared.
@@ -117,8 +135,8 @@ mod tests {
     use arrow::compute::cast;
     use arrow_array::types::{Int8Type, Int32Type};
     use arrow_array::{
-        ArrayRef, DictionaryArray, FixedSizeBinaryArray, FixedSizeListArray, LargeListArray, LargeStringArray,
-        StringViewArray,
+        ArrayRef, DictionaryArray, FixedSizeBinaryArray, FixedSizeListArray, Int32Array, LargeListArray,
+        LargeStringArray, ListViewArray, StringViewArray,
     };
     use proptest::prelude::*;
 
@@ -172,6 +190,12 @@ mod tests {
             let wanted = cast(&array, &DataType::List(element.clone())).unwrap();
             assert_eq!(&list(&array).unwrap().unwrap(), wanted.as_list::<i32>());
         }
+        let (element, offsets, values, nulls) = list(&fixed).unwrap().unwrap().into_parts();
+        let sizes: Vec<i32> = offsets.lengths().map(|len| len as i32).collect();
+        let views = ListViewArray::new(element, offsets[..4].to_vec().into(), sizes.into(), values, nulls);
+        let turned = Int32Array::from(vec![Some(3), None, Some(1), Some(0)]);
+        let found = list(&take(&views, &turned, None).unwrap()).unwrap().unwrap();
+        assert_eq!(&found, take(&list(&fixed).unwrap().unwrap(), &turned, None).unwrap().as_list::<i32>());
         assert!(list(&StringArray::from(vec!["a"])).unwrap().is_none());
         let coded: ArrayRef = Arc::new(DictionaryArray::<Int8Type>::from_iter([Some("b"), None, Some("a"), Some("b")]));
         assert_eq!(&decoded(&coded.slice(1, 3)).unwrap(), &cast(&coded.slice(1, 3), &DataType::Utf8).unwrap());

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from mica.errors import UserError
 from mica.schema.arrow import EXTENSION_KEY, VARIANT_EXTENSION, is_list
 from mica.schema.types import VARIANT, ArrayType, DataType, MapType, StructType
 from mica.variant import kernel
@@ -18,7 +19,7 @@ from mica.variant import kernel
 
 def unshredded(batch: pa.RecordBatch, table: StructType) -> pa.RecordBatch:
     """The batch with every shredded Variant, at any depth, as `struct<metadata, value>`; `table` says which columns are
-    Variants. Errors: MALFORMED_SHREDDING, MALFORMED_VARIANT with row and path.
+    Variants. Errors: MALFORMED_SHREDDING, MALFORMED_VARIANT with row and path, UNSUPPORTED_TYPE.
     """
     columns, fields = list(batch.columns), list(batch.schema)
     changed = False
@@ -63,5 +64,11 @@ def _marked(f: pa.Field, type_: DataType) -> pa.Field | None:
             inner = _marked(f.type.item_field, value)
             return None if inner is None else f.with_type(pa.map_(f.type.key_field, inner))
         case _ if type_ == VARIANT and pa.types.is_struct(f.type) and f.type.get_field_index("typed_value") >= 0:
+            if any(pa.types.is_run_end_encoded(child.type) for child in f.type):
+                raise UserError(
+                    "UNSUPPORTED_TYPE",
+                    f"the shredded Variants of {f.name!r} are in runs: {f.type}",
+                    hint="Decode them first (pyarrow.compute.run_end_decode).",
+                )
             return f.with_metadata({**(f.metadata or {}), EXTENSION_KEY: VARIANT_EXTENSION})
     return None

@@ -44,6 +44,10 @@ def read(batch: pa.RecordBatch) -> list[Any]:
     return [v and decode(v["metadata"], v["value"]) for v in column.to_pylist()]
 
 
+def texts(batch: pa.RecordBatch, *path: str | int) -> Any:
+    return _native.extract(batch, [Request(("v",), path, json=True)]).column(0).to_pylist()
+
+
 def refused(batch: pa.RecordBatch) -> Any:
     with pytest.raises(_native.KernelError) as caught:
         _native.unshred(batch)
@@ -96,8 +100,10 @@ def test_rule_25_both_is_an_object_and_nothing_else() -> None:
 
 
 def test_rule_26_missing_at_the_root_is_variant_null() -> None:
-    out = _native.unshred(shredded(pa.int32(), [{}])).column(0)
-    assert out.to_pylist()[0]["value"] == NULL
+    batch = shredded(pa.int32(), [{}, None])
+    column = _native.unshred(batch).column(0).to_pylist()
+    assert (column[0]["value"], column[1]) == (NULL, None)
+    assert texts(batch) == ["null", None]
 
 
 def test_rule_27_variant_null_is_00_in_value() -> None:
@@ -128,6 +134,14 @@ def test_rule_30_an_array_stands_in_typed_value_with_value_null() -> None:
     assert refused(shredded(ARRAY, [{"value": ONE, "typed_value": []}])).rule == 30
 
 
+@pytest.mark.parametrize("layout", [pa.large_list, pa.list_view, pa.large_list_view])
+def test_rule_30_an_array_may_have_any_layout_of_arrow(layout: Any) -> None:
+    rows = [{"typed_value": [{"typed_value": 1}, {"value": B1}]}, {"typed_value": []}, {"typed_value": [{}]}]
+    batch = shredded(layout(ARRAY.value_field), rows)
+    assert read(batch) == [[1, {"b": 1}], [], [None]]
+    assert read(batch.slice(1)) == [[], [None]]
+
+
 def test_rule_30_an_array_in_value_where_arrays_are_shredded_is_refused() -> None:
     assert refused(shredded(ARRAY, [{"value": bytes([3, 1, 0, 2]) + ONE}])).rule == 30
 
@@ -137,7 +151,9 @@ def test_rule_30_what_is_no_array_stands_in_value() -> None:
 
 
 def test_rules_31_and_26_a_missing_element_reads_as_variant_null() -> None:
-    assert read(shredded(ARRAY, [{"typed_value": [{"typed_value": 1}, {}]}])) == [[1, None]]
+    batch = shredded(ARRAY, [{"typed_value": [{"typed_value": 1}, {}]}])
+    assert read(batch) == [[1, None]]
+    assert [texts(batch, at) for at in range(3)] == [["1"], ["null"], [None]]
 
 
 def test_rule_32_an_empty_object_has_a_typed_value_of_missing_fields() -> None:

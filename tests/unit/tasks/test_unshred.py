@@ -6,6 +6,7 @@ import contextlib
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -58,6 +59,22 @@ def test_shredded_rows_that_break_the_rules_are_refused(tmp_path: Path, stored: 
     assert caught.value.code == "MALFORMED_SHREDDING"
     assert mica.Table.open(table.path).version == 0
     assert not list((tmp_path / "t").glob("*.parquet"))
+
+
+def test_shredded_rows_of_any_layout_are_appended(tmp_path: Path, stored: pa.Table) -> None:
+    group = stored["v"].combine_chunks()
+    metadata, value, typed = (group.field(name) for name in ("metadata", "value", "typed_value"))
+    names = ["metadata", "value", "typed_value"]
+    coded = pa.StructArray.from_arrays(
+        [metadata.dictionary_encode(), value.dictionary_encode(), typed], names, mask=group.is_null()
+    )
+    table = mica.Table.create(tmp_path / "t", "v VARIANT")
+    table.append(pa.table({"v": coded}))
+    assert _texts(table.scan()) == mica.variant.to_json(mica.variant.from_json(TEXTS)).to_pylist()
+    runs = pa.StructArray.from_arrays([pc.run_end_encode(metadata), value, typed], names)
+    with pytest.raises(mica.UserError) as caught:
+        table.append(pa.table({"v": runs}))
+    assert caught.value.code == "UNSUPPORTED_TYPE"
 
 
 def test_structs_of_runs_may_stand_beside_variants(stored: pa.Table) -> None:

@@ -9,6 +9,7 @@ use arrow_array::{Array, BinaryViewArray};
 use crate::codec::head::{head, length, number};
 use crate::codec::known::KnownNames;
 use crate::codec::metadata::NO_NAMES;
+use crate::codec::primitive::id;
 use crate::codec::untyped::split;
 use crate::codec::validate::Validator;
 use crate::error::{Code, Error, Result};
@@ -160,7 +161,7 @@ impl<'a> Finder<'a> {
             }
         }
         if is_null(&level.nulls, at) {
-            return Ok(Found::Missing);
+            return Ok(self.nothing());
         }
         if let Some(leaf) = &level.leaf
             && leaf.array.is_valid(at)
@@ -213,7 +214,7 @@ impl<'a> Finder<'a> {
             }
         }
         if is_null(&level.nulls, at) {
-            return Ok(Found::Missing);
+            return Ok(self.nothing());
         }
         match untyped_of(level, at)? {
             (Some((metadata, value)), State::Untyped | State::Null) => {
@@ -223,8 +224,17 @@ impl<'a> Finder<'a> {
             _ if level.array.as_ref().is_some_and(|a| !is_null(&a.nulls, at)) => Ok(Found::Subtree(at)),
             _ => Ok(match &level.leaf {
                 Some(leaf) if level.is_typed(at) => Found::Leaf(leaf, at),
-                _ => Found::Missing,
+                _ => self.nothing(),
             }),
+        }
+    }
+
+    /// What a slot holds where the path ends, and nothing is: a field of an object may be missing, the root and elements
+    /// are the Variant null (rule 26).
+    fn nothing(&self) -> Found<'a> {
+        match self.steps.last() {
+            Some(Step::Key(_)) => Found::Missing,
+            Some(Step::Index(_)) | None => Found::Bytes { metadata: NO_NAMES, value: &[id::NULL << 2] },
         }
     }
 
@@ -232,6 +242,7 @@ impl<'a> Finder<'a> {
     fn find_in_value(&mut self, level: &'a Level, at: usize, row: usize, depth: usize) -> Result<Found<'a>> {
         let value = match &level.value {
             Some(values) if values.is_valid(at) => values.value(at),
+            _ if depth == self.steps.len() => return Ok(self.nothing()),
             _ => return Ok(Found::Missing),
         };
         if !level.is_typed(at) {

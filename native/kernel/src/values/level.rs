@@ -16,6 +16,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BinaryArray, BinaryViewArray, StructArray};
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::DataType;
+use arrow_select::take::take;
 
 use crate::error::{Code, Error, Result};
 use crate::flavour;
@@ -204,7 +205,11 @@ impl Level {
         let path = format!("{}.typed_value", self.path);
         match column.data_type() {
             DataType::Struct(_) => self.object = Some(self.open_object(column.as_struct(), &path, depth, levels)?),
-            DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(_, _) => {
+            DataType::List(_)
+            | DataType::LargeList(_)
+            | DataType::FixedSizeList(_, _)
+            | DataType::ListView(_)
+            | DataType::LargeListView(_) => {
                 self.array = Some(self.open_list(column, &path, depth, levels)?);
             }
             _ => self.leaf = Some(Leaf::open(column, &path)?),
@@ -313,13 +318,22 @@ fn twice(seen: &mut bool, path: &str, name: &str) -> Result<()> {
 fn binary_view(column: &ArrayRef, path: &str) -> Result<BinaryViewArray> {
     match column.data_type() {
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView => flavour::binary_view(column),
+        // A code takes the view of its value: the bytes are shared.
+        DataType::Dictionary(..) => {
+            let coded = column.as_any_dictionary();
+            let taken = take(&binary_view(coded.values(), path)?, coded.keys(), None)?;
+            taken.as_binary_view_opt().cloned()
+        }
         _ => None,
     }
     .ok_or_else(|| not_binary(path, column.data_type()))
 }
 
 fn binary(column: &ArrayRef, path: &str) -> Result<BinaryArray> {
-    flavour::binary(column)?.ok_or_else(|| not_binary(path, column.data_type()))
+    match column.data_type() {
+        DataType::Dictionary(..) => binary(&flavour::decoded(column)?, path),
+        found => flavour::binary(column)?.ok_or_else(|| not_binary(path, found)),
+    }
 }
 
 fn not_binary(path: &str, found: &DataType) -> Error {
