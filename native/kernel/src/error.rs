@@ -82,6 +82,12 @@ impl Error {
         Error { code, message: message.into(), rule: None, path: None, row: None, offset: None }
     }
 
+    /// Values that have no room in a column of one batch (`limits::MAX_BYTES`).
+    #[cold]
+    pub fn no_room() -> Self {
+        Error::new(Code::TooLarge, "the values of one batch exceed 2 GiB: use smaller batches")
+    }
+
     /// What `catch_unwind` caught.
     #[cold]
     pub fn panicked(panic: &(dyn std::any::Any + Send)) -> Self {
@@ -131,7 +137,10 @@ impl From<std::io::Error> for Error {
 
 impl From<arrow_schema::ArrowError> for Error {
     fn from(e: arrow_schema::ArrowError) -> Self {
-        Error::new(Code::InvalidArgument, e.to_string())
+        match e {
+            arrow_schema::ArrowError::OffsetOverflowError(_) => Error::no_room(),
+            other => Error::new(Code::InvalidArgument, other.to_string()),
+        }
     }
 }
 

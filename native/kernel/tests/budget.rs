@@ -8,6 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use mica_kernel::batch::type_text::TypePrinter;
+use mica_kernel::codec::known::KnownNames;
+use mica_kernel::codec::metadata::write;
+use mica_kernel::codec::validate::Validator;
 use mica_kernel::infer::Limits;
 use mica_kernel::ingest::JsonIngest;
 use mica_kernel::json::{
@@ -85,11 +88,31 @@ fn the_type_of_many_objects_of_many_keys_takes_linear_time() {
         let view = tape.view(text.as_bytes(), &names);
         // Once untimed: the first time asks the system for memory.
         let mut printer = TypePrinter::default();
-        printer.print(&view, 0, &mut out);
+        printer.print(&view, 0, &mut out).unwrap();
         out.clear();
-        timed(|| printer.print(&view, 0, &mut out))
+        timed(|| printer.print(&view, 0, &mut out).unwrap())
     };
     assert!(is_linear("types", run, 500));
+}
+
+#[test]
+fn names_are_compared_once_however_many_objects_have_them() {
+    const OBJECTS: usize = 2_000;
+    let run = |length: usize| {
+        let prefix = "x".repeat(length);
+        let (mut names, mut metadata, mut value) = (Names::new(), Vec::new(), vec![3 | 3 << 2 | 1 << 4]);
+        let ids = [format!("{prefix}b"), format!("{prefix}a")].map(|name| names.intern(&name));
+        write(&names, &ids, false, &mut metadata);
+        // An array of objects whose ids are in the order of the names, 1 before 0.
+        let object = [2, 2, 1, 0, 0, 1, 2, 0, 0];
+        value.extend((OBJECTS as u32).to_le_bytes());
+        (0..=OBJECTS).for_each(|i| value.extend(((object.len() * i) as u32).to_le_bytes()));
+        value.extend(object.repeat(OBJECTS));
+        let mut known = KnownNames::default();
+        known.load(&metadata).unwrap();
+        timed(|| Validator::default().validate(known.current(), &value).unwrap())
+    };
+    assert!(within("objects of two long names", 20.0, || run(8), || run(1 << 16)));
 }
 
 #[test]

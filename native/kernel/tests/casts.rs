@@ -95,7 +95,7 @@ fn every_value_casts_to_every_type_as_in_spark() {
         decoder.decode(&metadata, &value, &mut tape, &mut names).unwrap();
         let view = tape.view(&value, &names);
         let mut json = Vec::new();
-        printer.print(&view, 0, &zone, &mut json);
+        printer.print(&view, 0, &zone, &mut json).unwrap();
         let json = String::from_utf8(json).unwrap();
         let expected = String::from_utf8(unhex(fields[1])).unwrap();
         if json != expected && !java_17(&expected) {
@@ -103,7 +103,7 @@ fn every_value_casts_to_every_type_as_in_spark() {
         }
         for (name, expected_cast) in types.iter().zip(&fields[2..]) {
             let mut builder = CastBuilder::new(&target(name), zone).unwrap();
-            builder.append_node(&view, 0);
+            builder.append_node(&view, 0).unwrap();
             let (values, failed) = builder.finish();
             let got = shown(values.as_ref());
             assert_eq!(failed.value(0), got == "-" && expected != "null");

@@ -27,7 +27,7 @@ fn print(metadata: &[u8], value: &[u8]) -> String {
     let findings = VariantDecoder::new().decode(metadata, value, &mut tape, &mut names).unwrap();
     assert!(!findings.unsorted_ids);
     let mut out = Vec::new();
-    JsonPrinter::new().print(&tape.view(value, &names), 0, &Zone::UTC, &mut out);
+    JsonPrinter::new().print(&tape.view(value, &names), 0, &Zone::UTC, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 

@@ -31,7 +31,7 @@ impl Room {
         let decoded = self.decoder.decode(metadata, value, &mut self.tape, &mut self.names);
         assert_eq!(printed.is_ok(), decoded.is_ok());
         decoded.ok()?;
-        self.printer.print(&self.tape.view(value, &self.names), 0, &Zone::UTC, &mut out);
+        self.printer.print(&self.tape.view(value, &self.names), 0, &Zone::UTC, &mut out).unwrap();
         assert_eq!(direct, out, "without a tape and with one");
         Some(String::from_utf8(out).unwrap())
     }
@@ -126,7 +126,7 @@ fn mutated_variants_are_refused_or_read_soundly() {
         for target in &targets {
             let mut builder = CastBuilder::new(target, Zone::UTC).unwrap();
             (0..view.nodes.len()).for_each(|at| {
-                builder.append_node(&view, at);
+                builder.append_node(&view, at).unwrap();
             });
             assert_eq!(builder.finish().0.len(), view.nodes.len());
         }

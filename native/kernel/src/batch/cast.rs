@@ -8,9 +8,11 @@ use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 
 use crate::error::{Code, Error, Result};
+use crate::tape::Scalar;
 use crate::text::java;
 use crate::text::zone::Zone;
 use crate::values::cast::CastBuilder;
+use crate::values::cast::number::pow10;
 use crate::values::leaf::{Leaf, LeafValues};
 
 /// Column 0 as the columns `values` (null where it is null or the cast failed) and `failed`.
@@ -20,11 +22,18 @@ pub fn cast_column(batch: &RecordBatch, target: &DataType, zone: Zone) -> Result
     let leaf = Leaf::open(column, "values")
         .map_err(|_| Error::new(Code::UnsupportedType, format!("a column of {} cannot be cast", column.data_type())))?;
     let mut casts = CastBuilder::new(target, zone)?;
+    // Spark holds decimals of so many digits as a long, whose fraction it cuts.
+    let is_long = target.is_signed_integer() && matches!(leaf.values, LeafValues::Decimal(_, ..=18, _));
     for row in 0..column.len() {
         if column.is_null(row) {
             casts.append_null();
         } else {
-            casts.append(&leaf.scalar(row));
+            casts.append(&match leaf.scalar(row) {
+                Scalar::Decimal(unscaled, scale) if is_long => {
+                    Scalar::Int(pow10(scale.into()).map_or(0, |power| unscaled / power) as i64)
+                }
+                scalar => scalar,
+            })?;
         }
     }
     let (values, failed) = casts.finish();

@@ -9,6 +9,8 @@
 
 use hashbrown::HashMap;
 
+use crate::error::{Error, Result};
+use crate::limits::MAX_BYTES;
 use crate::names::Names;
 use crate::tape::{Scalar, TapeView};
 use crate::text::java;
@@ -64,11 +66,11 @@ pub struct TypePrinter {
 }
 
 impl TypePrinter {
-    /// Appends the type of the value at node `at`.
-    pub fn print(&mut self, view: &TapeView, at: usize, out: &mut Vec<u8>) {
+    /// Appends the type of the value at node `at`, which no column holds if its names are long and many.
+    pub fn print(&mut self, view: &TapeView, at: usize, out: &mut Vec<u8>) -> Result<()> {
         self.types.clear();
         let root = self.describe(view, at);
-        self.write(root, view.names, out);
+        self.write(root, view.names, out)
     }
 
     fn add(&mut self, found: Type) -> Id {
@@ -163,7 +165,7 @@ impl TypePrinter {
         }
     }
 
-    fn write(&self, root: Id, names: &Names, out: &mut Vec<u8>) {
+    fn write(&self, root: Id, names: &Names, out: &mut Vec<u8>) -> Result<()> {
         enum Part<'a> {
             Type(Id),
             Text(&'a [u8]),
@@ -171,6 +173,9 @@ impl TypePrinter {
         }
         let mut todo = vec![Part::Type(root)];
         while let Some(part) = todo.pop() {
+            if out.len() > MAX_BYTES {
+                return Err(Error::no_room());
+            }
             let id = match part {
                 Part::Text(text) => {
                     out.extend_from_slice(text);
@@ -211,6 +216,7 @@ impl TypePrinter {
                 }
             }
         }
+        Ok(())
     }
 }
 

@@ -113,7 +113,7 @@ pub fn type_texts(batch: &RecordBatch) -> Result<RecordBatch> {
     let mut texts = TextColumn::new(batch.num_rows());
     each_row(batch, |tape, names, row| {
         let Some(value) = row else { return texts.append_null() };
-        printer.print(&tape.view(value, names), 0, &mut texts.row);
+        printer.print(&tape.view(value, names), 0, &mut texts.row)?;
         texts.end_row()
     })?;
     one_column(Field::new("type", DataType::Utf8, true), Arc::new(texts.finish()))

@@ -3,7 +3,7 @@
 
 use crate::codec::children::{Children, check_ids, id};
 use crate::codec::head::{check_decimal, cut, fault, head, too_deep};
-use crate::codec::metadata::parse;
+use crate::codec::metadata::{parse, ranks};
 use crate::codec::primitive::id as kind;
 use crate::codec::recent::Recent;
 use crate::error::{Code, Error, Result};
@@ -262,17 +262,5 @@ fn resolve(metadata: &[u8], names: &mut Names) -> Result<ResolvedNames> {
         let name = std::str::from_utf8(text(range)).map_err(|_| fault(5, 0, "a field name is not UTF-8"))?;
         fields.push(names.intern(name));
     }
-    let mut order: Vec<usize> = (0..ranges.len()).collect();
-    order.sort_by(|a, b| ranges.get(*a).map(text).cmp(&ranges.get(*b).map(text)));
-    let mut ranks = vec![0; ranges.len()];
-    let mut previous: Option<(u32, u32)> = None;
-    for (place, &at) in order.iter().enumerate() {
-        let (Some(&id), Some(rank)) = (fields.get(at), ranks.get_mut(at)) else { continue };
-        *rank = match previous {
-            Some((same, rank)) if same == id => rank,
-            _ => place as u32,
-        };
-        previous = Some((id, *rank));
-    }
-    Ok(ResolvedNames { fields, ranks })
+    Ok(ResolvedNames { fields, ranks: ranks(metadata, &ranges) })
 }

@@ -1,8 +1,12 @@
 //! The metadata of rows that are read, resolved once per distinct metadata. Holds names by id, and ids by shredded field.
 
+use std::cell::OnceCell;
+
 use hashbrown::HashMap;
 
-use crate::codec::metadata::{is_sorted, parse};
+use crate::codec::children::check_ids;
+use crate::codec::head::Head;
+use crate::codec::metadata::{is_sorted, parse, ranks as ranks_of};
 use crate::codec::recent::Recent;
 use crate::error::Result;
 
@@ -22,6 +26,8 @@ struct Loaded {
     names: Vec<(u32, u32)>,
     /// Each name is above the one before it: ids are in the order of their names.
     ordered: bool,
+    /// The ranks of names that are not in order, once an object asks for them.
+    ranks: OnceCell<Vec<u32>>,
     /// Field ids of the wanted names, by level.
     ids: Vec<u32>,
 }
@@ -45,7 +51,7 @@ impl KnownNames {
     pub fn load(&mut self, metadata: &[u8]) -> Result<u32> {
         if !self.recent.find(metadata) {
             let loaded = self.resolve(metadata)?;
-            let cost = metadata.len() + 8 * loaded.names.len() + 4 * loaded.ids.len();
+            let cost = metadata.len() + 12 * loaded.names.len() + 4 * loaded.ids.len();
             self.recent.insert(metadata, loaded, cost);
         }
         Ok(self.recent.number() as u32)
@@ -73,9 +79,10 @@ impl KnownNames {
     pub fn of(&self, number: u32) -> RowNames<'_> {
         match self.recent.get(number as usize) {
             Some((bytes, loaded)) => {
-                RowNames { bytes, names: &loaded.names, ordered: loaded.ordered, ids: &loaded.ids }
+                let ranks = (!loaded.ordered).then_some(&loaded.ranks);
+                RowNames { bytes, names: &loaded.names, ranks, ids: &loaded.ids }
             }
-            None => RowNames { bytes: &[], names: &[], ordered: true, ids: &[] },
+            None => RowNames { bytes: &[], names: &[], ranks: None, ids: &[] },
         }
     }
 
@@ -95,7 +102,7 @@ impl KnownNames {
         let ids = self.by_level.iter().map(|&number| ids.get(number as usize).copied().unwrap_or(NONE)).collect();
         let name = |&(start, end): &(u32, u32)| metadata.get(start as usize..end as usize);
         let ordered = names.windows(2).all(|pair| name(&pair[0]) < name(&pair[1]));
-        Ok(Loaded { names, ordered, ids })
+        Ok(Loaded { names, ordered, ranks: OnceCell::new(), ids })
     }
 }
 
@@ -104,7 +111,8 @@ impl KnownNames {
 pub struct RowNames<'a> {
     bytes: &'a [u8],
     names: &'a [(u32, u32)],
-    ordered: bool,
+    /// `None` where ids are in the order of their names.
+    ranks: Option<&'a OnceCell<Vec<u32>>>,
     ids: &'a [u32],
 }
 
@@ -126,10 +134,28 @@ impl<'a> RowNames<'a> {
         is_sorted(self.bytes)
     }
 
-    /// Whether ids are in the order of their names, whatever the metadata says.
+    /// By id, what orders ids as their names; `None` where ids do so themselves, whatever the metadata says.
     #[inline]
-    pub fn is_ordered(&self) -> bool {
-        self.ordered
+    fn ranks(&self) -> Option<&'a [u32]> {
+        self.ranks.map(|ranks| ranks.get_or_init(|| ranks_of(self.bytes, self.names)).as_slice())
+    }
+
+    /// Whether the ids of an object are in the order of their names; refuses ids that are not in the metadata, and names
+    /// that come twice.
+    #[inline]
+    pub fn check_ids(&self, value: &[u8], at: usize, head: &Head, ids: &mut Vec<u32>) -> Result<bool> {
+        match self.ranks() {
+            None => check_ids(value, at, head, ids, |id| ((id as usize) < self.names.len()).then_some(id)),
+            Some(ranks) => check_ids(value, at, head, ids, |id| ranks.get(id as usize).copied()),
+        }
+    }
+
+    /// Sorts what has field ids by their names.
+    pub fn sort<T>(&self, fields: &mut [T], id: impl Fn(&T) -> u32) {
+        match self.ranks() {
+            None => fields.sort_by_key(id),
+            Some(ranks) => fields.sort_by_key(|field| ranks.get(id(field) as usize).copied()),
+        }
     }
 
     /// Number of names.

@@ -27,6 +27,27 @@ pub fn write(names: &Names, ids: &[u32], sorted: bool, out: &mut Vec<u8>) {
     }
 }
 
+/// The places of names among all of a metadata in the order of their bytes, the same for equal names. To compare them is
+/// to compare the names, however long these are.
+pub fn ranks(bytes: &[u8], names: &[(u32, u32)]) -> Vec<u32> {
+    let text = |id: u32| names.get(id as usize).and_then(|&(start, end)| bytes.get(start as usize..end as usize));
+    let mut order: Vec<u32> = (0..names.len() as u32).collect();
+    order.sort_by(|&a, &b| text(a).cmp(&text(b)));
+    let mut ranks = vec![0; names.len()];
+    let mut last: Option<(u32, u32)> = None;
+    for (place, &id) in order.iter().enumerate() {
+        let rank = match last {
+            Some((before, rank)) if text(before) == text(id) => rank,
+            _ => place as u32,
+        };
+        if let Some(slot) = ranks.get_mut(id as usize) {
+            *slot = rank;
+        }
+        last = Some((id, rank));
+    }
+    ranks
+}
+
 /// Whether a metadata says that its names are sorted.
 pub fn is_sorted(bytes: &[u8]) -> bool {
     bytes.first().is_some_and(|header| header & SORTED != 0)

@@ -6,7 +6,7 @@
 //! Object ids out of order are the one fault that is healed (DuckDB 2.0 writes them): their offsets need not be
 //! monotonic (rule 11), so sorting the header in place is enough.
 
-use crate::codec::children::{Children, check_ids, id};
+use crate::codec::children::{Children, id};
 use crate::codec::head::{Head, check_scalar, cut, fault, head, is_container, length, number, too_deep};
 use crate::codec::known::RowNames;
 use crate::error::{Code, Error, Result};
@@ -71,7 +71,7 @@ impl Validator {
             entries.push(FieldSpan { id, start: start as u32, end: end as u32, unsorted });
         }
         if unsorted && let Some(new) = entries.get_mut(first..) {
-            new.sort_by(|a, b| names.name(a.id).cmp(names.name(b.id)));
+            names.sort(new, |field| field.id);
         }
         Ok(())
     }
@@ -123,16 +123,8 @@ impl Validator {
         if around as usize >= MAX_VALUE_DEPTH {
             return Err(too_deep(at as usize));
         }
-        let known = |id: u32| (id as usize) < names.len();
-        if head.object {
-            let ascending = if names.is_ordered() {
-                check_ids(value, at as usize, &head, &mut self.ids, |id| known(id).then_some(id))?
-            } else {
-                check_ids(value, at as usize, &head, &mut self.ids, |id| known(id).then(|| names.name(id)))?
-            };
-            if !ascending {
-                self.unsorted.push(at);
-            }
+        if head.object && !names.check_ids(value, at as usize, &head, &mut self.ids)? {
+            self.unsorted.push(at);
         }
         let mut children = Children::of(head);
         while let Some(child) = children.begin(value)? {
@@ -181,7 +173,7 @@ impl Validator {
             let offset = number(value, head.offsets + index * head.offset_width, head.offset_width)?;
             self.pairs.push((id, offset));
         }
-        self.pairs.sort_by(|a, b| names.name(a.0).cmp(names.name(b.0)));
+        names.sort(&mut self.pairs, |&(id, _)| id);
         for (index, (id, offset)) in self.pairs.iter().enumerate() {
             put(value, head.ids + index * head.id_width, head.id_width, *id);
             put(value, head.offsets + index * head.offset_width, head.offset_width, *offset);

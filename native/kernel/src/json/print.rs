@@ -2,7 +2,9 @@
 //! (`123` for a decimal 123.00), times in the session's zone, binary as base64. Types that Spark cannot print (time,
 //! nanoseconds) follow the same pattern. Without recursion.
 
+use crate::error::{Error, Result};
 use crate::json::scan::{push_plain_text, string_stop};
+use crate::limits::MAX_BYTES;
 use crate::tape::{Kind, Scalar, TapeView};
 use crate::text::java;
 use crate::text::zone::Zone;
@@ -22,8 +24,8 @@ impl JsonPrinter {
         Self::default()
     }
 
-    /// Appends the text of the subtree at `at`.
-    pub fn print(&mut self, view: &TapeView, at: usize, zone: &Zone, out: &mut Vec<u8>) {
+    /// Appends the text of the subtree at `at`, which no column holds if its names are long and many.
+    pub fn print(&mut self, view: &TapeView, at: usize, zone: &Zone, out: &mut Vec<u8>) -> Result<()> {
         let end = view.nodes.get(at).map_or(at, |node| node.next(at));
         self.stack.clear();
         let mut first = true;
@@ -40,7 +42,9 @@ impl JsonPrinter {
                     out.push(b',');
                 }
                 if kind == Kind::Object {
-                    push_quoted(out, view.names.get(node.name).as_bytes());
+                    let name = view.names.get(node.name).as_bytes();
+                    make_room(out, name.len())?;
+                    push_quoted(out, name);
                     out.push(b':');
                 }
             }
@@ -62,7 +66,17 @@ impl JsonPrinter {
         while let Some((_, kind)) = self.stack.pop() {
             out.push(closing(kind));
         }
+        Ok(())
     }
+}
+
+/// Makes room for a name, which may be long and stand in any number of objects of a value: no text is longer than a column.
+#[inline]
+pub fn make_room(out: &mut Vec<u8>, name: usize) -> Result<()> {
+    if out.len() + name > MAX_BYTES {
+        return Err(Error::no_room());
+    }
+    out.try_reserve(name).map_err(|_| Error::no_room())
 }
 
 fn closing(kind: Kind) -> u8 {

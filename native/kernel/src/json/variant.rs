@@ -1,12 +1,12 @@
 //! The bytes of a Variant to JSON text, spelled as `print` spells it, without a tape between: one walk validates the
 //! bytes (`children`) and prints them. Field names are escaped once per distinct metadata. Without recursion.
 
-use crate::codec::children::{Children, check_ids, id};
+use crate::codec::children::{Children, id};
 use crate::codec::decode::VariantDecoder;
 use crate::codec::head::{check_scalar, cut, fault, head, length, scalar, too_deep};
 use crate::codec::known::{KnownNames, RowNames};
 use crate::error::{Error, Result};
-use crate::json::print::{push_quoted, push_scalar};
+use crate::json::print::{make_room, push_quoted, push_scalar};
 use crate::limits::MAX_VALUE_DEPTH;
 use crate::names::Names;
 use crate::tape::Tape;
@@ -63,7 +63,12 @@ impl VariantPrinter {
         let Some(slot) = self.keys.get_mut(number) else { return Ok(()) };
         let keys = slot.get_or_insert_with(|| Keys::of(names));
         let start = out.len();
-        let key = |id: usize, out: &mut Vec<u8>| out.extend_from_slice(keys.get(id));
+        let key = |id: usize, out: &mut Vec<u8>| {
+            let key = keys.get(id);
+            make_room(out, key.len())?;
+            out.extend_from_slice(key);
+            Ok(())
+        };
         self.walk.print(value, (names, key), zone, out).map_err(|error| {
             out.truncate(start);
             placed(metadata, value, error)
@@ -81,8 +86,11 @@ impl ResidualPrinter {
     /// Appends the text of a value.
     pub fn print(&mut self, names: RowNames<'_>, value: &[u8], zone: &Zone, out: &mut Vec<u8>) -> Result<()> {
         let key = |id: usize, out: &mut Vec<u8>| {
-            push_quoted(out, names.name(id as u32));
+            let name = names.name(id as u32);
+            make_room(out, name.len())?;
+            push_quoted(out, name);
             out.push(b':');
+            Ok(())
         };
         self.walk.print(value, (names, key), zone, out)
     }
@@ -107,7 +115,7 @@ impl Walk {
     fn print(
         &mut self,
         value: &[u8],
-        (names, key): (RowNames<'_>, impl Fn(usize, &mut Vec<u8>)),
+        (names, key): (RowNames<'_>, impl Fn(usize, &mut Vec<u8>) -> Result<()>),
         zone: &Zone,
         out: &mut Vec<u8>,
     ) -> Result<()> {
@@ -127,7 +135,7 @@ impl Walk {
                 out.push(b',');
             }
             if children.head.object {
-                key(id(value, &children.head, index)? as usize, out);
+                key(id(value, &children.head, index)? as usize, out)?;
             }
             let parent = self.open.len() - 1;
             let end = self.one(value, child, names, zone, out)?;
@@ -172,12 +180,7 @@ impl Walk {
         let head = head(value, at)?;
         if head.object {
             // Whatever their order is, they are printed in it.
-            let known = |id: u32| (id as usize) < names.len();
-            if names.is_ordered() {
-                check_ids(value, at, &head, &mut self.ids, |id| known(id).then_some(id))?;
-            } else {
-                check_ids(value, at, &head, &mut self.ids, |id| known(id).then(|| names.name(id)))?;
-            }
+            names.check_ids(value, at, &head, &mut self.ids)?;
         }
         out.push(if head.object { b'{' } else { b'[' });
         self.open.push(Children::of(head));

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{ArrayBuilder, StringBuilder};
+use arrow_array::builder::{ArrayBuilder, GenericByteBuilder, StringBuilder};
+use arrow_array::types::ByteArrayType;
 use arrow_array::{ArrayRef, BinaryArray, StringArray, StructArray};
 use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, Fields};
 
 use crate::error::{Code, Error, Result};
 use crate::layout::standard::{METADATA, VALUE};
+use crate::limits::MAX_BYTES;
 
 /// The fields of an unshredded variant column as we write it.
 pub fn variant_fields() -> Fields {
@@ -34,7 +36,7 @@ impl ByteColumn {
     }
 
     pub fn end_row(&mut self) -> Result<()> {
-        self.offsets.push(i32::try_from(self.bytes.len()).map_err(|_| too_large())?);
+        self.offsets.push(i32::try_from(self.bytes.len()).map_err(|_| Error::no_room())?);
         if self.offsets.len() == FIRST_ROWS {
             self.bytes.reserve(foreseen(self.bytes.len(), self.rows) - self.bytes.len());
         }
@@ -73,10 +75,7 @@ impl TextColumn {
     pub fn append(&mut self, text: &[u8]) -> Result<()> {
         let text = simdutf8::basic::from_utf8(text)
             .map_err(|_| Error::new(Code::Internal, "a text that was made is not UTF-8"))?;
-        if self.texts.values_slice().len() + text.len() > i32::MAX as usize {
-            return Err(too_large());
-        }
-        self.texts.append_value(text);
+        append(&mut self.texts, text)?;
         self.foresee()
     }
 
@@ -106,8 +105,15 @@ fn foreseen(first: usize, rows: usize) -> usize {
     first + more.saturating_add(more / 8).min(MOST_FORESEEN)
 }
 
-fn too_large() -> Error {
-    Error::new(Code::TooLarge, "the values of one batch exceed 2 GiB: use smaller batches")
+/// Appends a value, if there is room for it: Arrow's builders panic where there is none.
+#[inline]
+pub fn append<T: ByteArrayType<Offset = i32>>(builder: &mut GenericByteBuilder<T>, value: &T::Native) -> Result<()> {
+    let bytes: &[u8] = value.as_ref();
+    if builder.values_slice().len() + bytes.len() > MAX_BYTES {
+        return Err(Error::no_room());
+    }
+    builder.append_value(value);
+    Ok(())
 }
 
 /// Joins the two columns of a variant. The metadata of a null row may be null: Arrow wants it filled where the

@@ -187,9 +187,9 @@ fn cast_leaf(
         let coded = coded.masked(nulls);
         if coded.texts.len() <= coded.codes.len() {
             let mut casts = CastBuilder::new(wanted, Zone::parse(timezone)?)?;
-            coded.texts.iter().flatten().for_each(|text| {
-                casts.append(&Scalar::Str(text));
-            });
+            for text in coded.texts.iter().flatten() {
+                casts.append(&Scalar::Str(text))?;
+            }
             let (values, failed) = casts.finish();
             let (values, failed) = coded.spread(&values, &failed)?;
             return Ok((values, Some(failed)));
@@ -201,7 +201,7 @@ fn cast_leaf(
         if all.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
             casts.append_null();
         } else {
-            casts.append(&leaf.scalar(row));
+            casts.append(&leaf.scalar(row))?;
         }
     }
     let (values, failed) = casts.finish();
@@ -305,11 +305,11 @@ fn extract_cast(
         match found {
             Found::Missing => casts.append_null(),
             Found::Leaf(leaf, at) => {
-                casts.append(&leaf.scalar(at));
+                casts.append(&leaf.scalar(at))?;
             }
             Found::Bytes { metadata, value } => match scalar(value) {
                 Some(scalar) => {
-                    casts.append(&scalar);
+                    casts.append(&scalar)?;
                 }
                 None => casts.append_text(|zone, out| printer.print(metadata, value, zone, out))?,
             },

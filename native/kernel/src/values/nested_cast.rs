@@ -19,7 +19,7 @@ use crate::layout::standard::is_variant;
 use crate::limits::MAX_TREE_DEPTH;
 use crate::tape::{Kind, TapeView};
 use crate::text::zone::Zone;
-use crate::values::bytes::{ByteColumn, build_variant};
+use crate::values::bytes::{ByteColumn, append, build_variant};
 use crate::values::cast::CastBuilder;
 
 /// A column under construction, with those inside of it.
@@ -104,7 +104,7 @@ impl NestedBuilder {
             return Ok(true);
         };
         match &mut self.kind {
-            Of::Scalar(builder) => return Ok(builder.append_node(view, at)),
+            Of::Scalar(builder) => return builder.append_node(view, at),
             Of::Variant(variants) => {
                 let dictionary = variants.dictionaries.of(view, at);
                 variants.metadata.bytes.extend_from_slice(dictionary.base_bytes());
@@ -130,7 +130,7 @@ impl NestedBuilder {
                 let (mut fits, mut child) = (true, at + 1);
                 for _ in 0..node.a {
                     let Some(field) = view.nodes.get(child) else { break };
-                    keys.append_value(view.names.get(field.name));
+                    append(keys, view.names.get(field.name))?;
                     fits &= values.append(view, child)?;
                     child = field.next(child);
                 }

@@ -8,9 +8,11 @@ pub mod time;
 use std::sync::Arc;
 
 use arrow_array::builder::{
-    BinaryBuilder, BooleanBuilder, Date32Builder, Decimal128Builder, Float32Builder, Float64Builder, Int8Builder,
-    Int16Builder, Int32Builder, Int64Builder, StringBuilder, TimestampMicrosecondBuilder,
+    BinaryBuilder, BooleanBuilder, Date32Builder, Decimal128Builder, Float32Builder, Float64Builder,
+    GenericByteBuilder, Int8Builder, Int16Builder, Int32Builder, Int64Builder, StringBuilder,
+    TimestampMicrosecondBuilder,
 };
+use arrow_array::types::ByteArrayType;
 use arrow_array::{ArrayRef, BooleanArray};
 use arrow_buffer::BooleanBufferBuilder;
 use arrow_schema::{DataType, TimeUnit};
@@ -20,6 +22,7 @@ use crate::json::print::JsonPrinter;
 use crate::tape::{Scalar, TapeView};
 use crate::text::java;
 use crate::text::zone::Zone;
+use crate::values::bytes::append;
 
 /// Collects casts of one column.
 pub struct CastBuilder {
@@ -53,6 +56,18 @@ macro_rules! put {
         $builder.append_option(value);
         value.is_some()
     }};
+}
+
+/// The same for texts and bytes.
+fn put_bytes<T: ByteArrayType<Offset = i32>>(
+    builder: &mut GenericByteBuilder<T>,
+    value: Option<&T::Native>,
+) -> Result<bool> {
+    match value {
+        Some(value) => append(builder, value)?,
+        None => builder.append_null(),
+    }
+    Ok(value.is_some())
 }
 
 impl CastBuilder {
@@ -99,17 +114,17 @@ impl CastBuilder {
 
     /// Appends the cast of a scalar; a Variant null gives null. Says whether there was a cast.
     #[inline]
-    pub fn append(&mut self, scalar: &Scalar) -> bool {
+    pub fn append(&mut self, scalar: &Scalar) -> Result<bool> {
         if *scalar == Scalar::Null {
             self.append_null();
-            return true;
+            return Ok(true);
         }
         let zone = &self.zone;
         let done = match &mut self.values {
             Values::Boolean(b) => put!(b, to_bool(scalar)),
-            Values::Int8(b) => put!(b, number::to_i64(scalar).and_then(|v| i8::try_from(v).ok())),
-            Values::Int16(b) => put!(b, number::to_i64(scalar).and_then(|v| i16::try_from(v).ok())),
-            Values::Int32(b) => put!(b, number::to_i64(scalar).and_then(|v| i32::try_from(v).ok())),
+            Values::Int8(b) => put!(b, number::to_i32(scalar).and_then(|v| i8::try_from(v).ok())),
+            Values::Int16(b) => put!(b, number::to_i32(scalar).and_then(|v| i16::try_from(v).ok())),
+            Values::Int32(b) => put!(b, number::to_i32(scalar)),
             Values::Int64(b) => put!(b, number::to_i64(scalar)),
             Values::Float(b) => put!(b, number::to_f32(scalar)),
             Values::Double(b) => put!(b, number::to_f64(scalar)),
@@ -118,52 +133,48 @@ impl CastBuilder {
             Values::Timestamp(b) => put!(b, time::to_timestamp(scalar, zone)),
             Values::TimestampNtz(b) => put!(b, time::to_timestamp_ntz(scalar, zone)),
             Values::String(b) => match scalar {
-                Scalar::Str(text) => {
-                    b.append_value(text);
-                    true
-                }
+                Scalar::Str(text) => put_bytes(b, Some(text))?,
                 _ => {
                     self.buffer.clear();
                     let text =
                         push_text(scalar, zone, &mut self.buffer).and_then(|()| std::str::from_utf8(&self.buffer).ok());
-                    put!(b, text)
+                    put_bytes(b, text)?
                 }
             },
-            Values::Binary(b) => put!(
-                b,
-                match scalar {
+            Values::Binary(b) => {
+                let bytes = match scalar {
                     Scalar::Binary(bytes) => Some(*bytes),
                     Scalar::Str(text) => Some(text.as_bytes()),
                     _ => None,
-                }
-            ),
+                };
+                put_bytes(b, bytes)?
+            }
         };
         self.failed.append(!done);
-        done
+        Ok(done)
     }
 
     /// Appends the node at `at` of a tape: an object or array is JSON text for strings and fails otherwise. Says
     /// whether there was a cast.
-    pub fn append_node(&mut self, view: &TapeView, at: usize) -> bool {
+    pub fn append_node(&mut self, view: &TapeView, at: usize) -> Result<bool> {
         match view.nodes.get(at).map(|node| view.scalar(node)) {
             Some(Some(scalar)) => self.append(&scalar),
             Some(None) => match &mut self.values {
                 Values::String(builder) => {
                     self.buffer.clear();
-                    self.printer.print(view, at, &self.zone, &mut self.buffer);
-                    let text = std::str::from_utf8(&self.buffer).ok();
-                    builder.append_option(text);
-                    self.failed.append(text.is_none());
-                    text.is_some()
+                    self.printer.print(view, at, &self.zone, &mut self.buffer)?;
+                    let done = put_bytes(builder, std::str::from_utf8(&self.buffer).ok())?;
+                    self.failed.append(!done);
+                    Ok(done)
                 }
                 _ => {
                     self.append_failed();
-                    false
+                    Ok(false)
                 }
             },
             None => {
                 self.append_null();
-                true
+                Ok(true)
             }
         }
     }
@@ -175,7 +186,7 @@ impl CastBuilder {
         let text = std::str::from_utf8(&self.buffer).ok();
         match (&mut self.values, text) {
             (Values::String(builder), Some(text)) => {
-                builder.append_value(text);
+                append(builder, text)?;
                 self.failed.append(false);
             }
             _ => self.append_failed(),

@@ -7,7 +7,17 @@ use crate::values::cast::text;
 
 const MICROS: i64 = 1_000_000;
 
-/// As a 64-bit integer; narrower targets check their range on the result.
+/// As a 32-bit integer; narrower targets check their range on the result. Spark takes a decimal through a double on the way
+/// here, which may round it up, but not on the way to 64 bits.
+pub fn to_i32(scalar: &Scalar) -> Option<i32> {
+    let whole = match *scalar {
+        Scalar::Decimal(unscaled, scale) => float_to_i64(decimal_to_f64(unscaled, scale)?)?,
+        _ => to_i64(scalar)?,
+    };
+    i32::try_from(whole).ok()
+}
+
+/// As a 64-bit integer.
 pub fn to_i64(scalar: &Scalar) -> Option<i64> {
     match *scalar {
         Scalar::Boolean(v) => Some(v as i64),

@@ -25,7 +25,6 @@ use crate::layout::Layout;
 use crate::layout::standard::METADATA;
 use crate::values::bytes::build_variant;
 use crate::values::level::{Level, VariantColumn};
-use crate::values::reconstruct::variant::too_large;
 use crate::values::reconstruct::walk::{Tools, Walk};
 use crate::values::standardize::standardize_column;
 
@@ -84,7 +83,7 @@ fn plain(metadata: &BinaryViewArray, nulls: &Option<NullBuffer>) -> Result<Binar
         if nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row)) {
             bytes.extend_from_slice(metadata.value(row));
         }
-        offsets.push(i32::try_from(bytes.len()).map_err(|_| too_large())?);
+        offsets.push(i32::try_from(bytes.len()).map_err(|_| Error::no_room())?);
     }
     Ok(BinaryArray::try_new(OffsetBuffer::new(ScalarBuffer::from(offsets)), bytes.into(), None)?)
 }
@@ -161,7 +160,7 @@ impl Reconstructor {
                 out.bytes.truncate(before);
                 return Err(e.row(spot.row.into()));
             }
-            out.ends.push(i32::try_from(out.bytes.written()).map_err(|_| too_large())?);
+            out.ends.push(i32::try_from(out.bytes.written()).map_err(|_| Error::no_room())?);
         }
         Ok(())
     }

@@ -4,13 +4,11 @@
 
 use crate::codec::known::RowNames;
 use crate::codec::primitive::{Header, MAX_SHORT_STRING, decimal_width, id, uint_width};
-use crate::error::{Code, Error, Result};
+use crate::error::{Error, Result};
+use crate::limits::MAX_BYTES;
 use crate::values::leaf::{Leaf, LeafValues};
 use crate::values::level::Level;
 use crate::values::reconstruct::walk::Writer;
-
-/// What Arrow's offsets can address.
-const MAX_BYTES: usize = i32::MAX as usize;
 
 /// The bytes of a header that are made at once.
 const BLOCK: usize = 32;
@@ -290,7 +288,7 @@ impl VariantBytes {
     #[cold]
     fn end_far(&mut self, open: &mut Open, end: usize) -> Result<()> {
         if self.len > MAX_BYTES {
-            return Err(too_large());
+            return Err(Error::no_room());
         }
         let needed = uint_width(end);
         if needed > open.header.offset_width {
@@ -338,8 +336,4 @@ impl VariantBytes {
             }
         }
     }
-}
-
-pub fn too_large() -> Error {
-    Error::new(Code::TooLarge, "the values of one batch exceed 2 GiB: use smaller batches")
 }
