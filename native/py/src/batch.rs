@@ -7,6 +7,7 @@ use mica_kernel::rows::Rows;
 use pyo3::prelude::*;
 
 use crate::error::run;
+use crate::handed::own;
 
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<Batch>()
@@ -47,7 +48,7 @@ impl Batch {
     }
 
     fn to_arrow<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        run(py, || self.0.to_batch())?.to_pyarrow(py)
+        own(run(py, || self.0.to_batch())?).to_pyarrow(py)
     }
 }
 

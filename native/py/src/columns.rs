@@ -18,6 +18,7 @@ use pyo3::types::{PyBytes, PyDict};
 
 use crate::batch::{Batch, rows};
 use crate::error::{raise, run};
+use crate::handed::own;
 use crate::request;
 
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -84,7 +85,7 @@ fn shred<'py>(
         return Ok(Bound::new(py, Batch(made))?.into_any());
     }
     let batch = RecordBatch::from_pyarrow_bound(batch)?;
-    run(py, || shred_batch(&batch, &wanted, layout))?.to_pyarrow(py)
+    own(run(py, || shred_batch(&batch, &wanted, layout))?).to_pyarrow(py)
 }
 
 /// The schema of a batch of early columns without the `untyped_value`s that no row of it needs.
@@ -102,7 +103,7 @@ fn fit_batch<'py>(
     schema: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (batch, schema) = (RecordBatch::from_pyarrow_bound(batch)?, Schema::from_pyarrow_bound(schema)?);
-    run(py, || fit::fit(&batch, &schema))?.to_pyarrow(py)
+    own(run(py, || fit::fit(&batch, &schema))?).to_pyarrow(py)
 }
 
 /// Writes one Parquet file and gathers what the log needs of it.

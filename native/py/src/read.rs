@@ -29,7 +29,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
 use crate::error::run;
-use crate::handed::Handed;
+use crate::handed::{Handed, made};
 use crate::request::{self, Request};
 
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -44,7 +44,7 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 /// The batch with every variant column unshredded.
 #[pyfunction]
 fn unshred(py: Python<'_>, batch: PyArrowType<RecordBatch>) -> PyResult<PyArrowType<RecordBatch>> {
-    run(py, move || batch::unshred(&batch.0)).map(PyArrowType)
+    made(py, move || batch::unshred(&batch.0))
 }
 
 /// Columns and cast paths of a batch whose variants are in either layout.
@@ -57,7 +57,7 @@ fn extract(
     timezone: &str,
 ) -> PyResult<PyArrowType<RecordBatch>> {
     let items = request::items(py, items)?;
-    run(py, move || batch::extract(&batch.0, &items, timezone)).map(PyArrowType)
+    made(py, move || batch::extract(&batch.0, &items, timezone))
 }
 
 /// How columns of the early layout are recognised: a bool (by their fields, or not at all), or paths of names.

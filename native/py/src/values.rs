@@ -15,6 +15,7 @@ use pyo3::prelude::*;
 
 use crate::batch::rows;
 use crate::error::{raise, run};
+use crate::handed::made;
 use crate::request::{PathStep, steps};
 
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -69,7 +70,7 @@ fn each(
     batch: Batch,
     work: impl FnOnce(&RecordBatch) -> Result<RecordBatch> + Send,
 ) -> PyResult<Batch> {
-    run(py, move || work(&batch.0)).map(PyArrowType)
+    made(py, move || work(&batch.0))
 }
 
 /// Column 0 (JSON as strings or binary) as the variant column `v`; nulls stay null.

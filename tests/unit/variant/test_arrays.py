@@ -2,19 +2,27 @@
 
 import datetime as dt
 import json
+import struct
 import uuid
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mica.errors import CorruptDataError, UserError
+import mica
+from mica.errors import CorruptDataError, MicaError, UserError
 from mica.schema.arrow import variant_field
-from mica.variant import from_json, infer, to_json, to_python
+from mica.schema.ddl import parse_ddl
+from mica.schema.evolution import plan_write
+from mica.variant import from_json, infer, kernel, to_json, to_python
 from tests.support import shared_files
 
 DOCUMENTS = st.recursive(
@@ -61,6 +69,64 @@ def test_chunks_slices_and_nulls() -> None:
     assert to_json(pa.chunked_array([variants, variants.slice(2)])).to_pylist() == ['{"a":1}', None, "[1]", "[1]"]
     assert to_python(pa.chunked_array([], variants.type)) == []
     assert from_json([]).type == variants.type
+
+
+def test_parts_may_have_any_layout() -> None:
+    plain = from_json(['{"a":1}', None, "[2]"])
+    metadata, value = plain.field("metadata"), plain.field("value")
+    for made in (
+        metadata.dictionary_encode(), pc.run_end_encode(metadata), metadata.cast(pa.binary_view()),
+        metadata.cast(pa.large_binary()),
+    ):  # fmt: skip
+        found = pa.StructArray.from_arrays([made, value], ["metadata", "value"], mask=plain.is_null())
+        assert to_python(found) == [{"a": 1}, None, [2]]
+        rows = pa.record_batch([found], names=["v"])
+        assert to_python(plan_write(parse_ddl("v VARIANT"), rows.schema).apply(rows)["v"]) == [{"a": 1}, None, [2]]
+
+
+def test_parts_beyond_2_gib_are_refused_and_a_slice_of_them_is_read() -> None:
+    data = np.zeros((1 << 31) + 1, np.uint8)
+    ends = pa.py_buffer(np.array([0, 1 << 31, (1 << 31) + 1]))
+    value = pa.Array.from_buffers(pa.large_binary(), 2, [None, ends, pa.py_buffer(data)])
+    parts = [pa.array([b"\x01\0\0"] * 2, pa.large_binary()), value]
+    variants = pa.StructArray.from_arrays(parts, ["metadata", "value"])
+    assert to_json(variants.slice(1)).to_pylist() == ["null"]
+    with pytest.raises(UserError) as raised:
+        to_json(variants)
+    assert raised.value.code == "TOO_LARGE"
+
+
+@pytest.mark.parametrize("function", [to_json, to_python, infer])
+def test_chunks_of_shredded_variants_may_be_empty(function: Any, tmp_path: Path) -> None:
+    mica.write_parquet(pa.table({"v": from_json(['{"a":1}', '{"a":2}'])}), tmp_path / "v.parquet")
+    shredded = pq.read_table(tmp_path / "v.parquet")["v"].chunk(0)
+    assert shredded.type.get_field_index("typed_value") > 0
+    whole = function(shredded)
+    assert function(pa.chunked_array([shredded, shredded.slice(2)])) == whole
+    assert function(shredded.slice(2)) == function(from_json([]))
+
+
+def test_a_name_in_any_number_of_objects_makes_no_text_beyond_an_array() -> None:
+    """A value of 2 KB over a metadata of 16 MiB: 3 GiB of text."""
+    name, count = b"k" * (16 << 20), 200
+    metadata = b"\xc1" + struct.pack("<III", 1, 0, len(name)) + name
+    value = _array([b"\x02\x01\x00\x00\x01\x00"] * count)  # {"k…": null}
+    variants = pa.StructArray.from_arrays([pa.array([metadata]), pa.array([value])], ["metadata", "value"])
+    rows = pa.record_batch([variants], schema=pa.schema([variant_field("v")]))
+    asked = [pa.string(), pa.list_(pa.map_(pa.string(), pa.int64()))]
+    for make in (
+        partial(to_json, variants),
+        *[partial(kernel.extract, rows, [kernel.Request(("v",), path=(), type=type_)]) for type_ in asked],
+    ):
+        with pytest.raises(MicaError) as raised:
+            make()
+        assert raised.value.code == "TOO_LARGE"
+
+
+def _array(elements: list[bytes]) -> bytes:
+    """An array of at most 255 elements in Variant's encoding."""
+    ends = [sum(len(one) for one in elements[:at]) for at in range(len(elements) + 1)]
+    return bytes([3 | 3 << 2, len(elements)]) + struct.pack(f"<{len(ends)}I", *ends) + b"".join(elements)
 
 
 def test_sparks_order_of_fields_is_read() -> None:
