@@ -217,8 +217,9 @@ def _struct_cast(source: pa.Field, target: StructType, at: str, variants: Varian
     fields = [to_arrow_field(f) for f in target.fields]
 
     def run(array: pa.Array) -> pa.Array:
+        given = _children(array)
         arrays = [
-            pa.nulls(len(array), f.type) if c is None else c[1](_child(array, c[0]))
+            pa.nulls(len(array), f.type) if c is None else c[1](given[c[0]])
             for f, c in zip(fields, children, strict=True)
         ]
         mask = array.is_null() if array.null_count else None
@@ -229,14 +230,17 @@ def _struct_cast(source: pa.Field, target: StructType, at: str, variants: Varian
     return run
 
 
-def _child(array: pa.Array, index: int) -> pa.Array:
+def _children(array: pa.Array) -> list[pa.Array]:
     # `field` ignores the slice of an array; `flatten` respects it and makes children of null structs null,
-    # which is the intended meaning.
-    if not pa.types.is_run_end_encoded(array.type.field(index).type):
-        return array.flatten()[index]
-    # Runs have no nulls of their own, which `flatten` would give them.
-    runs = pc.run_end_decode(array.field(index))
-    return pc.if_else(array.is_valid(), runs, pa.scalar(None, runs.type)) if array.null_count else runs
+    # which is the intended meaning. One call gives all: there may be thousands.
+    children: list[pa.Array] = array.flatten()
+    for index, child in enumerate(array.type):
+        if pa.types.is_run_end_encoded(child.type):
+            # Runs have no nulls of their own, which `flatten` would give them.
+            runs = pc.run_end_decode(array.field(index))
+            nulls = array.is_valid() if array.null_count else None
+            children[index] = runs if nulls is None else pc.if_else(nulls, runs, pa.scalar(None, runs.type))
+    return children
 
 
 def _list_cast(source: pa.Field, element: StructField, at: str, variants: VariantCast | None) -> _Cast:
@@ -264,7 +268,8 @@ def _map_cast(source: pa.Field, target: MapType, at: str, variants: VariantCast 
     def run(array: pa.Array) -> pa.Array:
         listed = entries_of(array)
         entries = _own(listed.flatten())
-        keys, values = key(_child(entries, 0)), value(_child(entries, 1))
+        keys, values = _children(entries)
+        keys, values = key(keys), value(values)
         check_nulls(values, wanted.item_field, f"{at}.value")
         mask = array.is_null() if array.null_count else None
         return pa.MapArray.from_arrays(offsets_from_zero(listed), keys, values, type=wanted, mask=mask)
@@ -297,7 +302,8 @@ def _variant_cast(source: pa.Field, at: str) -> _Cast:
         if storage.type == wanted.type:
             return storage
         # Children of a null row are null, which `not null` children may not be: any bytes will do under the mask.
-        columns = [_fill(cast(_child(storage, names[name])), storage, at) for name in ("metadata", "value")]
+        parts = _children(storage)
+        columns = [_fill(cast(parts[names[name]]), storage, at) for name in ("metadata", "value")]
         mask = storage.is_null() if storage.null_count else None
         return pa.StructArray.from_arrays(columns, fields=list(wanted.type), mask=mask)
 
@@ -316,9 +322,10 @@ def check_nulls(array: pa.Array, f: pa.Field, at: str) -> None:
         raise UserError("NULL_IN_NOT_NULL_COLUMN", f"the column {at!r} is NOT NULL, got {array.null_count} nulls")
     if pa.types.is_struct(f.type) and not is_variant(f):
         inner = array.drop_null() if array.null_count else array
-        for i, child in enumerate(f.type):
-            if not child.nullable or pa.types.is_struct(child.type):
-                check_nulls(_child(inner, i), child, f"{at}.{child.name}")
+        wanted = [i for i, child in enumerate(f.type) if not child.nullable or pa.types.is_struct(child.type)]
+        children = _children(inner) if wanted else []
+        for i in wanted:
+            check_nulls(children[i], f.type[i], f"{at}.{f.type[i].name}")
 
 
 def _incompatible(source: pa.Field, target: StructField, at: str) -> UserError:
