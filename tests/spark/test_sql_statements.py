@@ -432,6 +432,27 @@ def test_tables_are_changed_without_delta_spark(spark: SparkSession, tmp_path: P
         mica.sql(f"ALTER TABLE {name} CLUSTER BY (nope)", spark)
 
 
+def test_a_tables_name_comes_before_a_column_that_is_called_so(spark: SparkSession, tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "id INT, t STRUCT<z: INT, x: INT>, z INT")
+    table.append([{"id": 1, "t": {"z": 21, "x": 1}, "z": 100}])
+    t, source = f"mica.`{tmp_path}`", "(SELECT 1 AS id, 9 AS q) AS s ON t.id = s.id WHEN MATCHED THEN"
+    for text, (z, x), top in [  # as delta-spark changes the row
+        (f"UPDATE {t} AS t SET t.t.z = 2, t.z = t.t.x WHERE t.x = 1", (2, 1), 1),
+        (f"MERGE INTO {t} AS t USING {source} UPDATE SET t.t.z = s.q, t.x = 3", (9, 3), 1),
+        (f"MERGE INTO {t} AS t USING {source} UPDATE SET t.z = s.q", (9, 3), 9),
+    ]:
+        mica.sql(text, spark)
+        assert table.refresh().to_arrow().to_pylist() == [{"id": 1, "t": {"z": z, "x": x}, "z": top}]
+    mica.sql(f"DELETE FROM {t} AS t WHERE t.x = 3 AND t.z = t.t.z", spark)
+    assert table.refresh().count() == 0
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        with pytest.raises(mica.UserError, match="the table has a column 'z', no 'Z'"):
+            mica.sql(f"MERGE INTO {t} AS t USING {source} UPDATE SET t.Z = 1", spark)
+    finally:
+        spark.conf.unset("spark.sql.caseSensitive")
+
+
 def test_a_name_may_be_a_parameter(spark: SparkSession, tmp_path: Path) -> None:
     table = mica.Table.create(tmp_path / "t", "id INT")
     table.append([{"id": i} for i in range(5)])

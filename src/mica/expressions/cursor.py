@@ -17,7 +17,7 @@ from mica.schema.types import DataType
 #: What follows a value: reserved words before it are columns. A sign may also begin a value.
 _AFTER_VALUES = frozenset(") , ] [ = == <> != < <= > >= <=> !> !< / % || :: : . & | ^".split())
 _OPERATORS = frozenset("AND OR IS IN LIKE ILIKE RLIKE REGEXP BETWEEN DIV".split())
-_BETWEEN_VALUES = _OPERATORS | {"WHEN", "THEN", "ELSE", "END", "AS", "COLLATE", "ESCAPE"}
+_BETWEEN_VALUES = _OPERATORS | {"WHEN", "THEN", "ELSE", "END", "AS", "COLLATE", "ESCAPE", "WHERE"}
 _SIGNS, _BEFORE_VALUES, _LITERALS = ("+", "-", "*"), ("CASE", "SELECT"), ("TRUE", "FALSE", "NULL")
 _SIZED = ("DECIMAL", "DEC", "NUMERIC", "CHAR", "CHARACTER", "VARCHAR")
 

@@ -24,7 +24,7 @@ from mica.log.user_metadata import user_metadata
 from mica.query import described, names, settings
 from mica.query.insert import Query, insert
 from mica.query.located import located
-from mica.query.row_statements import Delete, Insert, MergeInto, Update
+from mica.query.row_statements import Delete, Insert, MergeInto, RowChange, Update, of_columns
 from mica.query.statement_parts import ended
 from mica.query.statements import Create, History, Optimize, Selected, Statement, StoredView, VacuumOf, View
 from mica.query.subqueries import with_values
@@ -35,13 +35,12 @@ from mica.storage import Storage
 from mica.table import Table
 from mica.write.change import QUERIED
 from mica.write.commit import Commit
+from mica.write.merge_clauses import without_alias
 from mica.write.once import Txn
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-#: The statements that change rows.
-RowChange = Delete | Update | Insert | MergeInto
 #: The tables of mica's that a query names.
 Tables = Callable[[str], "names.Named | None"]
 
@@ -76,6 +75,8 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str, tabl
             return _selected(spark, Selected(before, statement.query), query)
         return None
     settings.refuse_other_meaning(spark, text, _query_of(statement))
+    if isinstance(statement, RowChange):
+        statement = of_columns(statement, table.schema)
     settings.refuse_other_case(spark, *_names_of(statement), table.schema)
     with user_metadata(settings.user_metadata(spark)):
         if not isinstance(statement, RowChange):
@@ -107,8 +108,8 @@ def _names_of(statement: Statement) -> tuple[list[str], list[str]]:
             return [*values], [*values.values(), *([where] if where else [])]
         case Insert(columns=columns, partition=partition, where=where):
             return [*map(quote_if_needed, (*columns, *partition))], [where] if where else []
-        case MergeInto(clauses=clauses):
-            return [column for clause in clauses for column in clause.values or ()], []
+        case MergeInto(alias=alias, clauses=clauses):
+            return [without_alias(column, alias) for clause in clauses for column in clause.values or ()], []
     return [], []
 
 

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 
 from mica.errors import UserError
 from mica.expressions.tokens import Token
-from mica.query.statement_parts import QUERY, Parts
+from mica.query.statement_parts import QUERY, Parts, as_assigned, refuse_again, without_name
 from mica.records import dataclass
 from mica.schema.lexical import QUOTED_STRING, SKIPPED
+from mica.schema.types import StructType
 
 #: What stands in parentheses, which may hold one pair more.
 _INSIDE = rf"""(?:[^()'"]|{QUOTED_STRING}|\((?:[^()'"]|{QUOTED_STRING})*\))*"""
@@ -51,17 +52,19 @@ _AFTER_COLUMNS = ("FROM", "WHERE", "ORDER", "LIMIT")
 
 @dataclass(frozen=True)
 class Delete:
-    """DELETE."""
+    """DELETE; `name` may precede columns."""
 
     table: tuple[str, ...]
+    name: str
     where: str | None
 
 
 @dataclass(frozen=True)
 class Update:
-    """UPDATE."""
+    """UPDATE; `name` may precede columns."""
 
     table: tuple[str, ...]
+    name: str
     set: Mapping[str, str]
     where: str | None
 
@@ -85,7 +88,7 @@ class Insert:
 
 @dataclass(frozen=True)
 class MergeWhen:
-    """One clause of a MERGE; `values` is None for all columns (`*`)."""
+    """One clause of a MERGE; `values` is None for all columns (`*`). The target's name may precede columns."""
 
     kind: str
     condition: str | None
@@ -106,6 +109,28 @@ class MergeInto:
     evolves: bool = False
 
 
+#: The statements that change rows.
+RowChange = Delete | Update | Insert | MergeInto
+
+
+def of_columns(statement: RowChange, schema: StructType) -> RowChange:
+    """The statement without the table's name before its columns; a merge has two tables and keeps the names."""
+    match statement:
+        case Delete(name=name, where=str(where)):
+            return replace(statement, where=without_name(where, name, schema))
+        case Update(name=name, set=texts, where=where):
+            values: dict[str, str] = {}
+            for given, text in texts.items():
+                column = as_assigned(Parts(without_name(given, name, schema)).several_names())
+                refuse_again(column, values)
+                values[column] = without_name(text, name, schema)
+            where = None if where is None else without_name(where, name, schema)
+            return replace(statement, set=values, where=where)
+        case Insert(table=(*_, name), where=str(where)):
+            return replace(statement, where=without_name(where, name, schema))
+    return statement
+
+
 def with_defaults(query: str, texts: Sequence[str]) -> str:
     """A query of an INSERT with these texts, one of each column, for DEFAULT in VALUES or as a column of its SELECT."""
     found = RowStatement(query)
@@ -119,7 +144,7 @@ class RowStatement(Parts):
         """DELETE, to its end."""
         self.accept("DELETE", "FROM")
         table = self.table()
-        found = Delete(table, self.condition("WHERE", self.names_of(table, "WHERE")))
+        found = Delete(table, self.alias_or_name(table, "WHERE"), self.condition("WHERE"))
         self.end()
         return found
 
@@ -127,10 +152,9 @@ class RowStatement(Parts):
         """UPDATE, to its end."""
         self.accept("UPDATE")
         table = self.table()
-        names = self.names_of(table, "SET")
+        name = self.alias_or_name(table, "SET")
         self.expect("SET")
-        values = self.assignments(names, ("WHERE",))
-        found = Update(table, values, self.condition("WHERE", names))
+        found = Update(table, name, self.assignments("WHERE"), self.condition("WHERE"))
         self.end()
         return found
 
@@ -148,7 +172,7 @@ class RowStatement(Parts):
         is_query = self.mark(1) == "(" or (self.word(1) in QUERY and self.mark(2) not in (",", ")"))
         columns = self.listed() if self.mark() == "(" and not is_query else ()
         replaced = not overwrite and not partition and self.accept("REPLACE")
-        where = self.condition("WHERE", {table[-1].lower()}, *_AFTER_REPLACED) if replaced else None
+        where = self.condition("WHERE", *_AFTER_REPLACED) if replaced else None
         if self.word() not in QUERY and self.mark() != "(":
             self.fail("a query or VALUES is expected")
         query, overwrite = self.text[self.token.at :], overwrite or where is not None
@@ -164,7 +188,7 @@ class RowStatement(Parts):
                 self.fail(f"{name} is named twice")
             found[name] = None
             if self.accept("="):
-                at, value = self.at, self.unqualified(set(), (), ",")
+                at, value = self.at, self.until(marks=",")
                 found[name] = value
                 if not _LITERAL.fullmatch(value):
                     self.at = at
@@ -237,11 +261,11 @@ class RowStatement(Parts):
         on = self.until("WHEN")
         clauses: list[MergeWhen] = []
         while self.accept("WHEN"):
-            clauses.append(self.clause(alias))
+            clauses.append(self.clause())
         self.end()
         return MergeInto(table, alias, source, source_alias, on, tuple(clauses), evolves)
 
-    def clause(self, alias: str) -> MergeWhen:
+    def clause(self) -> MergeWhen:
         """One clause, after WHEN."""
         negated = self.accept("NOT")
         self.expect("MATCHED")
@@ -257,12 +281,12 @@ class RowStatement(Parts):
             return MergeWhen(kind, condition, "delete")
         if self.accept("UPDATE"):
             self.expect("SET")
-            values = None if self.accept("*") else self.assignments({alias.lower()}, ("WHEN",), only_left=True)
+            values = None if self.accept("*") else self.assignments("WHEN")
             return MergeWhen(kind, condition, "update", values)
         self.expect("INSERT")
         if self.accept("*"):
             return MergeWhen(kind, condition, "insert")
-        columns = self.each(lambda: self.assigned({alias.lower()}))
+        columns = self.each(self.assigned)
         if len({column.lower() for column in columns}) < len(columns):
             raise UserError("DUPLICATE_COLUMN", f"a column is given twice: {', '.join(columns)}", column=columns[0])
         self.expect("VALUES")

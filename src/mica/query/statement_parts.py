@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from mica.cached import cached_property
 from mica.errors import UserError
 from mica.expressions.cursor import Cursor
-from mica.schema.ddl import quote_if_needed, quoted, spelled, unquote
+from mica.schema.ddl import quote_if_needed, quoted, spelled, unquote, unquoted
+from mica.schema.hidden import Readable
 from mica.schema.lexical import QUOTED_NAME, QUOTED_STRING, RAW_STRING, SKIPPED
+from mica.schema.types import StructType
 
 #: The words that begin a query.
 QUERY = ("SELECT", "WITH", "VALUES", "FROM", "TABLE")
@@ -29,6 +31,37 @@ _PART = re.compile(rf"(?P<after>(?:;|\s|{SKIPPED})++)|{RAW_STRING}|{QUOTED_STRIN
 def ended(text: str) -> str:
     """The text without what may follow its end: semicolons, blanks and comments."""
     return text[: max((part.end() for part in _PART.finditer(text) if part["after"] is None), default=0)]
+
+
+def as_assigned(names: tuple[str, ...]) -> str:
+    """A column or a field that gets a value: with all of its quotes a field is not taken for a column that has a dot in
+    its name."""
+    return quote_if_needed(names[0]) if len(names) == 1 else ".".join(map(quoted, names))
+
+
+def refuse_again(column: str, known: Iterable[str]) -> None:
+    """Errors: DUPLICATE_COLUMN for a column that gets a value already."""
+    if column.lower() in map(str.lower, known):
+        raise UserError("DUPLICATE_COLUMN", f"the column {column!r} is set twice", column=column)
+
+
+def without_name(text: str, name: str, schema: StructType) -> str:
+    """The expression without the table's name before its columns, which a query in it keeps. A column that is called as
+    the table comes after it, as in Spark: `t.x` is its field if the table `t` has no column `x`."""
+    parts, found, at = Parts(text), "", 0
+    columns = Readable(schema.fields)
+    while parts.token.kind != "end":
+        if parts.mark() == "(" and parts.word(1) in VALUE_QUERY:
+            parts.parenthesised()
+            continue
+        begins = not parts.at or parts.tokens[parts.at - 1].text not in (".", ":")
+        if begins and parts.mark(1) == "." and unquoted(parts.token.text).lower() == name.lower():
+            following = unquoted(parts.tokens[parts.at + 2].text)
+            if columns.find(name) is None or columns.find(following) is not None:
+                found, at = found + text[at : parts.token.at], parts.tokens[parts.at + 1].end
+            parts.at += 1
+        parts.at += 1
+    return found + text[at:]
 
 
 class Parts(Cursor):
@@ -61,10 +94,6 @@ class Parts(Cursor):
             return None
         return self.identifier()
 
-    def names_of(self, table: tuple[str, ...], *stops: str) -> set[str]:
-        """What may qualify a column of the table, in lower case: an alias hides the table's name, as in Spark."""
-        return {self.alias_or_name(table, *stops).lower()}
-
     def alias_or_name(self, table: tuple[str, ...], *stops: str) -> str:
         """The alias that follows a table, or else the last part of its name, whose other parts may precede columns."""
         alias = self.alias(*stops)
@@ -72,23 +101,19 @@ class Parts(Cursor):
             self.long_names.append(tuple(part.lower() for part in table))
         return alias or table[-1]
 
-    def condition(self, word: str, names: set[str], *stops: str) -> str | None:
-        """The expression after a word, up to one of `stops`, without `names` before its columns; None without it."""
-        return self.unqualified(names, stops) if self.accept(word) else None
+    def condition(self, word: str, *stops: str) -> str | None:
+        """The expression after a word, up to one of `stops`; None without it."""
+        return self.until(*stops) if self.accept(word) else None
 
-    def until(self, *stops: str) -> str:
-        """An expression up to one of these words."""
-        return self.unqualified(set(), stops)
-
-    def unqualified(self, names: set[str], stops: tuple[str, ...], marks: str = "") -> str:
-        """The text up to one of these words or marks outside of parentheses, without `names` before its columns; of a
-        long name of a table the last part stays. A query in parentheses is kept: there a name may be another one's."""
+    def until(self, *stops: str, marks: str = "") -> str:
+        """The text up to one of these words or marks outside of parentheses; of a long name of a table before a column
+        the last part stays. A query in parentheses is kept: there a name may be another one's."""
         start, depth, case, cut = self.token.at, 0, 0, []
         while self.token.kind != "end":
             before = self.tokens[self.at - 1].text if self.at else ""
             # A word that follows these is the name of a field or of a key.
             word, mark = "" if before in (".", ":") else self.word(), self.mark()
-            case += (word == "CASE") - (word == "END" and case > 0)
+            case += (word == "CASE" and not self.names_column()) - (word == "END" and case > 0)
             if depth == 0 and case == 0 and (word in stops or (mark and mark in marks)):
                 break
             if mark == ")" and depth == 0:
@@ -100,12 +125,7 @@ class Parts(Cursor):
             more = 0 if before in (".", ":") else self.of_long_name()
             if more:
                 cut.append((self.token.at, self.tokens[self.at + more].at))
-                self.at, before = self.at + more, ""
-            bare = self.token.text.strip("`").lower()
-            if bare in names and self.mark(1) == "." and before not in (".", ":"):
-                cut.append((self.token.at, self.tokens[self.at + 1].end))
-                self.at += 1
-            self.at += 1
+            self.at += more + 1
         end = self.tokens[self.at - 1].end
         if end <= start:
             self.fail("an expression is expected")
@@ -123,26 +143,21 @@ class Parts(Cursor):
                 return 2 * len(name) - 2
         return 0
 
-    def assignments(self, names: set[str], stops: tuple[str, ...], *, only_left: bool = False) -> dict[str, str]:
-        """`column = expression, …`; `only_left`: `names` are left out before the columns that are set alone."""
+    def assignments(self, *stops: str) -> dict[str, str]:
+        """`column = expression, …`, as they are written."""
         found: dict[str, str] = {}
         while True:
-            column = self.assigned(names)
+            column = self.assigned()
             self.expect("=")
-            if column.lower() in map(str.lower, found):
-                raise UserError("DUPLICATE_COLUMN", f"the column {column!r} is set twice", column=column)
-            found[column] = self.unqualified(set() if only_left else names, stops, ",")
+            refuse_again(column, found)
+            found[column] = self.until(*stops, marks=",")
             if not self.accept(","):
                 return found
 
-    def assigned(self, names: set[str]) -> str:
-        """A column or a field that gets a value, without `names` before it."""
+    def assigned(self) -> str:
+        """A column or a field that gets a value, maybe with the table's name before it."""
         self.at += self.of_long_name()
-        parts = self.several_names()
-        if len(parts) > 1 and parts[0].lower() in names:
-            parts = parts[1:]
-        # With all of its quotes a field is not taken for a column that has a dot in its name.
-        return quote_if_needed(parts[0]) if len(parts) == 1 else ".".join(map(quoted, parts))
+        return as_assigned(self.several_names())
 
     def column(self) -> str:
         """A column or a field as an expression."""
@@ -154,7 +169,7 @@ class Parts(Cursor):
 
     def one_expression(self) -> str:
         """An expression up to a comma."""
-        return self.unqualified(set(), (), ",")
+        return self.until(marks=",")
 
     def listed(self) -> tuple[str, ...]:
         """Names of columns in parentheses."""
@@ -198,7 +213,7 @@ class Parts(Cursor):
         """A text with the parentheses around it."""
         start = self.token.at
         self.expect("(")
-        self.unqualified(set(), ())
+        self.until()
         self.expect(")")
         return self.text[start : self.tokens[self.at - 1].end]
 

@@ -163,7 +163,7 @@ class _Statement(RowStatement):
         self.accept("OPTIMIZE")
         table = self.place()
         full = self.accept("FULL")
-        where = self.condition("WHERE", set(), "ZORDER")
+        where = self.condition("WHERE", "ZORDER")
         columns: tuple[str, ...] = ()
         if self.accept("ZORDER", "BY"):
             # delta-spark's grammar can do without the parentheses.

@@ -298,7 +298,7 @@ _CHANGES: Mapping[tuple[str, ...], Callable[[TableStatement], dict[str, Any]]] =
     ("SET", "NOT", "NULL"): lambda _: {"nullable": False},
     ("DROP", "NOT", "NULL"): lambda _: {"nullable": True},
     ("COMMENT",): lambda s: {"comment": s.string()},
-    ("SET", "DEFAULT"): lambda s: {"default": s.unqualified(set(), (), ",")},
+    ("SET", "DEFAULT"): lambda s: {"default": s.until(marks=",")},
     ("DROP", "DEFAULT"): lambda _: {"default": ""},
     ("FIRST",): lambda _: {"first": True},
     ("AFTER",): lambda s: {"after": quote_if_needed(s.identifier())},

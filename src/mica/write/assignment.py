@@ -105,18 +105,15 @@ def place_of(schema: StructType, given: str) -> Place:
 
     Errors: UNKNOWN_COLUMN; INCOMPATIBLE_TYPE for a field of what is not a struct.
     """
-    whole = schema.find(given) or schema.find(unquoted(given))
+    whole = _whole(schema, given)
     if whole is not None:
         return (whole,)
-    try:
-        named = parse(given)
-    except MicaError:
-        named = None
-    if not isinstance(named, Column) or schema.find(named.names[0]) is None:
+    names = _names(given)
+    if schema.find(names[0]) is None:
         raise UserError.unknown_column(given, schema.names)
     found: list[StructField] = []
     here: DataType = schema
-    for name in named.names:
+    for name in names:
         if not isinstance(here, StructType):
             hint = "Set the whole column" + (", with variant_set." if here == VARIANT else ".")
             what = f"{shown(found)} is {type_to_ddl(here)}, and only fields of structs can be set alone"
@@ -127,6 +124,24 @@ def place_of(schema: StructType, given: str) -> Place:
         found.append(field)
         here = field.type
     return tuple(found)
+
+
+def begins(schema: StructType, given: str) -> bool:
+    """Whether a column is what a key of `set` names, or where the field is that it names."""
+    return _whole(schema, given) is not None or schema.find(_names(given)[0]) is not None
+
+
+def _whole(schema: StructType, given: str) -> StructField | None:
+    return schema.find(given) or schema.find(unquoted(given))
+
+
+def _names(given: str) -> tuple[str, ...]:
+    """The column that a key names, and the fields in it; the key alone if it is no name."""
+    try:
+        named = parse(given)
+    except MicaError:
+        return (given,)
+    return named.names if isinstance(named, Column) else (given,)
 
 
 def meant(text: str, place: Place, schema: StructType) -> str:

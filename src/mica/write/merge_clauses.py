@@ -22,7 +22,7 @@ from mica.schema.special import DEFAULT, GENERATED
 from mica.schema.types import LONG, STRING, VARIANT, VOID, ArrayType, MapType, StructField, StructType
 from mica.tasks.matching import Action, Assigned, Clause, When
 from mica.variant.plain import to_variants
-from mica.write.assignment import Place, in_field, may_be_stored, meant, place_of, stored, together
+from mica.write.assignment import Place, begins, in_field, may_be_stored, meant, place_of, stored, together
 from mica.write.assignment import shown as shown_place
 from mica.write.rules import as_stored, is_identity, refuse_given, regenerated, substituted
 
@@ -66,7 +66,7 @@ def assigned_of(source: StructType, clauses: Sequence[MergeClause], alias: str) 
     if any(clause.action != "delete" and clause.values is None for clause in clauses):
         return source
     named = {name.lower() for clause in clauses for name in clause.values or ()}
-    named |= {unquoted(_without_alias(name, alias)) for name in named}
+    named |= {unquoted(without_alias(name, alias)) for name in named}
     return StructType(tuple(f for f in source.fields if f.name.lower() in named))
 
 
@@ -168,12 +168,16 @@ def _makes(f: StructField, action: Action) -> bool:
 
 
 def _place(sides: Sides, name: str) -> Place:
-    """The column or field of the target that a key of `set` or `values` names, with or without the target's alias."""
-    is_whole = sides.target.find(name) is not None
-    return place_of(sides.target, name if is_whole else _without_alias(name, sides.target_alias))
+    """The column or field of the target that a key of `set` or `values` names, with or without the target's alias. The
+    alias comes before a column that is called so: `t.x` is a field of `t` if the target has no column `x`."""
+    target, alias = sides.target, sides.target_alias
+    bare = without_alias(name, alias)
+    if target.find(name) is not None or (target.find(alias) is not None and not begins(target, bare)):
+        return place_of(target, name)
+    return place_of(target, bare)
 
 
-def _without_alias(name: str, alias: str) -> str:
+def without_alias(name: str, alias: str) -> str:
     """A key of `set` without the target's alias before it, which may be in backticks."""
     for written in (alias, quoted(alias)):
         if name.lower().startswith(f"{written.lower()}.") and len(name) > len(written) + 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import mica
-from mica.query.row_statements import Delete, Insert, MergeInto, MergeWhen, Update, with_defaults
+from mica.query.row_statements import Delete, Insert, MergeInto, MergeWhen, Update, of_columns, with_defaults
 from mica.query.statements import (
     Create,
     History,
@@ -17,15 +17,16 @@ from mica.query.statements import (
     View,
     parse_statement,
 )
+from mica.schema.ddl import parse_ddl
 
 STATEMENTS: dict[str, Statement] = {
-    "DELETE FROM delta.`/a b`": Delete(("delta", "/a b"), None),
-    "delete from t as x where x.a = 1 and v:x.a::int = 2;": Delete(("t",), "a = 1 and v:x.a::int = 2"),
+    "DELETE FROM delta.`/a b`": Delete(("delta", "/a b"), "/a b", None),
+    "delete from t as x where x.a = 1 and v:x.a::int = 2;": Delete(("t",), "x", "x.a = 1 and v:x.a::int = 2"),
     "UPDATE t SET a = a + 1, t.b = concat('x,y', t.c) WHERE t.a > 1": Update(
-        ("t",), {"a": "a + 1", "b": "concat('x,y', c)"}, "a > 1"
+        ("t",), "t", {"a": "a + 1", "`t`.`b`": "concat('x,y', t.c)"}, "t.a > 1"
     ),
     "UPDATE t x SET x.s.`a.b` = 1, `c.d` = 2, `e f` = x.s.a": Update(
-        ("t",), {"`s`.`a.b`": "1", "`c.d`": "2", "`e f`": "s.a"}, None
+        ("t",), "x", {"`x`.`s`.`a.b`": "1", "`c.d`": "2", "`e f`": "x.s.a"}, None
     ),
     "WITH q AS (SELECT 1 AS INSERT), r (a) AS (TABLE u) INSERT INTO t SELECT * FROM q": Insert(
         ("t",), (), "WITH q AS (SELECT 1 AS INSERT), r (a) AS (TABLE u) SELECT * FROM q", overwrite=False,
@@ -43,12 +44,13 @@ STATEMENTS: dict[str, Statement] = {
     "REPLACE TABLE t USING mica COMMENT 'it''s' TBLPROPERTIES (a = 1) AS SELECT 1": Create(
         ("t",), "", "overwrite", properties={"a": "1", "comment": "it's"}, query="SELECT 1", replaces=True
     ),
-    "-- why\nUPDATE t SET a = CASE WHEN b THEN 1 END": Update(("t",), {"a": "CASE WHEN b THEN 1 END"}, None),
+    "UPDATE t SET end = case WHERE case = 5": Update(("t",), "t", {"`end`": "case"}, "case = 5"),
+    "-- why\nUPDATE t SET a = CASE WHEN b THEN 1 END": Update(("t",), "t", {"a": "CASE WHEN b THEN 1 END"}, None),
     "INSERT INTO t (a, `b c`) VALUES (1, 'x')": Insert(("t",), ("a", "b c"), "VALUES (1, 'x')", overwrite=False),
     "INSERT INTO t BY NAME TABLE u": Insert(("t",), (), "TABLE u", overwrite=False, by_name=True),
     "INSERT INTO s.t BY NAME REPLACE WHERE t.p IS NOT DISTINCT FROM (1 + 1) OR p = 'select' SELECT * FROM u": Insert(
         ("s", "t"), (), "SELECT * FROM u", overwrite=True, by_name=True,
-        where="p IS NOT DISTINCT FROM (1 + 1) OR p = 'select'",
+        where="t.p IS NOT DISTINCT FROM (1 + 1) OR p = 'select'",
     ),
     "INSERT OVERWRITE TABLE t PARTITION (p = -1.5e-3D, `q r`, d = DATE'2024-01-01') (a) SELECT 1": Insert(
         ("t",), ("a",), "SELECT 1", overwrite=True, partition={"p": "-1.5e-3D", "q r": None, "d": "DATE'2024-01-01'"}
@@ -69,7 +71,7 @@ STATEMENTS: dict[str, Statement] = {
     "CREATE TEMPORARY VIEW w (a COMMENT 'x', b) COMMENT r'c\\' AS SELECT 1, 2 ; -- done\n;": View(
         "w", ("a", "b"), False, False, "SELECT 1, 2"
     ),
-    "DELETE FROM t WHERE a = ';' -- not; this\n;": Delete(("t",), "a = ';'"),
+    "DELETE FROM t WHERE a = ';' -- not; this\n;": Delete(("t",), "t", "a = ';'"),
     "INSERT INTO t (values, n) VALUES (1, 2)": Insert(("t",), ("values", "n"), "VALUES (1, 2)", overwrite=False),
     "INSERT INTO t ((SELECT 1) UNION ALL SELECT 2)": Insert(
         ("t",), (), "((SELECT 1) UNION ALL SELECT 2)", overwrite=False
@@ -84,7 +86,7 @@ STATEMENTS: dict[str, Statement] = {
     "WHEN NOT MATCHED BY SOURCE THEN DELETE": MergeInto(
         ("t",), "t", "(SELECT 1 AS id)", "s", "t.id = s.id",
         (
-            MergeWhen("matched", "s.id > 0", "update", {"a": "s.id", "b": "2"}),
+            MergeWhen("matched", "s.id > 0", "update", {"`t`.`a`": "s.id", "b": "2"}),
             MergeWhen("matched", None, "delete"),
             MergeWhen("not matched", None, "insert", {"id": "s.id", "a": "coalesce(1, 2)"}),
             MergeWhen("not matched by source", None, "delete"),
@@ -166,9 +168,9 @@ def test_a_query_that_says_using_mica_makes_no_table_of_ours(query: str) -> None
         ("INSERT INTO t REPLACE WHERE SELECT 1", "an expression is expected"),
         ("INSERT INTO t REPLACE WHERE a = 1", "a query or VALUES is expected"),
         ("INSERT INTO t REPLACE ON a = 1 SELECT 1", "a query or VALUES is expected"),
-        ("UPDATE t x SET x.s.a = 1, s.`A` = 2", "the column '`s`.`A`' is set twice"),
-        ("MERGE INTO t USING s ON a = b WHEN MATCHED THEN UPDATE SET t.a = 1, A = 2", "the column 'A' is set twice"),
-        ("MERGE INTO t USING s ON a = b WHEN NOT MATCHED THEN INSERT (a, t.A) VALUES (1, 2)", "is given twice: a, A"),
+        ("UPDATE t x SET s.a = 1, s.`A` = 2", "the column '`s`.`A`' is set twice"),
+        ("MERGE INTO t USING s ON a = b WHEN MATCHED THEN UPDATE SET a = 1, A = 2", "the column 'A' is set twice"),
+        ("MERGE INTO t USING s ON a = b WHEN NOT MATCHED THEN INSERT (a, A) VALUES (1, 2)", "is given twice: a, A"),
         ("INSERT INTO t (a, s.b) SELECT 1, 2", "is expected, '.' is found"),
         ("MERGE INTO t USING s ON a = b WHEN MATCHED THEN DROP", "INSERT is expected"),
         ("MERGE INTO t USING s ON a = b WHEN NOT MATCHED THEN INSERT (a) VALUES (1, 2)", "1 values are expected"),
@@ -210,7 +212,7 @@ def test_a_long_name_may_precede_columns() -> None:
     update = parse_statement(
         "UPDATE shop.`t` SET shop.t.a = Shop.t.b + u.shop.t.c, a2 = `shop`.t.s.x WHERE SHOP.t.a > t.b"
     )
-    assert update == Update(("shop", "t"), {"a": "b + u.shop.t.c", "a2": "s.x"}, "a > b")
+    assert update == Update(("shop", "t"), "t", {"`t`.`a`": "t.b + u.shop.t.c", "a2": "t.s.x"}, "t.a > t.b")
     merge = parse_statement(
         "MERGE INTO delta.`/a b` USING shop.s ON delta.`/a b`.id = shop.s.id "
         "WHEN MATCHED THEN UPDATE SET delta.`/a b`.n = shop.s.n "
@@ -218,19 +220,57 @@ def test_a_long_name_may_precede_columns() -> None:
     )
     assert isinstance(merge, MergeInto)
     assert (merge.on, merge.alias, merge.source_alias) == ("`/a b`.id = s.id", "/a b", "s")
-    assert [clause.values for clause in merge.clauses] == [{"n": "s.n"}, {"n": "1"}]
+    assert [clause.values for clause in merge.clauses] == [{"`/a b`.`n`": "s.n"}, {"`/a b`.`n`": "1"}]
     aliased = parse_statement("DELETE FROM shop.t x WHERE shop.t.a = x.a")
-    assert aliased == Delete(("shop", "t"), "shop.t.a = a")
+    assert aliased == Delete(("shop", "t"), "x", "shop.t.a = x.a")
 
 
 def test_an_alias_hides_the_name_of_its_table() -> None:
-    assert parse_statement("DELETE FROM t AS u WHERE t.id = u.id") == Delete(("t",), "t.id = id")
-    assert parse_statement("UPDATE t u SET t.x = 1, u.y = t.z") == Update(("t",), {"`t`.`x`": "1", "y": "t.z"}, None)
+    assert parse_statement("DELETE FROM t AS u WHERE t.id = u.id") == Delete(("t",), "u", "t.id = u.id")
+    update = parse_statement("UPDATE t u SET t.x = 1, u.y = t.z")
+    assert update == Update(("t",), "u", {"`t`.`x`": "1", "`u`.`y`": "t.z"}, None)
+
+
+SCHEMA = parse_ddl("id INT, t STRUCT<z: INT, x: INT>, z INT, `a b` INT, `c.d` INT, s STRUCT<`a.b`: INT, t: INT>")
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "where"),
+    [
+        ("UPDATE t SET t.t.z = T.z, z = v:t.z::int + t.x WHERE `t`.z = t.t.x",
+         {"`t`.`z`": "z", "z": "v:t.z::int + t.x"}, "z = t.x"),
+        ("UPDATE x AS t SET t.x = 1 WHERE t.x = 1", {"`t`.`x`": "1"}, "t.x = 1"),
+        ("UPDATE u x SET x.s.`a.b` = x.`a b`, x.`c.d` = x.s.t WHERE x._metadata.file_name = x.y",
+         {"`s`.`a.b`": "`a b`", "`c.d`": "s.t"}, "_metadata.file_name = y"),
+        ("UPDATE t SET id = t._metadata.row_id", {"id": "_metadata.row_id"}, None),
+        ("UPDATE u x SET id = x.z + (SELECT max(x.z) FROM u x WHERE (x.z) > 0) + x.id",
+         {"id": "z + (SELECT max(x.z) FROM u x WHERE (x.z) > 0) + id"}, None),
+        ("UPDATE delta.`/a b` SET delta.`/a b`.id = delta.`/a b`.z", {"id": "z"}, None),
+        ("UPDATE t AS u SET t.x = u.t.z", {"`t`.`x`": "t.z"}, None),
+    ],
+)  # fmt: skip
+def test_the_tables_name_is_left_out_before_its_columns(text: str, values: dict[str, str], where: str | None) -> None:
+    update = parse_statement(text)
+    assert isinstance(update, Update)
+    found = of_columns(update, SCHEMA)
+    assert found == Update(update.table, update.name, values, where)
+    if where is not None:
+        assert of_columns(Delete(update.table, update.name, update.where), SCHEMA).where == where
+        insert = parse_statement(f"INSERT INTO {update.name} REPLACE WHERE {update.where} SELECT 1")
+        assert isinstance(insert, Insert)
+        assert of_columns(insert, SCHEMA).where == where
+
+
+def test_a_column_with_and_without_the_tables_name_is_one() -> None:
+    update = parse_statement("UPDATE t x SET x.s.t = 1, s.T = 2")
+    assert isinstance(update, Update)
+    with pytest.raises(mica.UserError, match=r"the column '`s`.`T`' is set twice"):
+        of_columns(update, SCHEMA)
 
 
 def test_fields_and_keys_are_no_words() -> None:
     text = "UPDATE t SET a = v:case::int + v:where.end, b = s.when WHERE v:set = s.`where`"
-    found = Update(("t",), {"a": "v:case::int + v:where.end", "b": "s.when"}, "v:set = s.`where`")
+    found = Update(("t",), "t", {"a": "v:case::int + v:where.end", "b": "s.when"}, "v:set = s.`where`")
     assert parse_statement(text) == found
     merge = parse_statement("MERGE INTO t USING s ON t.v:when::int = s.k WHEN MATCHED THEN DELETE")
     assert isinstance(merge, MergeInto)
@@ -239,4 +279,5 @@ def test_fields_and_keys_are_no_words() -> None:
 
 def test_names_in_a_query_stay_as_they_are() -> None:
     text = "UPDATE t x SET a = x.b + (SELECT max(x.c) FROM u x WHERE (x.d) > 0) + x.e"
-    assert parse_statement(text) == Update(("t",), {"a": "b + (SELECT max(x.c) FROM u x WHERE (x.d) > 0) + e"}, None)
+    set_ = {"a": "x.b + (SELECT max(x.c) FROM u x WHERE (x.d) > 0) + x.e"}
+    assert parse_statement(text) == Update(("t",), "x", set_, None)

@@ -306,6 +306,21 @@ def test_keys_are_cast_only_in_rows_that_the_rest_of_the_condition_lets_pass(tmp
     assert "the source of the merge" in raised.value.message
 
 
+def test_the_targets_alias_comes_before_a_column_that_is_called_so(tmp_path: Path) -> None:
+    schema = "id INT, t STRUCT<z: INT, x: INT>, z INT"
+    for number, (key, t, z) in enumerate([
+        ("t.t.z", {"z": 9, "x": 1}, 3), ("`t`.`t`.`z`", {"z": 9, "x": 1}, 3), ("T.x", {"z": 2, "x": 9}, 3),
+        ("t.z", {"z": 2, "x": 1}, 9), ("z", {"z": 2, "x": 1}, 9), ("`t`.z", {"z": 2, "x": 1}, 9),
+    ]):  # fmt: skip
+        table = mica.Table.create(tmp_path / str(number), schema)
+        table.append([{"id": 1, "t": {"z": 2, "x": 1}, "z": 3}])
+        merge = table.merge([{"id": 1, "q": 9}], "t.id = s.id", target_alias="t", source_alias="s")
+        merge.when_matched_update({key: "s.q"}).execute()
+        assert table.to_arrow().to_pylist() == [{"id": 1, "t": t, "z": z}]
+    with pytest.raises(UserError, match="DUPLICATE_COLUMN"):
+        merge.when_matched_update({"t.t.x": "1", "t.x": "2"}).execute()
+
+
 @pytest.mark.parametrize("mapping", ["none", "name"])
 @WAYS
 def test_a_merge_adds_columns_that_its_clauses_set(tmp_path: Path, properties: dict[str, str], mapping: str) -> None:
