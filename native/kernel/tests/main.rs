@@ -15,6 +15,7 @@ mod hostile_columns;
 mod infer;
 mod integers;
 mod json_reader;
+mod pages;
 mod rows;
 mod shapes;
 mod shred;

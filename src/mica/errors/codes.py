@@ -220,9 +220,9 @@ CODES: Mapping[str, Code] = {
              "Correct the text; an ingest sets bad lines aside with on_error='quarantine', try_parse_json gives NULL."),
         Code("INVALID_SCHEMA_JSON", _DATA, "The schema in a table's log cannot be read.",
              "Restore the table's metadata."),
-        Code("INVALID_UTF8", _DATA, "A JSON text has bytes that are not UTF-8.",
-             "Correct the text, replace such bytes with invalid_utf8='replace', or set bad lines aside with "
-             "on_error='quarantine'."),
+        Code("INVALID_UTF8", _DATA, "A text has bytes that are not UTF-8.",
+             "Correct the text. An ingest of JSON replaces such bytes with invalid_utf8='replace', or sets bad lines "
+             "aside with on_error='quarantine'; in a Parquet file a BINARY column may hold any bytes."),
         Code("LOG_GAP", _DATA, "A commit is missing from the log.",
              "Restore it, or read a version that does not need it."),
         Code("MALFORMED_SHREDDING", _DATA, "Shredded columns break the rules of their layout.",

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 import mica
 from mica.cli.app import app
 from mica.errors import MicaError
+from tests.parquet_schema import CONVERTED, I32, Element, write
 
 
 def folder(path: Path) -> Path:
@@ -73,6 +74,18 @@ def test_required_columns_become_nullable(tmp_path: Path) -> None:
     assert table.schema.field("id").nullable
     table.append([{"id": None}])
     assert table.count() == 2
+
+
+def test_an_enum_is_a_string(tmp_path: Path) -> None:
+    enum = 4
+
+    def annotate(elements: dict[str, Element]) -> None:
+        elements["kind"].set(CONVERTED, I32, enum)
+
+    write(tmp_path / "a.parquet", pa.table({"kind": [b"a", b"b", None]}), annotate, variants=())
+    table = mica.Table.convert_to_delta(tmp_path)
+    assert str(table.schema) == "kind STRING"
+    assert table.scan(where="kind = 'b'").to_arrow().to_pylist() == [{"kind": "b"}]
 
 
 def code(path: Path, *arguments: Any) -> str:

@@ -21,14 +21,11 @@ use crate::check::bounds::FooterBounds;
 use crate::check::findings::{Findings, ViolationKind, batch};
 use crate::check::values::RowChecker;
 use crate::error::{Code, Error, Result};
-use crate::parquet::chunks::{Batches, Manner};
-use crate::parquet::decoder::batch_size;
+use crate::parquet::chunks::Manner;
+use crate::parquet::decoder::Decoder;
 use crate::parquet::file::FileReader;
 use crate::parquet::guard::guard;
-
-/// Rows and bytes that are decoded at a time.
-const ROWS: usize = 8192;
-const BYTES: usize = 32 << 20;
+use crate::parquet::projection::single;
 
 /// A column of the file that cannot be decoded.
 const UNREADABLE: ViolationKind = ("unreadable", None);
@@ -43,7 +40,7 @@ pub struct Check {
     /// The first row of the row group in the file, and the rows of the column that were checked.
     first_row: u64,
     given: u64,
-    current: Option<(Batches, RowChecker, FooterBounds)>,
+    current: Option<(Decoder, RowChecker, FooterBounds)>,
 }
 
 impl Check {
@@ -96,21 +93,17 @@ impl Check {
             Some(current) => current,
             None => {
                 let leaves: Vec<usize> = node.leaves.clone().collect();
+                // A plain column takes no look at the others, of which there may be thousands.
+                let manner = Manner { alone: node.is_leaf() && single(&self.file, &leaves), ..Manner::default() };
                 // Pages are held against their index, where there is one.
                 self.file.load_pages(&[self.group], &leaves, false)?;
-                let decoder = self.file.batches(
-                    self.group,
-                    &leaves,
-                    None,
-                    batch_size(group, &leaves, ROWS, BYTES),
-                    Manner::default(),
-                )?;
+                let decoder = self.file.decoder(self.group, leaves, manner)?;
                 self.given = 0;
                 let bounds = FooterBounds::open(&self.file, self.group, node, &mut self.findings)?;
                 self.current.insert((decoder, RowChecker::default(), bounds))
             }
         };
-        match decoder.next().transpose()? {
+        match decoder.next()? {
             Some(batch) => {
                 if let Some(array) = batch.columns().first() {
                     let name = node.field.name();

@@ -36,23 +36,26 @@ impl FileReader {
         batch_size: usize,
         manner: Manner,
     ) -> Result<Batches> {
-        let Needed { selection, ranges, ends } = self.needed(group, leaves, rows)?;
+        let needed = self.needed(group, leaves, rows)?;
         let metadata = &self.metadata;
         let meta = metadata.row_group(group);
-        let bytes = self.fetch_pages(group, leaves, &ranges)?;
-        let mut parts = ranges.iter().map(|range| range.start).zip(bytes);
+        let mut parts = self.fetch_pages(group, &needed.leaves, &needed.ranges)?.into_iter();
         let mut chunks = vec![None; meta.columns().len()];
-        let mut taken = 0;
-        for (&leaf, end) in leaves.iter().zip(ends) {
-            let own = Parts::new(parts.by_ref().take(end - taken).collect());
-            taken = end;
+        let mut of_parts = needed.leaves.as_slice();
+        for &leaf in leaves {
+            let (own, others) = of_parts.split_at(of_parts.iter().take_while(|of| **of == leaf).count());
+            of_parts = others;
             if let Some(chunk) = chunks.get_mut(leaf) {
-                *chunk = Some(Arc::new(own));
+                *chunk = Some(Arc::new(Parts::new(parts.by_ref().take(own.len()).collect())));
             }
         }
+        let selection = needed.selection;
         let FileSchema { parquet, decoding, columns, .. } = self.schema.as_ref();
         let codes = if manner.coded { coded::texts(columns, meta, leaves) } else { Vec::new() };
-        let fields = coded::as_codes(decoding.fields(), columns, &codes);
+        let fields = match codes.is_empty() {
+            true => decoding.fields().clone(),
+            false => coded::as_codes(decoding.fields(), columns, &codes),
+        };
         let mut group = Group { metadata, meta, number: group, chunks, paged: selection.is_some(), alone: None };
         if !manner.alone {
             let mask = ProjectionMask::leaves(parquet, leaves.iter().copied());
@@ -113,16 +116,15 @@ impl FileReader {
         }
         // Of a mask the library reads all pages.
         let paged = selection.as_ref().filter(|selection| selection.as_mask().is_none());
-        let mut ranges = Vec::new();
-        let mut ends = Vec::with_capacity(leaves.len());
+        let (mut ranges, mut of) = (Vec::with_capacity(leaves.len()), Vec::with_capacity(leaves.len()));
         for &leaf in leaves {
             if let Some(column) = meta.columns().get(leaf) {
                 let locations = self.pages.offset_index(group, leaf).map(|index| index.page_locations().as_slice());
                 wanted(column, locations, paged, &mut ranges);
+                of.resize(ranges.len(), leaf);
             }
-            ends.push(ranges.len());
         }
-        Ok(Needed { selection, ranges, ends })
+        Ok(Needed { selection, ranges, leaves: of })
     }
 }
 
@@ -133,6 +135,8 @@ pub struct Manner {
     pub coded: bool,
     /// Nobody asks where the structs around the leaves are null; there are no lists (`projection::alone`).
     pub alone: bool,
+    /// Dates and timestamps stay as they are stored (`legacy`).
+    pub stored: bool,
 }
 
 /// Decoded batches.
@@ -196,8 +200,8 @@ impl Alone {
 pub(super) struct Needed {
     selection: Option<RowSelection>,
     pub(super) ranges: Vec<Range<u64>>,
-    /// Where the ranges of each leaf end.
-    ends: Vec<usize>,
+    /// The leaf of each range.
+    leaves: Vec<usize>,
 }
 
 /// The ranges of bytes of the pages that a selection reads: all of the column's without one, or without a page index.

@@ -16,6 +16,10 @@ use crate::parquet::guard::guard;
 use crate::parquet::rows;
 use crate::parquet::rows::Rows;
 
+/// What is decoded at a time where all rows of a row group are looked at.
+const ROWS: usize = 8192;
+const BYTES: usize = 32 << 20;
+
 /// Rows of the file that lie in one row group.
 #[derive(Debug, Clone)]
 pub struct Window {
@@ -53,8 +57,11 @@ impl Decoder {
         max_bytes: usize,
         manner: Manner,
     ) -> Result<Self> {
-        let batch_size =
-            file.metadata().row_groups().get(window.group).map_or(1, |g| batch_size(g, &leaves, max_rows, max_bytes));
+        let meta = file.metadata().row_groups().get(window.group);
+        if let Some(e) = meta.and_then(|meta| leaves.iter().find_map(|&leaf| too_long(meta, leaf, file.name()))) {
+            return Err(e);
+        }
+        let batch_size = meta.map_or(1, |meta| batch_size(meta, &leaves, max_rows, max_bytes));
         // Buffers are made for so many rows, and a small file's batches may wait by the thousands.
         let batch_size = batch_size.min(rows::count(&window.rows).max(1) as usize);
         let group = window.group;
@@ -93,11 +100,12 @@ impl Decoder {
                 let empty = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), vec![], &options)?;
                 return Ok((rows > 0).then_some(empty));
             };
-            match inner.next() {
+            match guard(self.file.name(), || inner.next().transpose()).transpose() {
                 Some(Ok(batch)) if batch.num_rows() == 0 => {}
                 Some(Ok(batch)) if batch.num_rows() as u64 <= left => {
                     self.given += batch.num_rows() as u64;
-                    return self.file.legacy.as_ref().map_or(Ok(batch.clone()), |old| old.batch(&batch)).map(Some);
+                    let legacy = self.file.legacy.as_ref().filter(|_| !self.manner.stored);
+                    return legacy.map_or(Ok(batch.clone()), |old| old.batch(&batch)).map(Some);
                 }
                 None if left == 0 => return Ok(None),
                 Some(Ok(_)) | None => {
@@ -120,39 +128,55 @@ impl Decoder {
         }
     }
 
-    /// Finds the column that cannot be decoded, by decoding each alone.
+    /// Names the column that cannot be decoded, which is found by decoding each alone, and what the library's error means
+    /// where that is known.
     fn blame(&self, message: &str) -> Error {
         let (file, group) = (&self.file, self.window.group);
         let schema = file.metadata().file_metadata().schema_descr();
         let broken = |leaf: &&usize| {
             guard(file.name(), || file.each_batch(group, std::slice::from_ref(*leaf), |_| Ok(()))).is_err()
         };
-        match self.leaves.iter().find(broken) {
-            Some(leaf) => {
-                let path = schema.column(*leaf).path().string();
-                Error::new(
-                    Code::CorruptFile,
-                    format!("{}: row group {group}, column {path} cannot be decoded: {message}", file.name()),
-                )
-                .path(path)
-            }
-            None => Error::new(
-                Code::CorruptFile,
-                format!("{}: row group {group} cannot be decoded: {message}", file.name()),
-            ),
-        }
+        let found = match self.leaves.as_slice() {
+            [only] => Some(only),
+            leaves => leaves.iter().find(broken),
+        };
+        let place = format!("{}: row group {group}", file.name());
+        let Some(&leaf) = found else {
+            return Error::new(Code::CorruptFile, format!("{place} cannot be decoded: {message}"));
+        };
+        let path = schema.column(leaf).path().string();
+        let (code, what) = if message.contains("non UTF-8 data") {
+            (Code::InvalidUtf8, "holds a STRING that is not UTF-8".into())
+        } else if message.contains("Array too large") {
+            (Code::UnsupportedType, "holds a DECIMAL of more than 16 bytes, which mica does not read".into())
+        } else {
+            (Code::CorruptFile, format!("cannot be decoded: {message}"))
+        };
+        Error::new(code, format!("{place}, column {path} {what}")).path(path)
     }
 }
 
 impl FileReader {
     /// Decodes some leaf columns of one row group, all rows.
     pub(crate) fn each_batch(
-        &self,
+        self: &Arc<Self>,
         group: usize,
         leaves: &[usize],
         mut seen: impl FnMut(RecordBatch) -> Result<()>,
     ) -> Result<()> {
-        self.batches(group, leaves, None, 4096, Manner::default())?.try_for_each(|batch| seen(batch?))
+        let mut decoder = self.decoder(group, leaves.to_vec(), Manner::default())?;
+        while let Some(batch) = decoder.next()? {
+            seen(batch)?;
+        }
+        Ok(())
+    }
+
+    /// Some leaf columns of one row group, all rows, as they are stored.
+    pub(crate) fn decoder(self: &Arc<Self>, group: usize, leaves: Vec<usize>, manner: Manner) -> Result<Decoder> {
+        let rows = self.metadata().row_groups().get(group).map_or(0, |meta| meta.num_rows().max(0) as u64);
+        let bounds = self.first_row(group)..self.first_row(group) + rows;
+        let window = Window { group, rows: vec![bounds.clone()], bounds };
+        Decoder::new(self.clone(), leaves, window, ROWS, BYTES, Manner { stored: true, ..manner })
     }
 }
 
@@ -163,17 +187,42 @@ pub fn in_group(mut error: Error, group: usize) -> Error {
     error
 }
 
+/// Values of a leaf column, nulls and empty lists counted.
+fn values(group: &RowGroupMetaData, leaf: usize) -> u64 {
+    group.columns().get(leaf).map_or(0, |column| column.num_values().max(group.num_rows()).max(0) as u64)
+}
+
 /// What the rows of a leaf column take decoded, by its footer: surely, and at worst.
 fn decoded_bytes(group: &RowGroupMetaData, leaf: usize) -> (u64, u64) {
     let Some(column) = group.columns().get(leaf) else { return (0, 0) };
+    let values = values(group, leaf);
     let stored = column.uncompressed_size().max(0) as u64;
     let plain = column.unencoded_byte_array_data_bytes().map(|n| n.max(0) as u64);
-    let known = stored.max(plain.unwrap_or(0)).saturating_add(8 * group.num_rows().max(0) as u64);
+    let held = stored.max(plain.unwrap_or(0));
+    // However few bytes equal values are stored in.
+    let spread = values.saturating_mul(column.column_descr().type_length().clamp(8, i32::MAX) as u64);
+    let known = match column.column_descr().max_rep_level() {
+        0 => held.saturating_add(spread),
+        // Elements have two levels each.
+        _ => held.max(spread).saturating_add(values.saturating_mul(4)),
+    };
     // A dictionary may hold long values that many rows share, and this footer does not say so.
     let hidden = plain.is_none()
         && column.dictionary_page_offset().is_some()
         && column.column_type() == PhysicalType::BYTE_ARRAY;
-    (known, if hidden { (stored / 64).min(2048) } else { 0 })
+    (known, if hidden { values.saturating_mul((stored / 64).min(2048)) } else { 0 })
+}
+
+/// The error where the lists of a column are so long that no array has room for those of one row.
+fn too_long(group: &RowGroupMetaData, leaf: usize, file: &str) -> Option<Error> {
+    let column = group.columns().get(leaf).filter(|column| column.column_descr().max_rep_level() > 0)?;
+    let rows = group.num_rows().max(1) as u64;
+    (decoded_bytes(group, leaf).0 / rows > i32::MAX as u64).then(|| {
+        let (path, values) = (column.column_path().string(), values(group, leaf));
+        let message =
+            format!("{file}: column {path} has {values} values in {rows} rows: a row takes more than 2 GiB decoded");
+        Error::new(Code::TooLarge, message).path(path)
+    })
 }
 
 /// What the leaves of a row group take decoded.
@@ -184,13 +233,14 @@ pub fn group_bytes(group: &RowGroupMetaData, leaves: &[usize]) -> u64 {
 /// Rows per batch, so that its decoded columns and what is built from them stay within `max_bytes`.
 pub fn batch_size(group: &RowGroupMetaData, leaves: &[usize], max_rows: usize, max_bytes: usize) -> usize {
     let rows = group.num_rows().max(1) as u64;
-    let (mut known, mut feared) = (1u64, 0u64);
+    let (mut known, mut feared, mut longest) = (1u64, 0u64, 1u64);
     for &leaf in leaves {
+        longest = longest.max(values(group, leaf) / rows);
         let (surely, at_worst) = decoded_bytes(group, leaf);
         known = known.saturating_add(surely.div_ceil(rows));
-        feared = feared.saturating_add(at_worst);
+        feared = feared.saturating_add(at_worst / rows);
     }
     let budget = max_bytes as u64 / 2;
-    let cautious = (budget / known.saturating_add(feared)).max(1024);
+    let cautious = (budget / known.saturating_add(feared)).max(1024 / longest);
     (budget / known).min(cautious).clamp(1, max_rows.max(1) as u64) as usize
 }

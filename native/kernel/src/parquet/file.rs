@@ -74,9 +74,15 @@ impl FileReader {
         &self.schema.columns
     }
 
+    /// Finds a column by its names, through structs.
+    pub fn find(&self, names: &[String]) -> Option<&Node> {
+        let (first, rest) = names.split_first()?;
+        self.schema.column(first)?.find(rest)
+    }
+
     /// The layout and the shredding tree of the variant column at a path of names; `None` where there is none.
     pub fn tree(&self, column: &[String]) -> Result<Option<(Layout, Tree)>> {
-        let node = schema::find(&self.schema.columns, column).filter(|node| is_variant(&node.field));
+        let node = self.find(column).filter(|node| is_variant(&node.field));
         node.map(|node| Layout::tree_of(node.field.data_type(), &column.join("."))).transpose()
     }
 

@@ -3,7 +3,7 @@
 //! Files of plain columns, and those shredded by one given schema, have footers that begin with the same bytes. What these
 //! mean is kept for the next file that the process opens. (Where paths are inferred nearly every file is of its own.)
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_schema::SchemaRef;
@@ -34,9 +34,16 @@ pub struct FileSchema {
     /// The same for people, with variant columns marked.
     pub schema: SchemaRef,
     pub columns: Vec<Node>,
+    /// The place of each column, of several with one name the first's.
+    places: HashMap<String, usize>,
 }
 
 impl FileSchema {
+    /// The column with this name.
+    pub fn column(&self, name: &str) -> Option<&Node> {
+        self.columns.get(*self.places.get(name)?)
+    }
+
     /// The one that is said so, if a file had it before.
     pub fn known(said: &[u8], variants: &[Vec<String>], early: &Early) -> Option<Arc<Self>> {
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -64,6 +71,7 @@ impl FileSchema {
         let marked = schema::mark_variants(&mark_early(&plain, early).map_err(named)?, variants).map_err(named)?;
         let decoding = Arc::new(schema::decoding_schema(&plain, &marked));
         let columns = Node::columns(marked.fields());
+        let places = columns.iter().enumerate().rev().map(|(at, node)| (node.field.name().clone(), at)).collect();
         let (variants, early) = (variants.to_vec(), early.clone());
         let found = Arc::new(FileSchema {
             said: said.to_vec(),
@@ -73,6 +81,7 @@ impl FileSchema {
             decoding,
             schema: Arc::new(marked),
             columns,
+            places,
         });
         if said.len() <= KEPT_BYTES {
             let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);

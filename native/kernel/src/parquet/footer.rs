@@ -3,8 +3,10 @@
 use std::ops::Range;
 
 use bytes::Bytes;
-use parquet::errors::ParquetError;
-use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataOptions, ParquetMetaDataReader};
+use parquet::errors::{ParquetError, Result as ParquetResult};
+use parquet::file::metadata::{
+    ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataOptions, ParquetMetaDataReader, RowGroupMetaData,
+};
 use parquet::schema::types::SchemaDescPtr;
 
 use crate::error::{Code, Error, Result};
@@ -63,6 +65,7 @@ impl Footer {
         schema.into_iter().for_each(|schema| options.set_schema(schema));
         let metadata = ParquetMetaDataReader::decode_metadata_with_options(&self.bytes, Some(&options))
             .map_err(|e| corrupt(source, &e))?;
+        let metadata = without_nowhere(metadata).map_err(|e| corrupt(source, &e))?;
         check(source, &metadata)?;
         Ok(metadata)
     }
@@ -70,6 +73,30 @@ impl Footer {
 
 fn one(mut buffers: Vec<Bytes>) -> Bytes {
     buffers.pop().unwrap_or_default()
+}
+
+/// Whether the chunk's dictionary would stand where none can: old writers say so that there is none (PARQUET-1402),
+/// which parquet-java, Arrow and DuckDB understand.
+fn is_nowhere(column: &ColumnChunkMetaData) -> bool {
+    column.dictionary_page_offset().is_some_and(|offset| offset <= 0 || offset >= column.data_page_offset())
+}
+
+/// The metadata without dictionaries that are nowhere.
+fn without_nowhere(metadata: ParquetMetaData) -> ParquetResult<ParquetMetaData> {
+    if !metadata.row_groups().iter().flat_map(RowGroupMetaData::columns).any(is_nowhere) {
+        return Ok(metadata);
+    }
+    let mut builder = metadata.into_builder();
+    let mended = |column: ColumnChunkMetaData| match is_nowhere(&column) {
+        true => column.into_builder().set_dictionary_page_offset(None).build(),
+        false => Ok(column),
+    };
+    for group in builder.take_row_groups() {
+        let mut group = group.into_builder();
+        let columns = group.take_columns().into_iter().map(mended).collect::<ParquetResult<_>>()?;
+        builder = builder.add_row_group(group.set_column_metadata(columns).build()?);
+    }
+    Ok(builder.build())
 }
 
 /// A footer that lies is found here, before anything is allocated by its numbers.

@@ -36,7 +36,7 @@ impl FileReader {
     /// One row a node: `column`, `path` (RFC 9535 normalized), `type`, `typed_rows`, `residual_rows`,
     /// `other_rows` (those of the residual that are not typed too), `typed_bytes` and `residual_bytes` (compressed; those
     /// of an object or array are the sum of its children).
-    pub fn inspect(&self) -> Result<RecordBatch> {
+    pub fn inspect(self: &Arc<Self>) -> Result<RecordBatch> {
         guard(self.name(), || {
             let mut report = Report::default();
             for node in self.columns() {
@@ -46,7 +46,7 @@ impl FileReader {
         })
     }
 
-    fn inspect_column(&self, node: &Node, name: &str, above: &[Move], report: &mut Report) -> Result<()> {
+    fn inspect_column(self: &Arc<Self>, node: &Node, name: &str, above: &[Move], report: &mut Report) -> Result<()> {
         let mut moves = above.to_vec();
         moves.push(Move::Child(node.field.name().clone()));
         if is_variant(&node.field) {
@@ -61,7 +61,7 @@ impl FileReader {
     }
 
     fn inspect_level(
-        &self,
+        self: &Arc<Self>,
         node: &Node,
         layout: Layout,
         column: &str,
@@ -119,7 +119,7 @@ impl FileReader {
     }
 
     /// Non-null values of a node, over all rows or elements.
-    fn count(&self, node: &Node, moves: &[Move]) -> Result<i64> {
+    fn count(self: &Arc<Self>, node: &Node, moves: &[Move]) -> Result<i64> {
         let mut total = 0;
         for (index, group) in self.metadata().row_groups().iter().enumerate() {
             if node.is_leaf()
@@ -141,7 +141,7 @@ impl FileReader {
     }
 
     /// Values of a place with typed objects that are none: they stand in its residual as a whole.
-    fn others(&self, object: &Node, residual: &Node, at: &[Move]) -> Result<i64> {
+    fn others(self: &Arc<Self>, object: &Node, residual: &Node, at: &[Move]) -> Result<i64> {
         let mut total = 0;
         for (index, group) in self.metadata().row_groups().iter().enumerate() {
             let value = residual.leaves.start;

@@ -64,8 +64,7 @@ impl LeafPages {
     /// Opens the next page; `None` after the last.
     pub fn open(&mut self) -> ParquetResult<Option<Opened>> {
         let Some(page) = self.pages.get_next_page()? else { return Ok(None) };
-        let packed = matches!(&page, Page::DataPage { def_level_encoding, .. } if *def_level_encoding != Encoding::RLE);
-        let page = if self.highest > 1 || self.highest > 0 && packed { one_bit(page, self.highest)? } else { page };
+        let page = if self.highest > 1 { one_bit(page, self.highest)? } else { page };
         let (page, rows, encoding, levels) = match page {
             Page::DictionaryPage { buf, num_values, .. } => {
                 return Ok(Some(Opened::Dictionary(buf, num_values as usize)));

@@ -24,31 +24,15 @@ pub fn one_bit(page: Page, highest: i16) -> ParquetResult<Page> {
 fn page_of_bits(mut page: Page, highest: i16) -> Option<Page> {
     match &mut page {
         Page::DictionaryPage { .. } => {}
-        Page::DataPage { buf, num_values, def_level_encoding, .. } => {
-            #[allow(deprecated)] // it is read where others wrote it
-            let packed = match *def_level_encoding {
-                Encoding::RLE => false,
-                Encoding::BIT_PACKED => true,
-                _ => return None,
-            };
-            let (start, length) = if packed {
-                (0, (*num_values as usize * width(highest as usize)).div_ceil(8))
-            } else {
-                (4usize, u32::from_le_bytes(*buf.first_chunk()?) as usize)
-            };
-            let end = start.checked_add(length)?;
-            let levels = buf.get(start..end)?;
+        Page::DataPage { buf, num_values, def_level_encoding: Encoding::RLE, .. } => {
+            let end = (u32::from_le_bytes(*buf.first_chunk()?) as usize).checked_add(4)?;
             let mut bits = vec![0; 4];
-            if packed {
-                push_packed(levels, highest, u64::from(*num_values).div_ceil(8), &mut bits);
-            } else {
-                push_bits(levels, highest, u64::from(*num_values), &mut bits)?;
-            }
+            push_bits(buf.get(4..end)?, highest, u64::from(*num_values), &mut bits)?;
             let length = u32::try_from(bits.len() - 4).ok()?;
             bits[..4].copy_from_slice(&length.to_le_bytes());
             *buf = replaced(std::mem::take(buf), 0, end, &bits);
-            *def_level_encoding = Encoding::RLE;
         }
+        Page::DataPage { .. } => return None,
         Page::DataPageV2 { buf, num_values, def_levels_byte_len, rep_levels_byte_len, .. } => {
             let start = *rep_levels_byte_len as usize;
             let end = start.checked_add(*def_levels_byte_len as usize)?;
@@ -223,11 +207,9 @@ mod tests {
     #[allow(deprecated)]
     fn pages_keep_their_values_be_their_bytes_shared_or_not() {
         let levels = [3, 3, 0, 1, 2, 3, 3, 3, 3, 3, 2];
-        let packed: u32 = levels.iter().enumerate().fold(0, |word, (n, level)| word | level << (2 * n));
-        let packed = &packed.to_le_bytes()[..3];
         let rle = runs(&levels.map(|level| level as i16), 3);
-        let first = |encoding, length: &[u8], levels: &[u8]| Page::DataPage {
-            buf: [length, levels, b"values"].concat().into(),
+        let first = |encoding| Page::DataPage {
+            buf: [&(rle.len() as u32).to_le_bytes()[..], &rle, b"values"].concat().into(),
             num_values: 11,
             encoding: Encoding::PLAIN,
             def_level_encoding: encoding,
@@ -245,9 +227,8 @@ mod tests {
             is_compressed: false,
             statistics: None,
         };
-        let length = (rle.len() as u32).to_le_bytes();
         let wanted: Vec<bool> = levels.iter().map(|level| *level == 3).collect();
-        for page in [first(Encoding::RLE, &length, &rle), first(Encoding::BIT_PACKED, &[], packed), second] {
+        for page in [first(Encoding::RLE), second] {
             for shared in [false, true] {
                 let held = shared.then(|| page.buffer().clone());
                 let page = if shared { page.clone() } else { unique(&page) };
@@ -265,8 +246,8 @@ mod tests {
             }
         }
         // No levels are encoded so.
-        for encoding in [Encoding::PLAIN_DICTIONARY, Encoding::DELTA_BYTE_ARRAY] {
-            assert!(page_of_bits(first(encoding, &length, &rle), 3).is_none());
+        for encoding in [Encoding::BIT_PACKED, Encoding::PLAIN_DICTIONARY, Encoding::DELTA_BYTE_ARRAY] {
+            assert!(page_of_bits(first(encoding), 3).is_none());
         }
     }
 

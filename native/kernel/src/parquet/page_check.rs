@@ -6,11 +6,11 @@
 //! count is looked at then ([`unpacked::counted`]).
 
 use std::borrow::Cow;
-use std::io::Read;
+use std::io::{Read, Take};
 use std::ops::Range;
 
 use bytes::Bytes;
-use parquet::basic::{Compression, Type as PhysicalType};
+use parquet::basic::{Compression, Encoding, Type as PhysicalType};
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::metadata::page_index::PageIndexProvider;
 use parquet::file::page_index::offset_index::PageLocation;
@@ -19,13 +19,15 @@ use crate::error::{Code, Error, Result};
 use crate::parquet::bits::{unsigned, width};
 use crate::parquet::file::FileReader;
 use crate::parquet::page_header::{PageHeader, PageKind, page_header};
+use crate::parquet::parts::Part;
 use crate::parquet::unpacked::{self, COUNTED, MAX_PAGE_BYTES, decompress, too_many};
 use crate::parquet::unzstd::Lent;
 
-/// What is wrong with a page, or that it is too large.
+/// What is wrong with a page, or that it is too large, or encoded as mica does not read it.
 enum Wrong {
     Broken(String),
     TooLarge(usize),
+    OldLevels(u64),
 }
 
 impl From<String> for Wrong {
@@ -35,25 +37,22 @@ impl From<String> for Wrong {
 }
 
 impl FileReader {
-    /// Fetches ranges of bytes of some leaves of a row group, and checks the pages in them.
-    pub(crate) fn fetch_pages(&self, group: usize, leaves: &[usize], ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+    /// Fetches ranges of bytes of a row group, and checks the pages in them, which are those of the leaf at the same
+    /// place.
+    pub(crate) fn fetch_pages(&self, group: usize, leaves: &[usize], ranges: &[Range<u64>]) -> Result<Vec<Part>> {
         let bytes = self.fetch(ranges)?;
-        let Some(meta) = self.metadata().row_groups().get(group) else { return Ok(bytes) };
-        for (range, bytes) in ranges.iter().zip(&bytes) {
-            let within = |leaf: &&usize| {
-                meta.columns().get(**leaf).is_some_and(|column| {
-                    let (start, length) = column.byte_range();
-                    start <= range.start && range.end <= start.saturating_add(length)
-                })
-            };
-            for &leaf in leaves.iter().filter(within) {
-                let Some(column) = meta.columns().get(leaf) else { continue };
+        let meta = self.metadata().row_groups().get(group);
+        let mut parts = Vec::with_capacity(ranges.len());
+        for ((&leaf, range), bytes) in leaves.iter().zip(ranges).zip(bytes) {
+            let mut part = Part { start: range.start, bytes, stated: Vec::new() };
+            if let Some((meta, column)) = meta.and_then(|meta| Some((meta, meta.columns().get(leaf)?))) {
                 let locations = self.pages.offset_index(group, leaf).map(|index| index.page_locations());
                 let pages = Pages { column, rows: meta.num_rows(), locations: locations.map_or(&[], |l| l) };
-                pages.check(range, bytes).map_err(|wrong| self.wrong(group, column, wrong))?;
+                pages.check(&mut part).map_err(|wrong| self.wrong(group, column, wrong))?;
             }
+            parts.push(part);
         }
-        Ok(bytes)
+        Ok(parts)
     }
 
     fn wrong(&self, group: usize, column: &ColumnChunkMetaData, wrong: Wrong) -> Error {
@@ -65,6 +64,13 @@ impl FileReader {
                 Code::TooLarge,
                 format!(
                     "{place} has a page of {bytes} bytes, more than the {MAX_PAGE_BYTES} that mica decompresses at once"
+                ),
+            ),
+            Wrong::OldLevels(offset) => Error::new(
+                Code::UnsupportedType,
+                format!(
+                    "{place} has a page at byte {offset} whose levels are not encoded as RLE: mica does not read the \
+                     deprecated BIT_PACKED"
                 ),
             ),
         }
@@ -81,19 +87,24 @@ struct Pages<'a> {
 }
 
 impl Pages<'_> {
-    fn check(&self, range: &Range<u64>, bytes: &Bytes) -> std::result::Result<(), Wrong> {
-        let (start, length) = self.column.byte_range();
-        let whole = *range == (start..start + length);
+    /// Checks the pages of a part, and notes there how long they say they are.
+    fn check(&self, part: &mut Part) -> std::result::Result<(), Wrong> {
+        let Part { start: first, bytes, stated } = part;
+        let whole = (*first, bytes.len() as u64) == self.column.byte_range();
+        let is_here = unpacked::is_here(self.column.compression());
         let promised = u64::try_from(self.column.num_values()).unwrap_or(0);
-        let (mut at, mut values, mut rows) = (0, 0u64, Some(0u64));
+        let (mut at, mut values, mut rows) = (0, 0u64, 0u64);
         // What stands behind the last value is nobody's.
         while at < bytes.len() && !(whole && values >= promised) {
             let page = bytes.slice(at..);
-            let offset = range.start + at as u64;
+            let offset = *first + at as u64;
             let header =
                 page_header(&page).ok_or_else(|| format!("the page at byte {offset} has an invalid header"))?;
             if header.uncompressed > MAX_PAGE_BYTES {
                 return Err(Wrong::TooLarge(header.uncompressed));
+            }
+            if is_here {
+                stated.push((at + header.length, header.uncompressed));
             }
             let size = header.length + header.compressed;
             match header.kind {
@@ -103,16 +114,14 @@ impl Pages<'_> {
                     let found = self.data(&header, &page, offset)?;
                     self.place(offset, size, found)?;
                     values = values.saturating_add(header.values);
-                    rows = rows.zip(found).map(|(rows, found)| rows.saturating_add(found));
+                    rows = rows.saturating_add(found);
                 }
             }
             at += size;
         }
-        let as_many = rows.is_none_or(|rows| i64::try_from(rows) == Ok(self.rows));
-        if whole && !(values == promised && as_many) {
+        if whole && !(values == promised && i64::try_from(rows) == Ok(self.rows)) {
             let text = format!(
-                "its pages have {values} values of {} rows, but the footer states {promised} of {}",
-                rows.unwrap_or_default(),
+                "its pages have {values} values of {rows} rows, but the footer states {promised} of {}",
                 self.rows
             );
             return Err(text.into());
@@ -120,16 +129,16 @@ impl Pages<'_> {
         Ok(())
     }
 
-    /// A dictionary's values take their bytes.
+    /// A dictionary's values take their bits.
     fn dictionary(&self, header: &PageHeader, offset: u64) -> std::result::Result<(), Wrong> {
         let least = match self.column.column_type() {
-            PhysicalType::BOOLEAN => 0,
-            PhysicalType::INT32 | PhysicalType::FLOAT | PhysicalType::BYTE_ARRAY => 4,
-            PhysicalType::INT64 | PhysicalType::DOUBLE => 8,
-            PhysicalType::INT96 => 12,
-            PhysicalType::FIXED_LEN_BYTE_ARRAY => self.column.column_descr().type_length().max(0) as u64,
+            PhysicalType::BOOLEAN => 1,
+            PhysicalType::INT32 | PhysicalType::FLOAT | PhysicalType::BYTE_ARRAY => 32,
+            PhysicalType::INT64 | PhysicalType::DOUBLE => 64,
+            PhysicalType::INT96 => 96,
+            PhysicalType::FIXED_LEN_BYTE_ARRAY => 8 * self.column.column_descr().type_length().max(0) as u64,
         };
-        if header.values.saturating_mul(least) > header.uncompressed as u64 {
+        if header.values.saturating_mul(least) > 8 * header.uncompressed as u64 {
             let text = format!(
                 "the dictionary at byte {offset} states {} values in {} bytes",
                 header.values, header.uncompressed
@@ -139,18 +148,21 @@ impl Pages<'_> {
         Ok(())
     }
 
-    /// The rows that begin in a data page; `None` where the levels are of the form that cannot run out, whose length
-    /// their count is.
-    fn data(&self, header: &PageHeader, page: &Bytes, offset: u64) -> std::result::Result<Option<u64>, Wrong> {
+    /// The rows that begin in a data page.
+    fn data(&self, header: &PageHeader, page: &Bytes, offset: u64) -> std::result::Result<u64, Wrong> {
         let descriptor = self.column.column_descr();
         let repeats = descriptor.max_rep_level() > 0;
+        // Levels of BIT_PACKED have their highest bit first, which the library does not know.
+        let highest = [descriptor.max_def_level(), descriptor.max_rep_level()];
+        let is_old =
+            |(highest, said): (i16, Option<i32>)| highest > 0 && said.is_some_and(|e| e != Encoding::RLE as i32);
+        if highest.into_iter().zip(header.level_encodings).any(is_old) {
+            return Err(Wrong::OldLevels(offset));
+        }
         let later = !repeats && unpacked::is_here(self.column.compression());
         let counted = COUNTED.contains(&header.encoding) && !later;
         if !repeats && !counted {
             return self.agree(header, header.values, offset);
-        }
-        if header.old_levels {
-            return Ok(None);
         }
         let broken = || format!("the page at byte {offset} has less data than it states");
         let stored = page.get(header.length..header.length + header.compressed).unwrap_or(&[]);
@@ -181,17 +193,17 @@ impl Pages<'_> {
         self.agree(header, rows, offset)
     }
 
-    fn agree(&self, header: &PageHeader, rows: u64, offset: u64) -> std::result::Result<Option<u64>, Wrong> {
+    fn agree(&self, header: &PageHeader, rows: u64, offset: u64) -> std::result::Result<u64, Wrong> {
         match header.kind {
             PageKind::DataV2 { rows: stated, .. } if u64::try_from(stated) != Ok(rows) => {
                 Err(format!("the page at byte {offset} states {stated} rows, but has {rows}").into())
             }
-            _ => Ok(Some(rows)),
+            _ => Ok(rows),
         }
     }
 
     /// Whether the page index says the same of the page.
-    fn place(&self, offset: u64, size: usize, rows: Option<u64>) -> std::result::Result<(), Wrong> {
+    fn place(&self, offset: u64, size: usize, rows: u64) -> std::result::Result<(), Wrong> {
         if self.locations.is_empty() {
             return Ok(());
         }
@@ -200,7 +212,7 @@ impl Pages<'_> {
             let location = &self.locations[at];
             let end = self.locations.get(at + 1).map_or(self.rows, |next| next.first_row_index);
             location.compressed_page_size as usize == size
-                && rows.is_none_or(|rows| u64::try_from(end.saturating_sub(location.first_row_index)) == Ok(rows))
+                && u64::try_from(end.saturating_sub(location.first_row_index)) == Ok(rows)
         });
         if holds { Ok(()) } else { Err(format!("the page index lacks the page at byte {offset}").into()) }
     }
@@ -217,7 +229,8 @@ enum Body<'a> {
         bytes: Cow<'a, [u8]>,
         at: usize,
     },
-    Zstd(zstd::stream::zio::Reader<&'a [u8], Lent>),
+    /// No more of it than it states.
+    Zstd(Take<zstd::stream::zio::Reader<&'a [u8], Lent>>),
 }
 
 impl<'a> Body<'a> {
@@ -227,7 +240,7 @@ impl<'a> Body<'a> {
             let (levels, values) = bytes.split_at_checked(header.levels())?;
             let values = match column.compression() {
                 _ if values.is_empty() => None,
-                Compression::ZSTD(_) if compressed => Some(Self::zstd(values)?),
+                Compression::ZSTD(_) if compressed => Some(Self::zstd(values, header)?),
                 Compression::UNCOMPRESSED => Some(Body::Whole { bytes: values.into(), at: 0 }),
                 _ if !compressed => Some(Body::Whole { bytes: values.into(), at: 0 }),
                 _ => {
@@ -239,13 +252,14 @@ impl<'a> Body<'a> {
         }
         match column.compression() {
             Compression::UNCOMPRESSED => Some(Body::Whole { bytes: bytes.into(), at: 0 }),
-            Compression::ZSTD(_) => Self::zstd(bytes),
+            Compression::ZSTD(_) => Self::zstd(bytes, header),
             _ => Some(Body::Whole { bytes: decompress(column, header, page)?.to_vec().into(), at: 0 }),
         }
     }
 
-    fn zstd(bytes: &'a [u8]) -> Option<Self> {
-        Some(Body::Zstd(zstd::stream::zio::Reader::new(bytes, Lent::new().ok()?)))
+    fn zstd(bytes: &'a [u8], header: &PageHeader) -> Option<Self> {
+        let reader = zstd::stream::zio::Reader::new(bytes, Lent::new().ok()?);
+        Some(Body::Zstd(reader.take(header.uncompressed as u64)))
     }
 
     /// The next bytes, fewer where there are no more.
@@ -260,7 +274,7 @@ impl<'a> Body<'a> {
             }
             Body::Zstd(decoder) => {
                 let mut taken = Vec::new();
-                decoder.take(count as u64).read_to_end(&mut taken).ok()?;
+                decoder.by_ref().take(count as u64).read_to_end(&mut taken).ok()?;
                 Some(taken)
             }
         }

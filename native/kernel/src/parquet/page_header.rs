@@ -21,8 +21,8 @@ pub struct PageHeader {
     pub values: u64,
     /// As Parquet numbers encodings.
     pub encoding: i32,
-    /// Whether its levels are of the deprecated form that has no length (`BIT_PACKED`).
-    pub old_levels: bool,
+    /// How the definition and the repetition levels of version 1 are encoded, whether the column has them or not.
+    pub level_encodings: [Option<i32>; 2],
 }
 
 impl PageHeader {
@@ -67,9 +67,10 @@ pub fn page_header(bytes: &[u8]) -> Option<PageHeader> {
         })??,
         _ => return None,
     };
-    const BIT_PACKED: i32 = 4;
-    let old_levels =
-        page_type == Some(0) && data.is_some_and(|n| n.of[3] == Some(BIT_PACKED) || n.of[4] == Some(BIT_PACKED));
+    let level_encodings = match (kind, data) {
+        (PageKind::Data, Some(n)) => [n.of[3], n.of[4]],
+        _ => [None; 2],
+    };
     let length = bytes.len() - walker.left();
     let (uncompressed, compressed) = (usize::try_from(uncompressed?).ok()?, usize::try_from(compressed?).ok()?);
     let values = u64::try_from(values?).ok()?;
@@ -82,7 +83,7 @@ pub fn page_header(bytes: &[u8]) -> Option<PageHeader> {
             return None;
         }
     }
-    Some(PageHeader { kind, length, uncompressed, compressed, crc, values, encoding: encoding?, old_levels })
+    Some(PageHeader { kind, length, uncompressed, compressed, crc, values, encoding: encoding?, level_encodings })
 }
 
 /// The numbers of one of the inner headers, by field.

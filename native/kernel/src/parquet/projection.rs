@@ -18,7 +18,7 @@ use crate::parquet::file::FileReader;
 use crate::parquet::level::{LevelColumns, layout};
 use crate::parquet::one_bit::MAX_LEVEL;
 use crate::parquet::residuals::hides_above;
-use crate::parquet::schema::{Node, find};
+use crate::parquet::schema::Node;
 use crate::path::{Step, levels};
 
 /// Whether a leaf column is null in every row of the row group, by the footer. A footer that says so of a chunk too large
@@ -45,7 +45,7 @@ pub fn leaves<'a>(file: &FileReader, items: impl Iterator<Item = &'a Item>, inde
     let mut leaves = Vec::new();
     let Some(group) = file.metadata().row_groups().get(index) else { return leaves };
     for item in items {
-        let Some(node) = find(file.columns(), &item.column) else { continue };
+        let Some(node) = file.find(&item.column) else { continue };
         match &item.kind {
             ItemKind::Whole => whole(node, group, &mut leaves),
             ItemKind::Moved(_) => leaves.extend(node.leaves.clone()),
@@ -71,13 +71,8 @@ pub fn leaves<'a>(file: &FileReader, items: impl Iterator<Item = &'a Item>, inde
 /// whether a variant is there, which its metadata say, or the values of a path in a typed leaf or a residual. No residual
 /// is read of a level of which more is read than its typed leaf: whether that has an object would matter.
 pub fn alone<'a>(file: &FileReader, mut items: impl Iterator<Item = &'a Item>, leaves: &[usize]) -> bool {
-    let schema = file.metadata().file_metadata().schema_descr();
-    let single = |&leaf: &usize| {
-        let column = schema.column(leaf);
-        column.max_rep_level() == 0 && column.max_def_level() <= MAX_LEVEL
-    };
     let alike = |item: &Item| {
-        let Some(node) = find(file.columns(), &item.column) else { return true };
+        let Some(node) = file.find(&item.column) else { return true };
         match &item.kind {
             ItemKind::Whole => item.column.len() == 1 && node.is_leaf(),
             ItemKind::Moved(_) => false,
@@ -87,7 +82,16 @@ pub fn alone<'a>(file: &FileReader, mut items: impl Iterator<Item = &'a Item>, l
             }
         }
     };
-    !leaves.is_empty() && file.legacy.is_none() && leaves.iter().all(single) && items.all(alike)
+    !leaves.is_empty() && file.legacy.is_none() && single(file, leaves) && items.all(alike)
+}
+
+/// Whether no list is around the leaves, and no more groups than `one_bit` knows.
+pub fn single(file: &FileReader, leaves: &[usize]) -> bool {
+    let schema = file.metadata().file_metadata().schema_descr();
+    leaves.iter().all(|&leaf| {
+        let column = schema.column(leaf);
+        column.max_rep_level() == 0 && column.max_def_level() <= MAX_LEVEL
+    })
 }
 
 /// Whether a path ends in a typed leaf or a residual, and on the way to it no residual is read.

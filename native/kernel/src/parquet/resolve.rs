@@ -10,7 +10,7 @@ use crate::layout::standard::is_variant;
 use crate::parquet::file::FileReader;
 use crate::parquet::level::{LevelColumns, layout};
 use crate::parquet::residuals::hides_above;
-use crate::parquet::schema::{Node, find};
+use crate::parquet::schema::Node;
 use crate::path::{Step, levels};
 
 /// A leaf as the file has it.
@@ -30,7 +30,7 @@ pub(crate) struct Resolved {
 }
 
 pub(crate) fn resolve(file: &FileReader, item: &Item) -> Result<Resolved> {
-    let node = find(file.columns(), &item.column).ok_or_else(|| {
+    let node = file.find(&item.column).ok_or_else(|| {
         let name = item.column.join(".");
         Error::new(Code::InvalidArgument, format!("{} has no column {name}", file.name())).path(name)
     })?;

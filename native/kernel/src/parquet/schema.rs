@@ -48,6 +48,14 @@ impl Node {
         self.children.iter().find(|c| c.field.name() == name)
     }
 
+    /// Finds a node by its names below this one, through structs.
+    pub fn find(&self, names: &[String]) -> Option<&Node> {
+        names.iter().try_fold(self, |node, name| {
+            let enters = node.is_struct() && !is_variant(&node.field);
+            node.child(name).filter(|_| enters)
+        })
+    }
+
     /// Whether some of the leaves (sorted) are under it.
     pub fn has_any(&self, leaves: &[usize]) -> bool {
         let first = leaves.partition_point(|&leaf| leaf < self.leaves.start);
@@ -96,22 +104,9 @@ fn annotation(leaf: &ColumnDescriptor) -> Option<&'static str> {
     }
 }
 
-/// Finds a column by its names, through structs.
-pub fn find<'a>(columns: &'a [Node], names: &[String]) -> Option<&'a Node> {
-    let (first, rest) = names.split_first()?;
-    let mut node = columns.iter().find(|c| c.field.name() == first)?;
-    for name in rest {
-        if !node.is_struct() || is_variant(&node.field) {
-            return None;
-        }
-        node = node.child(name)?;
-    }
-    Some(node)
-}
-
 /// The schema to read with: what arrow-rs makes of the Parquet types, except that INT96 timestamps become instants
-/// in microseconds, as Spark writes and reads them (INT96 has no other meaning), and that groups with the annotation
-/// VARIANT are marked (Parquet, LogicalTypes.md, "VARIANT").
+/// in microseconds, as Spark writes and reads them (INT96 has no other meaning), that an ENUM is a text
+/// (LogicalTypes.md, "ENUM"), and that groups with the annotation VARIANT are marked ("VARIANT").
 pub fn reading_schema(inferred: &Schema, parquet: &SchemaDescriptor) -> Schema {
     Schema::new(fields_as_read(inferred.fields(), Some(parquet.root_schema()), parquet, &mut 0))
 }
@@ -142,6 +137,9 @@ fn field_as_read(field: &FieldRef, said: Option<&Type>, parquet: &SchemaDescript
                     if at < parquet.num_columns() && parquet.column(at).physical_type() == PhysicalType::INT96 =>
                 {
                     DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))
+                }
+                DataType::Binary if at < parquet.num_columns() && annotation(&parquet.column(at)) == Some("ENUM") => {
+                    DataType::Utf8
                 }
                 other => other.clone(),
             }

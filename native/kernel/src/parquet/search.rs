@@ -11,8 +11,6 @@
 //! Whatever is strange may hold everything: who decodes it says what is wrong. A slow source is not searched, because what
 //! is decoded is fetched again.
 
-use std::ops::Range;
-
 use arrow_array::ArrayRef;
 use arrow_schema::DataType;
 use bytes::Bytes;
@@ -32,6 +30,7 @@ use crate::parquet::file::FileReader;
 use crate::parquet::guard::guard;
 use crate::parquet::packed::numbers;
 use crate::parquet::page_header::{PageHeader, PageKind, page_header};
+use crate::parquet::parts::Part;
 use crate::parquet::projection::all_null;
 use crate::parquet::resolve::{Resolved, resolve};
 use crate::parquet::rows::{self, Rows};
@@ -142,9 +141,9 @@ impl FileReader {
         let coded =
             all_coded(chunk.column) && chunk.column.dictionary_page_offset().is_some() && !dictionary.is_empty();
         let ranges = if coded { vec![dictionary] } else { self.needed_part(group, leaf, own)?.ranges };
-        let bytes = self.fetch_pages(group, &[leaf], &ranges)?;
+        let parts = self.fetch_pages(group, &vec![leaf; ranges.len()], &ranges)?;
         let (mut left, mut in_dictionary, mut next) = (Rows::new(), true, 0);
-        for page in ranges.iter().zip(&bytes).flat_map(|(range, bytes)| chunk.pages(range, bytes)) {
+        for page in parts.iter().flat_map(|part| chunk.pages(part)) {
             let Some(page) = page else { return Ok(own.clone()) };
             let held = match page.header.kind {
                 PageKind::Index => continue,
@@ -175,8 +174,8 @@ impl FileReader {
     fn residual_may_hold(&self, group: usize, leaf: usize, own: &Rows, texts: &[Text]) -> Result<bool> {
         let Some(chunk) = self.chunk(group, leaf) else { return Ok(true) };
         let ranges = self.needed_part(group, leaf, own)?.ranges;
-        let bytes = self.fetch_pages(group, &[leaf], &ranges)?;
-        let mut pages = ranges.iter().zip(&bytes).flat_map(|(range, bytes)| chunk.pages(range, bytes));
+        let parts = self.fetch_pages(group, &vec![leaf; ranges.len()], &ranges)?;
+        let mut pages = parts.iter().flat_map(|part| chunk.pages(part));
         let spared = |page: Option<Page>| {
             let page = page?;
             match page.header.kind {
@@ -252,8 +251,8 @@ struct Page {
 }
 
 impl Chunk<'_> {
-    /// The pages in a range of the file's bytes; the last one is `None` where the bytes are no pages.
-    fn pages(&self, range: &Range<u64>, bytes: &Bytes) -> impl Iterator<Item = Option<Page>> {
+    /// The pages in a part of the file; the last one is `None` where the bytes are no pages.
+    fn pages(&self, Part { start, bytes, .. }: &Part) -> impl Iterator<Item = Option<Page>> {
         let (mut at, mut broken) = (0, false);
         std::iter::from_fn(move || {
             if at >= bytes.len() || broken {
@@ -263,7 +262,7 @@ impl Chunk<'_> {
                 broken = true;
                 return Some(None);
             };
-            let offset = range.start + at as u64;
+            let offset = start + at as u64;
             let place = self.locations.binary_search_by_key(&(offset as i64), |location| location.offset);
             let first_row = place.ok().and_then(|place| u64::try_from(self.locations[place].first_row_index).ok());
             let size = header.length + header.compressed;
@@ -296,7 +295,7 @@ impl Page {
     fn values(&self, column: &ColumnChunkMetaData) -> Option<Bytes> {
         let header = &self.header;
         let stored = &self.bytes[header.length..];
-        if header.crc.is_some_and(|crc| crc != crc32fast::hash(stored)) || header.old_levels {
+        if header.crc.is_some_and(|crc| crc != crc32fast::hash(stored)) {
             return None;
         }
         let page = decompress(column, header, &self.bytes)?;

@@ -43,11 +43,11 @@ pub fn reader(
         return Ok(Box::new(SerializedPageReader::new(chunk, column, rows, locations)?));
     }
     let plain = column.clone().into_builder().set_compression(Compression::UNCOMPRESSED).build()?;
-    let stored = Box::new(SerializedPageReader::new(chunk, &plain, rows, locations)?);
+    let stored = Box::new(SerializedPageReader::new(chunk.clone(), &plain, rows, locations)?);
     let levels = column.column_descr();
     let (repeats, optional) = (levels.max_rep_level() > 0, levels.max_def_level() > 0);
     let change = move |page| {
-        let page = decompressed(page, codec)?;
+        let page = decompressed(page, codec, &chunk)?;
         if !repeats && !counted(&page, optional) {
             return Err(ParquetError::General("a page has less data than it states".into()));
         }
@@ -57,7 +57,7 @@ pub fn reader(
 }
 
 /// The page with its values decompressed; the levels of a page of version 2 are stored as they are.
-fn decompressed(mut page: Page, codec: Compression) -> ParquetResult<Page> {
+fn decompressed(mut page: Page, codec: Compression, chunk: &Parts) -> ParquetResult<Page> {
     let (buffer, levels) = match &mut page {
         Page::DictionaryPage { buf, .. } | Page::DataPage { buf, .. } => (buf, 0),
         Page::DataPageV2 { is_compressed: false, .. } => return Ok(page),
@@ -65,25 +65,30 @@ fn decompressed(mut page: Page, codec: Compression) -> ParquetResult<Page> {
             (buf, *def_levels_byte_len as usize + *rep_levels_byte_len as usize)
         }
     };
-    *buffer = body(buffer, levels, codec)?;
+    *buffer = body(buffer, levels, codec, chunk.stated(buffer))?;
     Ok(page)
 }
 
 /// What follows the header of a page of a codec that is decompressed here: its first bytes, the levels of version 2, are
-/// stored as they are.
-pub fn body(stored: &Bytes, levels: usize, codec: Compression) -> Result<Bytes> {
+/// stored as they are. `stated` is how long all of it says to be before compression: what is longer is not decompressed
+/// to its end, and what is shorter is refused too, as by the library.
+pub fn body(stored: &Bytes, levels: usize, codec: Compression, stated: Option<usize>) -> Result<Bytes> {
     let fewer = || Error::new(ErrorKind::UnexpectedEof, "a page has fewer bytes than levels");
     let (levels, packed) = stored.split_at_checked(levels).ok_or_else(fewer)?;
     if packed.is_empty() {
         return Ok(stored.clone());
     }
     let mut bytes = levels.to_vec();
+    let most = stated.unwrap_or(MAX_PAGE_BYTES).saturating_sub(levels.len());
     match codec {
-        Compression::BROTLI(_) => mica_brotli::decompress(packed, &mut bytes, MAX_PAGE_BYTES)?,
-        Compression::LZ4 => unlz4::append(packed, &mut bytes, MAX_PAGE_BYTES)?,
-        _ => unzstd::append(packed, &mut bytes, MAX_PAGE_BYTES)?,
+        Compression::BROTLI(_) => mica_brotli::decompress(packed, &mut bytes, most)?,
+        Compression::LZ4 => unlz4::append(packed, &mut bytes, most)?,
+        _ => unzstd::append(packed, &mut bytes, most)?,
     }
-    Ok(bytes.into())
+    match stated.filter(|stated| *stated != bytes.len()) {
+        Some(stated) => Err(Error::other(format!("a page has {} bytes, but states {stated}", bytes.len()))),
+        None => Ok(bytes.into()),
+    }
 }
 
 /// A page decompressed, whatever its codec: its levels and its values.
@@ -96,7 +101,7 @@ pub fn decompress(column: &ColumnChunkMetaData, header: &PageHeader, page: &Byte
             return Some(stored);
         }
         Compression::UNCOMPRESSED => return Some(stored),
-        codec if is_here(codec) => return body(&stored, levels, codec).ok(),
+        codec if is_here(codec) => return body(&stored, levels, codec, Some(header.uncompressed)).ok(),
         _ => {} // by the library
     }
     let meta = column.clone().into_builder();

@@ -52,6 +52,7 @@ pub fn append(packed: &[u8], values: &mut Vec<u8>, most: usize) -> Result<()> {
     let size = zstd::zstd_safe::get_frame_content_size(packed).ok().flatten();
     let size = size.map_or(packed.len() * 4, |size| usize::try_from(size).unwrap_or(usize::MAX));
     values.reserve(size.min(most));
+    let end = values.len().saturating_add(most);
     let mut decoder = Lent::new()?;
     let mut input = InBuffer::around(packed);
     loop {
@@ -61,7 +62,7 @@ pub fn append(packed: &[u8], values: &mut Vec<u8>, most: usize) -> Result<()> {
         if more == 0 && input.pos() == packed.len() {
             return Ok(());
         }
-        if values.len() > most {
+        if values.len() > end {
             return Err(Error::other(format!("it has more than {most} bytes")));
         }
         if values.len() == values.capacity() {

@@ -8,12 +8,12 @@ use crate::layout::Layout;
 use crate::layout::standard::is_variant;
 use crate::parquet::file::FileReader;
 use crate::parquet::level::layout;
-use crate::parquet::schema::{Node, find};
+use crate::parquet::schema::Node;
 
 /// Whether the file has the column of an item, in a form that is known.
 pub fn check(file: &FileReader, item: &Item) -> Result<()> {
     let name = item.path();
-    let Some(node) = find(file.columns(), &item.column) else {
+    let Some(node) = file.find(&item.column) else {
         return Err(Error::new(Code::InvalidArgument, format!("{} has no column {name}", file.name())).path(name));
     };
     if matches!(item.kind, ItemKind::Path { .. } | ItemKind::There) && !node.is_struct() {

@@ -20,7 +20,6 @@ use crate::parquet::decoder::{Decoder, Window, batch_size, group_bytes};
 use crate::parquet::file::FileReader;
 use crate::parquet::guard::guard;
 use crate::parquet::rows::Rows;
-use crate::parquet::schema::find;
 use crate::parquet::{projection, rows};
 use crate::read::asked::check;
 use crate::read::items::{Answers, answer, column_at, columns_of, takes_codes};
@@ -350,7 +349,8 @@ impl Scan {
 
     /// How leaves are decoded out of which these items are answered.
     fn manner<'a>(&self, items: impl Iterator<Item = &'a Item>, leaves: &[usize]) -> Manner {
-        Manner { coded: takes_codes(&self.items, &self.filter), alone: projection::alone(&self.file, items, leaves) }
+        let alone = projection::alone(&self.file, items, leaves);
+        Manner { coded: takes_codes(&self.items, &self.filter), alone, stored: false }
     }
 
     fn decoder(&self, leaves: Vec<usize>, window: Window, manner: Manner) -> Result<Decoder> {
@@ -405,7 +405,7 @@ impl Scan {
     }
 
     fn answer(&self, item: &Item, raw: &RecordBatch, window: &Window, start: u64, out: &mut Answers) -> Result<()> {
-        let Some(node) = find(self.file.columns(), &item.column) else { return Ok(()) };
+        let Some(node) = self.file.find(&item.column) else { return Ok(()) };
         let column = column_at(raw, &item.column)?;
         let (rows, timezone) = (raw.num_rows(), &self.options.timezone);
         answer(item, &node.field, column.as_ref(), rows, timezone, out).map_err(|mut e| {

@@ -141,20 +141,17 @@ impl Transcription {
         let chunks =
             from.iter().map(|&leaf| group.columns().get(leaf).ok_or_else(unfit)).collect::<Result<Vec<_>>>()?;
         let ranges: Vec<_> = chunks.iter().map(|c| c.byte_range()).map(|(start, len)| start..start + len).collect();
-        let bytes = file.fetch_pages(index, &from, &ranges)?;
+        let parts = file.fetch_pages(index, &from, &ranges)?;
         let pages = file.metadata().page_index().ok_or_else(unfit)?;
         let columns = self.writer.schema_descr().columns().to_vec();
         let mut writer = self.writer.next_row_group().map_err(failed)?;
-        for (at, (leaf, column)) in self.leaves.iter().zip(&columns).enumerate() {
-            let (Some(meta), Some(range), Some(bytes)) = (chunks.get(at), ranges.get(at), bytes.get(at)) else {
-                return Err(unfit());
-            };
+        for (((leaf, column), meta), part) in self.leaves.iter().zip(&columns).zip(chunks).zip(parts) {
             let old = Old {
                 meta,
                 rows: group.num_rows(),
                 offsets: pages.offset_index(index, leaf.from).ok_or_else(unfit)?,
                 columns: pages.column_index(index, leaf.from),
-                part: Arc::new(Parts::one(range.start, bytes.clone())),
+                part: Arc::new(Parts::new(vec![part])),
             };
             let new = self.maker.make(&old, &leaf.make, column)?;
             let pages = Pages::of(new.pages()?).map_err(|_| unfit())?;
