@@ -11,10 +11,11 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from pyarrow import _compute
 
-from mica.arrays import scalar
+from mica.arrays import from_numpy, scalar
 
 _NAMES = {"and_": "and", "or_": "or"}
 _SPELLED_OUT = frozenset({"index", "random"})
@@ -42,6 +43,11 @@ def cast_rows(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 def take(values: Any, indices: Any) -> Any:
     """The values, or rows, at these places."""
     return _compute.call_function("take", [values, indices], _compute.TakeOptions())
+
+
+def copied(values: Any) -> Any:
+    """The same values in memory of their own, without what slices leave out and null rows hide."""
+    return take(values, from_numpy(np.arange(len(values))))
 
 
 def fill_null(values: Any, value: Any) -> Any:

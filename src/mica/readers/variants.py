@@ -8,7 +8,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from mica.schema.arrow import to_arrow_type
-from mica.schema.lists import offsets_of, without_hidden
+from mica.schema.lists import with_offsets
 from mica.schema.types import VARIANT, ArrayType, DataType, MapType, StructType, contains
 from mica.variant.values import to_json
 
@@ -35,12 +35,12 @@ def json_array(values: pa.Array, type_: DataType, timezone: str) -> pa.Array:
             inner = [json_array(values.field(i), f.type, timezone) for i, f in enumerate(fields)]
             return pa.StructArray.from_arrays(inner, fields=list(json_type(type_)), mask=mask)
         case ArrayType(element):
-            values = without_hidden(values)
+            offsets, values = with_offsets(values)
             flat = json_array(values.values, element, timezone)
-            return pa.ListArray.from_arrays(offsets_of(values), flat, type=json_type(type_))
+            return pa.ListArray.from_arrays(offsets, flat, type=json_type(type_))
         case MapType(_, value):
-            values = without_hidden(values)
+            offsets, values = with_offsets(values)
             items = json_array(values.items, value, timezone)
-            found = pa.MapArray.from_arrays(offsets_of(values), values.keys, items)
+            found = pa.MapArray.from_arrays(offsets, values.keys, items)
             return found.cast(json_type(type_))
     return to_json(values, timezone=timezone)

@@ -24,7 +24,7 @@ from mica.collation.identifier import parse
 from mica.collation.names import to_sql
 from mica.records import dataclass
 from mica.schema.collations import COLLATIONS
-from mica.schema.lists import entries_of, offsets_from_zero, offsets_of, without_hidden
+from mica.schema.lists import entries_of, offsets_from_zero, with_offsets
 from mica.schema.special import CHAR_VARCHAR
 from mica.schema.types import STRING, TYPES, ArrayType, DataType, MapType, Primitive, StructField, StructType
 
@@ -246,12 +246,12 @@ def _padded(values: pa.Array, declared: _Declared) -> pa.Array:
         children = [_in(declared, f.name, values.field(i), _padded) for i, f in enumerate(fields)]
         return pa.StructArray.from_arrays(children, fields=fields, mask=values.is_null() if values.null_count else None)
     if pa.types.is_map(kind):
-        values = without_hidden(values)
+        offsets, values = with_offsets(values)
         keys, items = (_in(declared, n, v, _padded) for n, v in (("key", values.keys), ("value", values.items)))
-        return pa.MapArray.from_arrays(offsets_of(values), keys, items, type=kind)
+        return pa.MapArray.from_arrays(offsets, keys, items, type=kind)
     if pa.types.is_list(kind):
-        values = without_hidden(values)
-        return pa.ListArray.from_arrays(offsets_of(values), _in(declared, "element", values.values, _padded), type=kind)
+        offsets, values = with_offsets(values)
+        return pa.ListArray.from_arrays(offsets, _in(declared, "element", values.values, _padded), type=kind)
     return values
 
 

@@ -13,11 +13,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
-from mica.arrays import from_numpy
 from mica.errors import UserError
 from mica.records import dataclass
 from mica.schema.arrow import from_arrow_type, is_list, is_variant, to_arrow, to_arrow_field
@@ -172,7 +170,7 @@ def _near(array: pa.Array) -> pa.Array:
     width = pa.int64().byte_width
     end = array.buffers()[1].slice(width * (array.offset + len(array)), width).to_pybytes()
     is_near = int.from_bytes(end, sys.byteorder) < 1 << 31
-    return array if is_near else pc.take(array, from_numpy(np.arange(len(array))))
+    return array if is_near else pc.copied(array)
 
 
 def holds_bytes(type_: pa.DataType) -> bool:

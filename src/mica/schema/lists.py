@@ -1,7 +1,7 @@
 """The values inside of lists and maps, without those that no row shows.
 
 The rule: values are what `flatten` gives, which respects slices and leaves out what lies under null rows; offsets count
-from 0 into them.
+from 0 into them. Where the layout of a list or map stays, `with_offsets` gives both without a copy.
 """
 
 from __future__ import annotations
@@ -20,28 +20,17 @@ def offsets_from_zero(array: pa.Array) -> pa.Array:
     return pa.concat_arrays([pa.array([0], pa.int32()), sums.cast(pa.int32())])
 
 
-def without_hidden(array: pa.Array) -> pa.Array:
-    """The same lists or maps, without values that lie under null rows. Nearly all arrays have none and are returned as
-    they are."""
+def with_offsets(array: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """The offsets of lists or maps as `from_arrays` expects them, null where the row is null, and the array whose
+    `values`, `keys` and `items` they count; slices are respected. It is a copy where null rows hide values, which
+    `from_arrays` would give to the row before; nearly all arrays hide none."""
     if array.null_count == 0:
-        return array
-    lengths = np.diff(to_numpy(array.offsets))
-    if not lengths[to_numpy(array.is_null())].any():
-        return array
-    listed = entries_of(array) if pa.types.is_map(array.type) else array
-    offsets, values, mask = offsets_from_zero(listed), listed.flatten(), array.is_null()
-    if pa.types.is_map(array.type):
-        return pa.MapArray.from_arrays(offsets, *values.flatten(), type=array.type, mask=mask)
-    return pa.ListArray.from_arrays(offsets, values, type=array.type, mask=mask)
-
-
-def offsets_of(array: pa.Array) -> pa.Array:
-    """Offsets with nulls where the list is null, as `from_arrays` expects them; slices are respected. The array is one
-    `without_hidden` values: `from_arrays` would give them to the row before."""
-    if array.null_count == 0:
-        return array.offsets
-    missing = pa.concat_arrays([array.is_null(), pa.array([False])])
-    return pc.if_else(missing, pa.scalar(None, array.offsets.type), array.offsets)
+        return array.offsets, array
+    null = array.is_null()
+    if np.diff(to_numpy(array.offsets))[to_numpy(null)].any():
+        array = pc.copied(array)
+    missing = pa.concat_arrays([null, pa.array([False])])
+    return pc.if_else(missing, pa.scalar(None, array.offsets.type), array.offsets), array
 
 
 def entries_of(array: pa.Array) -> pa.Array:

@@ -21,7 +21,7 @@ from mica.records import dataclass
 from mica.schema.arrow import is_list, is_variant, to_arrow_field, to_arrow_type
 from mica.schema.ddl import type_to_ddl
 from mica.schema.evolution import cast_to
-from mica.schema.lists import offsets_of, without_hidden
+from mica.schema.lists import with_offsets
 from mica.schema.types import (
     BINARY,
     STRING,
@@ -258,16 +258,16 @@ def _list(cast: Cast, wanted: pa.DataType) -> Cast:
     def run(array: pa.Array) -> pa.Array:
         if not pa.types.is_list(array.type):
             array = pc.cast(array, pa.list_(array.type.value_field))
-        array = without_hidden(array)
-        return pa.ListArray.from_arrays(offsets_of(array), cast(array.values), type=wanted)
+        offsets, array = with_offsets(array)
+        return pa.ListArray.from_arrays(offsets, cast(array.values), type=wanted)
 
     return run
 
 
 def _map(key: Cast, value: Cast, wanted: pa.DataType) -> Cast:
     def run(array: pa.Array) -> pa.Array:
-        array = without_hidden(array)
-        return pa.MapArray.from_arrays(offsets_of(array), key(array.keys), value(array.items), type=wanted)
+        offsets, array = with_offsets(array)
+        return pa.MapArray.from_arrays(offsets, key(array.keys), value(array.items), type=wanted)
 
     return run
 

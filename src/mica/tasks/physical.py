@@ -11,7 +11,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from mica.schema.arrow import is_list, is_variant
-from mica.schema.lists import offsets_of, without_hidden
+from mica.schema.lists import with_offsets
 from mica.schema.types import ArrayType, DataType, MapType, StructField, StructType
 from mica.stats.columns import FIELD_ID, physical_name
 
@@ -42,11 +42,11 @@ def _as(array: pa.Array, wanted: pa.Field) -> pa.Array:
         children = [_as(array.field(i), f) for i, f in enumerate(type_)]
         mask = array.is_null() if array.null_count else None
         return pa.StructArray.from_arrays(children, fields=list(type_), mask=mask) if children else array
-    array = without_hidden(array)
+    offsets, array = with_offsets(array)
     if pa.types.is_map(type_):
         keys, items = _as(array.keys, type_.key_field), _as(array.items, type_.item_field)
-        return pa.MapArray.from_arrays(offsets_of(array), keys, items, type=type_)
-    return pa.ListArray.from_arrays(offsets_of(array), _as(array.values, type_.value_field), type=type_)
+        return pa.MapArray.from_arrays(offsets, keys, items, type=type_)
+    return pa.ListArray.from_arrays(offsets, _as(array.values, type_.value_field), type=type_)
 
 
 def _field(found: pa.Field, wanted: StructField) -> pa.Field:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from mica import compute as pc
 from mica.errors import UserError
 from mica.records import dataclass
-from mica.schema.lists import offsets_of, without_hidden
+from mica.schema.lists import with_offsets
 from mica.schema.types import VARIANT, ArrayType, DataType, MapType, StructType
 from mica.variant import kernel
 
@@ -54,16 +54,16 @@ def _for_spark(array: pa.Array, type_: DataType, at: str, late: Late) -> pa.Arra
             inner = [pa.field(f.name, c.type, f.nullable) for f, c in zip(fields, children, strict=True)]
             return pa.StructArray.from_arrays(children, fields=inner, mask=_mask(array))
         case ArrayType(element, contains_null) if _holds_struct(element):
-            array = without_hidden(array)
+            offsets, array = with_offsets(array)
             values = _for_spark(array.values, element, f"{at}.element", late)
             wanted = pa.list_(pa.field("element", values.type, contains_null))
-            return pa.ListArray.from_arrays(offsets_of(array), values, type=wanted)
+            return pa.ListArray.from_arrays(offsets, values, type=wanted)
         case MapType(key, value, value_contains_null) if _holds_struct(key) or _holds_struct(value):
-            array = without_hidden(array)
+            offsets, array = with_offsets(array)
             keys = _for_spark(array.keys, key, f"{at}.key", late)
             items = _for_spark(array.items, value, f"{at}.value", late)
             wanted = pa.map_(pa.field("key", keys.type, False), pa.field("value", items.type, value_contains_null))
-            return pa.MapArray.from_arrays(offsets_of(array), keys, items, type=wanted)
+            return pa.MapArray.from_arrays(offsets, keys, items, type=wanted)
     if type_ == VARIANT:
         array = _without_late_types(array, at, late)
         children = [_filled(array.field("value")), _filled(array.field("metadata"))]
