@@ -17,8 +17,9 @@ from dataclasses import field, replace
 
 from mica.errors import UserError
 from mica.expressions.tokens import Token
-from mica.query.statement_parts import QUERY, Parts, as_assigned, refuse_again, without_name
+from mica.query.statement_parts import QUERY, Parts, as_assigned, is_tables, refuse_again, without_name
 from mica.records import dataclass
+from mica.schema.hidden import Readable
 from mica.schema.lexical import QUOTED_STRING, SKIPPED
 from mica.schema.types import StructType
 
@@ -115,19 +116,22 @@ RowChange = Delete | Update | Insert | MergeInto
 
 def of_columns(statement: RowChange, schema: StructType) -> RowChange:
     """The statement without the table's name before its columns; a merge has two tables and keeps the names."""
+    columns = Readable(schema.fields)
     match statement:
         case Delete(name=name, where=str(where)):
-            return replace(statement, where=without_name(where, name, schema))
+            return replace(statement, where=without_name(where, name, columns))
         case Update(name=name, set=texts, where=where):
-            values: dict[str, str] = {}
+            values, known = dict[str, str](), set[str]()
             for given, text in texts.items():
-                column = as_assigned(Parts(without_name(given, name, schema)).several_names())
-                refuse_again(column, values)
-                values[column] = without_name(text, name, schema)
-            where = None if where is None else without_name(where, name, schema)
+                names = Parts(given).several_names()
+                column = as_assigned(names[1:] if is_tables(names, name, columns) else names)
+                refuse_again(column, known)
+                known.add(column.lower())
+                values[column] = without_name(text, name, columns)
+            where = None if where is None else without_name(where, name, columns)
             return replace(statement, set=values, where=where)
         case Insert(table=(*_, name), where=str(where)):
-            return replace(statement, where=without_name(where, name, schema))
+            return replace(statement, where=without_name(where, name, columns))
     return statement
 
 

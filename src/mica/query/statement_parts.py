@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 
 from mica.cached import cached_property
 from mica.errors import UserError
 from mica.expressions.cursor import Cursor
 from mica.schema.ddl import quote_if_needed, quoted, spelled, unquote, unquoted
-from mica.schema.hidden import Readable
 from mica.schema.lexical import QUOTED_NAME, QUOTED_STRING, RAW_STRING, SKIPPED
 from mica.schema.types import StructType
 
@@ -39,27 +38,32 @@ def as_assigned(names: tuple[str, ...]) -> str:
     return quote_if_needed(names[0]) if len(names) == 1 else ".".join(map(quoted, names))
 
 
-def refuse_again(column: str, known: Iterable[str]) -> None:
-    """Errors: DUPLICATE_COLUMN for a column that gets a value already."""
-    if column.lower() in map(str.lower, known):
+def refuse_again(column: str, known: set[str]) -> None:
+    """Errors: DUPLICATE_COLUMN for a column that gets a value already; `known` in lower case."""
+    if column.lower() in known:
         raise UserError("DUPLICATE_COLUMN", f"the column {column!r} is set twice", column=column)
 
 
-def without_name(text: str, name: str, schema: StructType) -> str:
-    """The expression without the table's name before its columns, which a query in it keeps. A column that is called as
-    the table comes after it, as in Spark: `t.x` is its field if the table `t` has no column `x`."""
+def is_tables(names: Sequence[str], table: str, columns: StructType) -> bool:
+    """Whether the first of these names is the table's, before a column's. A column that is called as the table comes
+    after it, as in Spark: `t.x` is its field if the table `t` has no column `x`."""
+    if len(names) < 2 or names[0].lower() != table.lower():
+        return False
+    return columns.find(table) is None or columns.find(names[1]) is not None
+
+
+def without_name(text: str, name: str, columns: StructType) -> str:
+    """The expression without the table's name before its columns, which a query in it keeps."""
     parts, found, at = Parts(text), "", 0
-    columns = Readable(schema.fields)
     while parts.token.kind != "end":
         if parts.mark() == "(" and parts.word(1) in VALUE_QUERY:
             parts.parenthesised()
             continue
         begins = not parts.at or parts.tokens[parts.at - 1].text not in (".", ":")
-        if begins and parts.mark(1) == "." and unquoted(parts.token.text).lower() == name.lower():
-            following = unquoted(parts.tokens[parts.at + 2].text)
-            if columns.find(name) is None or columns.find(following) is not None:
+        if begins and parts.mark(1) == ".":
+            names = [unquoted(token.text) for token in parts.tokens[parts.at : parts.at + 3 : 2]]
+            if is_tables(names, name, columns):
                 found, at = found + text[at : parts.token.at], parts.tokens[parts.at + 1].end
-            parts.at += 1
         parts.at += 1
     return found + text[at:]
 
@@ -145,11 +149,12 @@ class Parts(Cursor):
 
     def assignments(self, *stops: str) -> dict[str, str]:
         """`column = expression, …`, as they are written."""
-        found: dict[str, str] = {}
+        found, known = dict[str, str](), set[str]()
         while True:
             column = self.assigned()
             self.expect("=")
-            refuse_again(column, found)
+            refuse_again(column, known)
+            known.add(column.lower())
             found[column] = self.until(*stops, marks=",")
             if not self.accept(","):
                 return found
