@@ -128,7 +128,12 @@ def place_of(schema: StructType, given: str) -> Place:
 
 def begins(schema: StructType, given: str) -> bool:
     """Whether a column is what a key of `set` names, or where the field is that it names."""
-    return _whole(schema, given) is not None or schema.find(_names(given)[0]) is not None
+    return _whole(schema, given) is not None or is_field(schema, given)
+
+
+def is_field(schema: StructType, given: str) -> bool:
+    """Whether what a key of `set` names is no column, but in one."""
+    return _whole(schema, given) is None and schema.find(_names(given)[0]) is not None
 
 
 def _whole(schema: StructType, given: str) -> StructField | None:

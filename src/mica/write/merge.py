@@ -159,7 +159,8 @@ class _Merge:
         ansi, timezone = self.engine.settings(True, "UTC")
         readable = TableSource(self.snapshot).readable  # new columns have no name in expressions
         if given.evolves:
-            self.target = self.target.evolved(to_arrow(assigned_of(schema, given.clauses, given.target_alias)))
+            new = assigned_of(schema, given.clauses, given.target_alias, self.snapshot.schema)
+            self.target = self.target.evolved(to_arrow(new))
             # Its files are read as those of a table that has the columns already.
             self.snapshot = replace(self.snapshot, protocol=self.target.protocol, metadata=self.target.metadata)
         snapshot = self.snapshot

@@ -22,7 +22,7 @@ from mica.schema.special import DEFAULT, GENERATED
 from mica.schema.types import LONG, STRING, VARIANT, VOID, ArrayType, MapType, StructField, StructType
 from mica.tasks.matching import Action, Assigned, Clause, When
 from mica.variant.plain import to_variants
-from mica.write.assignment import Place, begins, in_field, may_be_stored, meant, place_of, stored, together
+from mica.write.assignment import Place, begins, in_field, is_field, may_be_stored, meant, place_of, stored, together
 from mica.write.assignment import shown as shown_place
 from mica.write.rules import as_stored, is_identity, refuse_given, regenerated, substituted
 
@@ -61,12 +61,13 @@ def shown(clauses: Sequence[MergeClause], when: When) -> list[dict[str, str]]:
     ]
 
 
-def assigned_of(source: StructType, clauses: Sequence[MergeClause], alias: str) -> StructType:
-    """The columns of the source that a table with schema evolution gets: those that a clause sets by their names."""
+def assigned_of(source: StructType, clauses: Sequence[MergeClause], alias: str, target: StructType) -> StructType:
+    """The columns of the source that a table with schema evolution gets: those that a clause sets by their names. A
+    field of the target sets none."""
     if any(clause.action != "delete" and clause.values is None for clause in clauses):
         return source
-    named = {name.lower() for clause in clauses for name in clause.values or ()}
-    named |= {unquoted(without_alias(name, alias)) for name in named}
+    keys = {_key(target, name, alias) for clause in clauses for name in clause.values or ()}
+    named = {unquoted(key).lower() for key in keys if not is_field(target, key)}
     return StructType(tuple(f for f in source.fields if f.name.lower() in named))
 
 
@@ -168,13 +169,17 @@ def _makes(f: StructField, action: Action) -> bool:
 
 
 def _place(sides: Sides, name: str) -> Place:
-    """The column or field of the target that a key of `set` or `values` names, with or without the target's alias. The
-    alias comes before a column that is called so: `t.x` is a field of `t` if the target has no column `x`."""
-    target, alias = sides.target, sides.target_alias
+    """The column or field of the target that a key of `set` or `values` names, with or without the target's alias. What
+    the alias is before is decided by the columns that the target had: those that evolution adds hide no field."""
+    return place_of(sides.target, _key(sides.readable or sides.target, name, sides.target_alias))
+
+
+def _key(target: StructType, name: str, alias: str) -> str:
+    """A key without the target's alias. It comes before a column that is called so: `t.x` is a field of `t` if the
+    target has no column `x`."""
     bare = without_alias(name, alias)
-    if target.find(name) is not None or (target.find(alias) is not None and not begins(target, bare)):
-        return place_of(target, name)
-    return place_of(target, bare)
+    is_column = target.find(name) is not None or (target.find(alias) is not None and not begins(target, bare))
+    return name if is_column else bare
 
 
 def without_alias(name: str, alias: str) -> str:

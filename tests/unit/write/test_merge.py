@@ -321,6 +321,25 @@ def test_the_targets_alias_comes_before_a_column_that_is_called_so(tmp_path: Pat
         merge.when_matched_update({"t.t.x": "1", "t.x": "2"}).execute()
 
 
+def test_a_field_of_a_column_that_is_called_as_the_alias_is_no_new_column(tmp_path: Path) -> None:
+    """As delta-spark, also where another clause adds a column that is called as the field."""
+    old = {"id": 1, "t": {"z": 2, "x": 1}}
+    for number, (first, second, row) in enumerate([
+        ({"t.x": "s.x"}, {}, old | {"t": {"z": 2, "x": 9}}),
+        ({"x": "1"}, {"`T`.`x`": "s.x"}, old | {"t": {"z": 2, "x": 9}, "x": None}),
+        ({"x": "1"}, {"x": "s.x"}, old | {"x": 9}),
+    ]):  # fmt: skip
+        table = mica.Table.create(tmp_path / str(number), "id INT, t STRUCT<z: INT, x: INT>")
+        table.append([old])
+        source = [{"id": 1, "x": 9, "new": 9, "t.x": 5}]
+        merge = table.merge(source, "t.id = s.id", target_alias="t", source_alias="s", schema_evolution=True)
+        merge = merge.when_matched_update(first, "s.x < 9" if second else None)
+        (merge.when_matched_update(second) if second else merge).execute()
+        assert table.to_arrow().to_pylist() == [row]
+        with pytest.raises(UserError, match="UNKNOWN_COLUMN"):
+            merge.when_not_matched_insert({"t.new": "s.new"}).execute()
+
+
 @pytest.mark.parametrize("mapping", ["none", "name"])
 @WAYS
 def test_a_merge_adds_columns_that_its_clauses_set(tmp_path: Path, properties: dict[str, str], mapping: str) -> None:
