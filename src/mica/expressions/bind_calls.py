@@ -105,8 +105,7 @@ class CallBinder(ComparisonBinder):
         parameters, result = found
         if not args:
             return Literal((), result, at=expr.at)
-        # In any session try_to_date and its kin cast as without ANSI.
-        ansi, pairs = self.ansi and not expr.name.startswith("try_"), zip(args, parameters, strict=True)
+        ansi, pairs = self.ansi and not function.lenient, zip(args, parameters, strict=True)
         args = [a if type_of(a) == t else self.cast_argument(a, t, ansi=ansi) for a, t in pairs]
         if not isinstance(result, Primitive):  # a string in it keeps that it has no collation
             args = [Cast(a, STRING, at=a.at) if isinstance(s, Collate) else a for a, s in zip(args, sides, strict=True)]

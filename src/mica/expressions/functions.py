@@ -115,6 +115,8 @@ class Function:
     of_null: bool = False
     #: Gives the types from those of the arguments, in place of `parameters` and `result`.
     resolve: Resolve | None = None
+    #: Whether those that `resolve` gives are cast to as without ANSI, in any session.
+    lenient: bool = False
     #: Checks the constants, None for the others. Raises OnlySparkError, or ValueError for what Spark rejects.
     check: Callable[..., None] | None = None
     #: What is passed by name: `ansi`, `types` of the arguments, `result`'s type, the session's `timezone`.
@@ -197,9 +199,9 @@ FUNCTIONS: Mapping[str, Function] = {
         (VOID,), VOID, generic.chosen(Op.LT), repeats=True, of_null=True, resolve=generic.of_common, needs=("types",)
     ),
     "to_date": _TO_DATE,
-    "try_to_date": replace(_TO_DATE, evaluate=variants.tried(_TO_DATE.evaluate)),
+    "try_to_date": replace(_TO_DATE, evaluate=variants.tried(_TO_DATE.evaluate), lenient=True),
     "to_timestamp": _TO_TIMESTAMP,
-    "try_to_timestamp": replace(_TO_TIMESTAMP, evaluate=variants.tried(_TO_TIMESTAMP.evaluate)),
+    "try_to_timestamp": replace(_TO_TIMESTAMP, evaluate=variants.tried(_TO_TIMESTAMP.evaluate), lenient=True),
     "date_format": Function(
         (VOID, STRING),
         STRING,
