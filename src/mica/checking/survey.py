@@ -68,15 +68,15 @@ def look_at(snapshot: Snapshot, path: str) -> Look:
     physical = {column: physical_names(snapshot.schema, column) for column in variant_columns(snapshot.schema)}
     place, name = snapshot.storage.locate(decode_path(path))
     reader = kernel.open_file(place, name, variants=list(physical.values()))
-    report = {(row["column"], row["path"]): row for row in reader.inspect().to_pylist()} if physical else {}
+    trees = reader.inspect_columns() if physical else {}
     found: dict[ColumnPath, PathRows] = {}
     residual = 0
     for column, names in physical.items():
-        own = [row for (name, _), row in report.items() if name == ".".join(names) and row["residual_rows"]]
-        residual += sum(row["residual_bytes"] for row in own)
+        report = {row["path"]: row for row in trees.get(names, ())}
+        residual += sum(row["residual_bytes"] for row in report.values() if row["residual_rows"])
         tree = reader.tree(names)
         for steps, type_ in _leaves(tree[0]) if tree is not None else ():
-            row = report.get((".".join(names), tree_path.normalized(steps)))
+            row = report.get(tree_path.normalized(steps))
             if row is not None:
                 found[ColumnPath(column, steps)] = PathRows(
                     type_of(type_), row["typed_rows"], row["residual_rows"], row["residual_bytes"], row["typed_bytes"]

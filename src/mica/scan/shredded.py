@@ -13,6 +13,7 @@ import numpy as np
 
 from mica.errors import MicaError
 from mica.scan.source import Source
+from mica.schema.ddl import spelled
 from mica.schema.types import variant_columns
 from mica.stats.columns import physical_names
 from mica.tasks.parts import FilePart
@@ -26,14 +27,16 @@ _SUMMED = ("typed_rows", "residual_rows", "other_rows", "typed_bytes", "residual
 
 def tree_of(reader: kernel.FileReader) -> list[dict[str, Any]]:
     """The shredding tree of a file, parents first: column, path, type, typed and residual rows and bytes."""
-    rows: list[dict[str, Any]] = reader.inspect().to_pylist()
-    return [{**row, "type": _NAMES.get(row["type"], row["type"].lower())} for row in rows]
+    return [_named(row, row["column"]) for row in reader.inspect().to_pylist()]
+
+
+def _named(row: dict[str, Any], column: str) -> dict[str, Any]:
+    return {**row, "column": column, "type": _NAMES.get(row["type"], row["type"].lower())}
 
 
 def shredding_of(source: Source, parts: Sequence[FilePart]) -> tuple[list[dict[str, Any]], int]:
     """The tree of some of these files in the form of `tree_of`, and how many were read; none if one cannot be."""
     columns = {physical_names(source.schema, at): at for at in variant_columns(source.schema)}
-    shown = {".".join(physical): ".".join(at) for physical, at in columns.items()}
     chosen = np.unique(np.linspace(0, len(parts) - 1, LOOKED, dtype=int)).tolist() if parts and columns else []
     trees = []
     for part in (parts[at] for at in chosen):
@@ -41,7 +44,8 @@ def shredding_of(source: Source, parts: Sequence[FilePart]) -> tuple[list[dict[s
             place, name = source.storage.locate(part.path)
             variants, early = list(columns), source.early
             reader = kernel.open_file(place, name, part.size, variants=variants, early=early, tails=source.tails)
-            trees.append([{**row, "column": shown.get(row["column"], row["column"])} for row in tree_of(reader)])
+            found = reader.inspect_columns()
+            trees.append([_named(row, spelled(columns.get(at, at))) for at, rows in found.items() for row in rows])
         except MicaError:
             return [], 0  # who reads the rows is told why
     return _summed(trees), len(trees)

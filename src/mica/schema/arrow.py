@@ -151,17 +151,22 @@ def is_list(type_: pa.DataType) -> bool:
     )
 
 
+def has_extension(f: pa.Field) -> bool:
+    """Whether the field is marked as a Variant by the extension's name."""
+    if isinstance(f.type, pa.BaseExtensionType):
+        return bool(f.type.extension_name == VARIANT_EXTENSION.decode())
+    return pa.types.is_struct(f.type) and (f.metadata or {}).get(EXTENSION_KEY) == VARIANT_EXTENSION
+
+
 def is_variant(f: pa.Field) -> bool:
     """Whether the field is a Variant: marked by the extension's name, or as Spark marks one.
 
     Spark passes a Variant to Python as struct<value, metadata> with `variant: true` on the field `metadata`.
     """
-    if isinstance(f.type, pa.BaseExtensionType):
-        return bool(f.type.extension_name == VARIANT_EXTENSION.decode())
+    if has_extension(f):
+        return True
     if not pa.types.is_struct(f.type):
         return False
-    if (f.metadata or {}).get(EXTENSION_KEY) == VARIANT_EXTENSION:
-        return True
     index = f.type.get_field_index("metadata")
     if index < 0 or f.type.get_field_index("value") < 0:
         return False

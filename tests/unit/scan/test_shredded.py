@@ -37,6 +37,17 @@ def test_rows_are_summed_and_types_that_differ_are_named(tmp_path: Path) -> None
     assert shredding_of(source, parts) == ([], 0)
 
 
+def test_a_column_with_a_dot_is_not_summed_with_the_field_of_a_struct(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "a STRUCT<b: VARIANT>, `a.b` VARIANT")
+    table.append([{"a.b": i, "a": {"b": True}} for i in range(10)])
+    source = TableSource(table.snapshot)
+    rows, _ = shredding_of(source, parts_of(source.files(pa.array([0]))))
+    assert [(row["column"], row["type"], row["typed_rows"]) for row in rows] == [
+        ("`a.b`", "bigint", 10),
+        ("a.b", "boolean", 10),
+    ]
+
+
 @pytest.mark.parametrize("layout", ["standard", "early"])
 def test_objects_with_rare_fields_are_typed_and_other_values_beside_them_are_not(tmp_path: Path, layout: str) -> None:
     """Both have a residual: of an object it holds what has no column, of another value all of it."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 import pyarrow as pa
 
 from mica.errors import MicaError, UserError
+from mica.schema.arrow import has_extension
 from mica.storage import Storage
 from mica.storage.tails import Fetch, Tails
 from mica.variant.kernel.door import P, T, call, native
@@ -175,6 +176,15 @@ class FileReader:
         typed_bytes, residual_bytes."""
         return self.call(self.native.inspect)
 
+    def inspect_columns(self) -> dict[tuple[str, ...], list[dict[str, Any]]]:
+        """Returns the rows of `inspect` by their column's names, which two columns may share once dots join them."""
+        trees: list[list[dict[str, Any]]] = []
+        for row in self.inspect().to_pylist():
+            if row["path"] == "$":
+                trees.append([])
+            trees[-1].append(row)
+        return dict(zip(_variants(self.schema), trees, strict=True))
+
     def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """`door.call`, plus the file's name if it is missing, and the exception of `fetch`."""
         if self._fetch is not None:
@@ -206,6 +216,15 @@ class _Watched:
 
     def announce(self, ranges: Sequence[tuple[int, int]]) -> None:
         self._fetch.announce(ranges)
+
+
+def _variants(fields: Iterable[pa.Field], above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The Variants among the columns and in structs, by their names, in the order of `inspect`."""
+    for f in fields:
+        if has_extension(f):
+            yield (*above, f.name)
+        elif pa.types.is_struct(f.type):
+            yield from _variants(f.type, (*above, f.name))
 
 
 class Check:
