@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -55,6 +56,8 @@ CALLS: list[tuple[str, Callable[[mica.Table, Path], Any]]] = [
     ("limits", lambda t, p: mica.variant.infer(mica.variant.from_json(["1"]), 5)),  # type: ignore[arg-type]
     ("max_fields", lambda t, p: mica.variant.Limits(max_fields="x")),  # type: ignore[arg-type]
     ("min_share", lambda t, p: mica.variant.Limits(min_share=float("nan"))),
+    ("min_share", lambda t, p: mica.variant.Limits(min_share=True)),
+    ("interval", lambda t, p: mica.stream_json(p / "in", t.path, interval=True)),
     ("path", lambda t, p: mica.check(5)),  # type: ignore[arg-type]
     ("limit", lambda t, p: mica.check(t, limit=True)),
     ("path", lambda t, p: mica.check_erased([t.path], "v:a")),  # type: ignore[arg-type]
@@ -75,6 +78,12 @@ def test_a_wrong_type_is_refused_by_name(
     assert caught.value.code == "INVALID_ARGUMENT"
     assert caught.value.message.startswith(f"{name} must be ")
     assert not (tmp_path / "n").exists()
+
+
+@pytest.mark.parametrize("share", [0, 0.5, np.float32(0.5), np.int64(1)])
+def test_a_share_may_be_any_real_number(share: Any) -> None:
+    limits = mica.variant.Limits(min_share=share)
+    assert mica.variant.infer(mica.variant.from_json(['{"a": 1}']), limits).to_ddl() == "STRUCT<a: BIGINT>"
 
 
 def test_none_passes_where_it_is_the_default_and_nowhere_else() -> None:

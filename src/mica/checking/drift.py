@@ -30,7 +30,7 @@ from mica.schema.types import VARIANT, DataType
 from mica.stats import documents
 from mica.stats.columns import physical_names
 from mica.stats.paths import read_all
-from mica.variant.shredding import OWN_TYPES
+from mica.variant.shredding import is_own
 from mica.variant.tree_path import normalized
 
 if TYPE_CHECKING:
@@ -49,8 +49,6 @@ MORE = 0.1
 
 #: A path keeps its type if at least this share of its values have it.
 HALF = 0.5
-
-_WITHOUT_RULE = {type_to_ddl(type_) for type_ in OWN_TYPES.values()}
 
 DriftKind = Literal["new", "vanished", "type", "residual"]
 KINDS: tuple[DriftKind, ...] = ("new", "vanished", "type", "residual")
@@ -113,7 +111,7 @@ class Drift(Paged):
         """Rules for `mica.shredding` that follow: new paths and new types as columns of their type, and no type where
         most values have another. No rule can ask for TIME and its like: samples do."""
         wishes = ((one, "VARIANT" if (one.typed_after or 0) < HALF else one.after) for one in self.paths if one.after)
-        return ", ".join(f"{one.path}: {wish}" for one, wish in wishes if wish not in _WITHOUT_RULE)
+        return ", ".join(f"{one.path}: {wish}" for one, wish in wishes if not is_own(wish))
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain values."""

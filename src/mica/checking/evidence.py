@@ -18,7 +18,7 @@ from mica.stats import documents
 from mica.stats.columns import physical_names
 from mica.stats.paths import Value, read_all
 from mica.variant.path import VariantPath
-from mica.variant.shredding import OWN_TYPES
+from mica.variant.shredding import is_own
 
 #: At most so many files are looked at.
 FILES = 32
@@ -114,7 +114,7 @@ class TableEvidence:
         first."""
         for path, seen in sorted(self.paths.items(), key=lambda item: (-item[1].total, item[0])):
             type_ = seen.type
-            if type_ is None or type_ in OWN_TYPES.values():
+            if type_ is None or is_own(type_):
                 continue
             if seen.total >= least * self.rows and seen.share(type_) >= TYPED:
                 yield path, seen, type_

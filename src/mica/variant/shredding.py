@@ -185,6 +185,14 @@ OWN_TYPES: Mapping[pa.DataType, Primitive] = {
 }
 
 
+_OWN_NAMES = frozenset(map(type_to_ddl, OWN_TYPES.values()))
+
+
+def is_own(type_: DataType | str) -> bool:
+    """Whether only leaves have the type, or the one of this DDL: no column of a table, and so no rule, can."""
+    return (type_ if isinstance(type_, str) else type_to_ddl(type_)) in _OWN_NAMES
+
+
 def type_of(leaf: pa.DataType) -> DataType:
     """The type of a leaf: one of `OWN_TYPES`, or that of a column with its values; VARIANT where it is untyped."""
     return VARIANT if pa.types.is_null(leaf) else OWN_TYPES.get(leaf) or from_arrow_type(leaf)

@@ -33,8 +33,8 @@ SQL_LOGGER = "SQLQueryContextLogger"
 
 @takes(master=TEXT)
 def session(master: str = "local[*]", **conf: Any) -> SparkSession:
-    """Returns a plain `SparkSession` with defaults that suit mica, or the running session with `conf` applied: what
-    else is set there is its owner's.
+    """Returns a plain `SparkSession` with defaults that suit mica, or the running session with `conf` applied:
+    `master` is ignored there, and what else is set is its owner's.
 
     `conf` holds Spark settings by their full names: `mica.session(**{"spark.driver.memory": "4g"})`. Python workers
     use the current interpreter, because mica is installed there.
