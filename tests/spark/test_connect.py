@@ -204,7 +204,7 @@ if __name__ == "__main__":
         ("WITH w AS (SELECT * FROM [] WHERE v:n::int < 5) SELECT w.id FROM w", 5),
     ):
         for name in ("shop.ev", "ev", "spark_catalog.shop.ev", "default.ev"):
-            named = text.replace("[]", name)
+            named = text.replace("[].", "ev.").replace("[]", name)
             found = mica.sql(named, spark).collect()
             assert len(found) == count and sorted(found) == sorted(spark.sql(named).collect()), named
             if "WHERE" in text:
@@ -221,13 +221,23 @@ if __name__ == "__main__":
     assert [row["operation"] for row in history[:3]] == ["WRITE", "MERGE", "UPDATE"], history
     assert {row["engine_info"].partition("/")[0] for row in history} == {"mica"}, history
     # A wrong text leaves no view that hides the catalog's table, and a CTE hides it in its own text alone.
-    try:
-        mica.sql("SELECT nope FROM ev", spark)
-        raise SystemExit("an unknown column was found")
-    except Exception as e:
-        assert "UNRESOLVED_COLUMN" in str(e), e
-    assert [row.isTemporary for row in spark.catalog.listTables() if row.name == "ev"] == [False]
+    mica.register("known", table.path)
+    for wrong in ("ev", "shop.ev", "shop.ev JOIN known ON true"):
+        try:
+            mica.sql(f"SELECT nope FROM {wrong}", spark)
+            raise SystemExit("an unknown column was found")
+        except Exception as e:
+            assert "UNRESOLVED_COLUMN" in str(e), e
+        assert [row.name for row in spark.catalog.listTables() if row.isTemporary] == [], wrong
     assert mica.sql("WITH ev AS (SELECT 1 AS a) SELECT a FROM ev", spark).collect() == [(1,)]
+    own = "WITH known AS (SELECT * FROM known WHERE id < 3) SELECT count(*) FROM known"
+    assert mica.sql(own, spark).first() == (3,)
+    assert len(mica.sql("TABLE shop.ev;", spark).collect()) == 20
+    mica.sql("WITH w AS (SELECT 1 AS a) DELETE FROM shop.ev WHERE id = 4", spark)
+    assert mica.sql("SELECT max(id) FROM ev WHERE id = 4", spark).first() == (None,)
+    mica.register("id", mica.Table.create(home / "odd, name", "a INT").path)
+    assert mica.sql("SELECT id, input_file_name() AS f FROM range(3)", spark).count() == 3
+    assert mica.sql(f"SELECT * FROM delta.`{home / 'odd, name'}`", spark).count() == 0
     spark.sql("CREATE TEMP VIEW shown AS SELECT 5 AS id")
     assert mica.sql("SELECT id FROM shown", spark).collect() == [(5,)]
     try:

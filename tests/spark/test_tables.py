@@ -98,9 +98,9 @@ def test_columns_are_expressions_with_the_session_s_casts(
 
 
 def test_columns_keep_their_comments(delta_session: SparkSession, tmp_path: Path) -> None:
-    ddl = "n INT COMMENT 'c', v VARIANT COMMENT 'd', s STRUCT<a: INT COMMENT 'e'> COMMENT 'f'"
-    table = mica.Table.create(tmp_path / "t", ddl)
-    table.append([{"n": 1, "v": 1}])
+    ddl = "n INT COMMENT 'c', v VARIANT COMMENT 'd', s STRUCT<a: INT COMMENT 'e'> COMMENT 'f', p INT COMMENT 'g'"
+    table = mica.Table.create(tmp_path / "t", ddl, ["p"])
+    table.append([{"n": 1, "v": 1, "p": 2}])
     theirs = delta_session.read.format("delta").load(table.path)
     assert table.to_df(delta_session).schema == theirs.schema
     columns = {"m": "n", "a": "s.a", "b": "n + 1"}

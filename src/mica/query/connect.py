@@ -12,9 +12,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from mica.engines.spark import reader
-from mica.engines.spark.catalog import Parsed
+from mica.engines.spark.catalog import Parsed, is_temporary
 from mica.engines.spark.catalyst import Extraction
 from mica.engines.spark.errors import is_sparks
+from mica.engines.spark.session import without_sql_log
 from mica.query import file_names
 from mica.query.conditions import Conditions
 from mica.query.names import Named
@@ -60,7 +61,8 @@ def run(spark: SparkSession, named: Named, args: Any) -> DataFrame:
         return _sparks(spark, named.text, args)
     if found is not None:
         try:
-            return _narrowed(spark, named, found, args)
+            with without_sql_log():
+                return _narrowed(spark, named, found, args)
         except Exception as e:
             if not is_sparks(e):
                 raise
@@ -81,13 +83,13 @@ def _read(spark: SparkSession, named: Named) -> TextAsks | None:
 
 def _reader_of_texts(spark: SparkSession) -> ModuleType | None:
     """What reads texts with sqlglot; None if it is not installed, or the session reads texts in a way of its own."""
-    if any(str(spark.conf.get(name)).lower() != usual.lower() for name, usual in _AS_USUAL.items()):
-        return None
     try:
         from mica.query import texts
     except ImportError:  # sqlglot comes with the extra `connect`
         return None
-    return texts
+    found = spark.conf.getAll  # one question to the server
+    is_usual = all(str(found.get(name, usual)).lower() == usual.lower() for name, usual in _AS_USUAL.items())
+    return texts if is_usual else None
 
 
 def _narrowed(spark: SparkSession, named: Named, found: TextAsks, args: Any) -> DataFrame:
@@ -206,13 +208,29 @@ def _whole(spark: SparkSession, named: Named, args: Any) -> DataFrame:
     text = _escaped(named.text.rstrip().removesuffix(";"))
     within = f"WITH {own} SELECT * FROM (\n{text}\n)"  # noqa: S608
     try:
-        frame = _sparks(spark, within, args, frames.values())
-        _ = frame.schema  # analysed now
+        with without_sql_log():
+            frame = _sparks(spark, within, args, frames.values())
+            _ = frame.schema  # analysed now
     except Exception as e:
         if not is_sparks(e):
             raise
-        for view in frames.keys() - named.catalogued:  # those Spark finds itself
-            frames[view].createOrReplaceTempView(f"`{view}`")
+        if frames.keys() <= named.catalogued.keys():
+            return _sparks(spark, named.given, args)
+        frame = _over_views(spark, named, frames, args)
+    return frame
+
+
+def _over_views(spark: SparkSession, named: Named, frames: Mapping[str, DataFrame], args: Any) -> DataFrame:
+    """The text over temporary views. A wrong text leaves none that was not there before."""
+    made = [view for view in frames if named.catalogued.get(view) != view]  # the others Spark finds itself
+    new = [view for view in made if not is_temporary(spark, view)]
+    for view in made:
+        frames[view].createOrReplaceTempView(f"`{view}`")
+    try:
         frame = _sparks(spark, named.text, args)
-        _ = frame.schema
+        _ = frame.schema  # analysed now
+    except Exception:
+        for view in new:
+            spark.catalog.dropTempView(view)
+        raise
     return frame

@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 
 #: How a query begins. `WITH` and `FROM` may also lead to an INSERT, as Spark's parser decides.
 _QUERY = re.compile(rf"(?:\s|\(|{SKIPPED})*+(?:SELECT|WITH|FROM|VALUES|TABLE|MAP|REDUCE)\b", re.IGNORECASE)
-#: A whole table as a query, which sqlglot does not read.
-_TABLE = re.compile(r"\A\s*TABLE\s+(?=[^()]*\Z)", re.IGNORECASE)
-_COMMANDS = re.compile(r"(?m)^[\s:+|-]*'?(?:Insert|MergeInto|UpdateTable|DeleteFrom|CreateTable|ReplaceTable)")
 
 
 @takes(text=TEXT, spark=SESSION)
@@ -111,9 +108,10 @@ def _tried(spark: SparkSession, statement: Unread, otherwise: Callable[[], DataF
 def _is_sparks(text: str, spark: SparkSession) -> bool:
     """Whether a statement that mica does not know is one of Spark's, of tables that are not mica's."""
     try:
-        parsed = () if is_connect(spark) else catalog.relations(spark, text).names
+        found = _relations(spark, text)
     except Exception:  # noqa: BLE001 - not Spark's either: the error is mica's
         return False
+    parsed = () if found is None else found.names
     # A statement without a relation (INSERT OVERWRITE DIRECTORY, DESC history) may name a table all the same.
     known = (names.is_registered(name) or located(spark, name) is not None for name in parsed)
     ours = any(known) if parsed else any(map(names.is_registered, names.words(text)))
@@ -127,23 +125,20 @@ def tables_of(text: str, spark: SparkSession) -> names.Named | None:
     """The mica tables of a query; None if the text is not a query."""
     if not _QUERY.match(text):
         return None
-    moment = partial(settings.moment, spark)
-    relations: Callable[[SparkSession, str], catalog.Parsed | None] = catalog.relations
-    if is_connect(spark):
-        text, relations = _TABLE.sub("SELECT * FROM ", text), connect.relations
-    parsed = relations(spark, text)
+    moment, given = partial(settings.moment, spark), text
+    text = names.selected(text) if is_connect(spark) else text  # sqlglot does not read TABLE
+    parsed = _relations(spark, text)
     if parsed is None:
         named = names.by_path(text, moment)
         return names.Named(named.text, {**named.views, **_mentioned(named.text)}, named.pinned)
-    if _COMMANDS.search(parsed.tree):
+    if parsed.changes:
         return None
     is_taken, place_of = partial(catalog.is_temporary, spark), partial(located, spark)
     named = names.by_path(text, moment, is_taken, place_of, parsed.names)
     if named.text != text:
-        parsed = relations(spark, named.text) or parsed
-    text = named.text
-    views = {**named.views, **(_mentioned(text) if is_connect(spark) else {})}
-    catalogued = set[str]()
+        parsed = _relations(spark, named.text) or parsed
+    text, views = named.text, dict(named.views)
+    catalogued = dict[str, str]()
     for name in parsed.names:
         if name.lower() in {view.lower() for view in views}:
             continue
@@ -162,12 +157,16 @@ def tables_of(text: str, spark: SparkSession) -> names.Named | None:
             found = names.renamed(text, name.split("."), {view.lower() for view in views} | others, is_taken)
             if found is not None:  # else Spark reads the table itself
                 text, view = found
-                views[view] = table
+                views[view], catalogued[view] = table, name
         else:
-            views[name] = table
-            catalogued.add(name)
+            views[name], catalogued[name] = table, name
             text = names.shortened(text, (spark.catalog.currentDatabase(), name))
-    return names.Named(text, views, named.pinned, frozenset(catalogued))
+    return names.Named(text, views, named.pinned, catalogued, given)
+
+
+def _relations(spark: SparkSession, text: str) -> catalog.Parsed | None:
+    """The tables that a text names; None on Spark Connect for a text that cannot be read there."""
+    return connect.relations(spark, text) if is_connect(spark) else catalog.relations(spark, text)
 
 
 def _mentioned(text: str) -> dict[str, Table]:

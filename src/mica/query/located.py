@@ -1,11 +1,12 @@
 """Where the tables of the session's catalog are.
 
 The rule: a name is mica's only if this process reaches the table's files. A Spark Connect server may have tables where
-its client has neither files nor credentials: those are Spark's.
+its client has neither files nor credentials, and a path of its disk may be another one's here: those are Spark's.
 """
 
 from __future__ import annotations
 
+import socket
 from typing import TYPE_CHECKING
 
 from mica.engines.spark import catalog
@@ -24,6 +25,14 @@ def located(spark: SparkSession, name: str) -> str | None:
     if place is None or not is_connect(spark):
         return place
     try:
-        return place if exists(Storage.open(place)) else None
+        storage = Storage.open(place)
+        reached = (storage.local_path is None or _is_here(spark)) and exists(storage)
     except MicaError:
         return None
+    return place if reached else None
+
+
+def _is_here(spark: SparkSession) -> bool:
+    """Whether a Spark Connect server runs on this machine, as far as its address says so."""
+    host = str(getattr(getattr(spark, "client", None), "host", ""))
+    return host in ("localhost", "127.0.0.1", "::1", "[::1]", socket.gethostname())

@@ -9,10 +9,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import field
 from threading import Lock
 from typing import Any
 
 from mica.arguments import TEXT, takes
+from mica.engines.spark.catalog import CATALOG, PROVIDERS
 from mica.errors import UserError
 from mica.log.snapshot import exists, load
 from mica.query.row_statements import AS_OF, AS_OF_ANY
@@ -43,11 +45,6 @@ _NAME = re.compile(rf"\s*(?:{_PART.pattern})(?:\s*\.\s*(?:{_PART.pattern}))*\s*"
 
 #: What stands between two parts of a name.
 _POINT = re.compile(rf"(?:\s|{SKIPPED})*+\.(?:\s|{SKIPPED})*+")
-
-#: What the name of a table begins with whose second part is a path.
-_PATHS = ("delta", "mica")
-#: The catalog of these tables, which may stand before any name.
-_CATALOG = "spark_catalog"
 
 _REGISTERED: dict[str, Table | str] = {}
 #: The tables of the last places, so that a query reads only what is new in their logs. A relative path is another one
@@ -114,12 +111,14 @@ def opened(path: str) -> Table:
 @dataclass(frozen=True)
 class Named:
     """A text whose tables are views: `views` maps the name of each to its table, `pinned` those that the text reads at
-    a version or time, `catalogued` those whose name is the one of the session's catalog."""
+    a version or time, `catalogued` those of the session's catalog, with their names there. `given` is the text before.
+    """
 
     text: str
     views: Mapping[str, Table]
     pinned: frozenset[str] = frozenset()
-    catalogued: frozenset[str] = frozenset()
+    catalogued: Mapping[str, str] = field(default_factory=dict)
+    given: str = ""
 
 
 def is_registered(name: str) -> bool:
@@ -167,7 +166,7 @@ def by_path(
 
 def is_path(parts: Sequence[str]) -> bool:
     """Whether a name has the form of a path: delta.`/data/events`."""
-    return len(parts) == 2 and parts[0].lower() in _PATHS
+    return len(parts) == 2 and parts[0].lower() in PROVIDERS
 
 
 def identified(text: str, args: Any = None) -> str:
@@ -204,9 +203,11 @@ def _parts(text: str, named: Sequence[re.Match[str]], number: int) -> list[str]:
 def _place_of_path(parts: Sequence[str], relations: Collection[str] | None) -> Storage | None:
     """The place that a name with a path stands for; None if it is no table's."""
     *before, _, path = parts
-    if [part.lower() for part in before] not in ([], [_CATALOG]):
+    if [part.lower() for part in before] not in ([], [CATALOG]):
         return None
-    is_relation = relations is None or ".".join(parts).replace(", ", ".") in relations
+    # Spark's tree has ", " between parts: in a path it cannot be told from that.
+    found = None if relations is None else {name.replace(", ", ".") for name in relations}
+    is_relation = found is None or ".".join(parts).replace(", ", ".") in found
     return Storage.open(path) if is_relation else None
 
 
@@ -309,7 +310,7 @@ def shortened(text: str, parts: Sequence[str]) -> str:
 
 def _spelled(parts: Sequence[str]) -> re.Pattern[str]:
     """What finds a name of several parts in a text, as `name`, also with the catalog before it."""
-    catalog, *own = (f"(?:`{re.escape(part)}`|{re.escape(part)})" for part in (_CATALOG, *parts))
+    catalog, *own = (f"(?:`{re.escape(part)}`|{re.escape(part)})" for part in (CATALOG, *parts))
     name = r"\s*\.\s*".join([rf"(?:{catalog}\s*\.\s*)?{own[0]}", *own[1:]])
     return re.compile(rf"(?P<name>(?<![\w.`]){name}(?!\w))|{_LEXED.pattern}", _LEXED.flags)
 
@@ -330,6 +331,16 @@ def without_star(text: str, column: str) -> str:
         return f"{match['before']}* EXCEPT ({column}{', ' if match['except'] else ')'}"
 
     return pattern.sub(replaced, text)
+
+
+#: A table as a query of its own.
+_TABLE = re.compile(rf"\s*TABLE\s(?P<name>{_NAME.pattern});?\s*", re.IGNORECASE)
+
+
+def selected(text: str) -> str:
+    """The text; `TABLE name` as the SELECT that it stands for."""
+    found = _TABLE.fullmatch(text)
+    return text if found is None else f"SELECT * FROM {found['name']}"  # noqa: S608
 
 
 def words(text: str) -> set[str]:

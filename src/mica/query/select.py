@@ -53,7 +53,8 @@ def narrowed(spark: SparkSession, text: str, views: Mapping[str, Table], args: A
 def _planned(spark: SparkSession, text: str, views: Mapping[str, Table], args: Any) -> tuple[Query, list[Narrowed]]:
     query = _query(spark, text, views, args)
     chosen = [_Place(relation, views[relation.view], spark) for relation in query.relations]
-    if file_names.asked(text):
+    by_file = file_names.asked(text)
+    if by_file:
         for place in chosen:
             place.leave_files()
     query.decide()
@@ -61,7 +62,7 @@ def _planned(spark: SparkSession, text: str, views: Mapping[str, Table], args: A
     if [place for place in chosen if place.leave_to_spark()]:
         query.decide()
     folded = _folded(query, chosen)
-    limits = [None if file_names.asked(text) else query.limit(place.relation) for place in chosen]
+    limits = [None if by_file else query.limit(place.relation) for place in chosen]
     return query, [place.read(folded.get(number), limits[number]) for number, place in enumerate(chosen)]
 
 

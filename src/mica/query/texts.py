@@ -109,11 +109,30 @@ def relations(text: str) -> Parsed | None:
     if found is None or any(token.token_type == TokenType.TABLE for token in found[1]):
         return None  # `TABLE t` reads as a column
     tree = found[0]
-    shadowed = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
-    tables = [table for table in tree.find_all(exp.Table) if isinstance(table.this, exp.Identifier)]
-    named = {".".join(part.name for part in table.parts): bool(table.args.get("version")) for table in tables}
-    names = [name for name in named if name.lower() not in shadowed]
-    return Parsed("Insert" if tree.find(exp.Insert) else "", names, frozenset(name for name in names if named[name]))
+    named = dict[str, bool]()
+    for table in tree.find_all(exp.Table):
+        if isinstance(table.this, exp.Identifier) and not _is_cte(table):
+            name = ".".join(part.name for part in table.parts)
+            named[name] = named.get(name, False) or bool(table.args.get("version"))
+    travelled = frozenset(name for name, travels in named.items() if travels)
+    return Parsed(list(named), travelled, tree.find(exp.DML) is not None)
+
+
+def _is_cte(table: exp.Table) -> bool:
+    """Whether the name is one of a CTE: of a WITH around it, and before the CTE that it stands in itself."""
+    if len(table.parts) > 1:
+        return False
+    name = table.name.lower()
+    below: exp.Expr = table
+    while (above := below.parent) is not None:
+        ctes = list((above if isinstance(above, exp.With) else above.args.get("with_") or exp.With()).expressions)
+        inside = next((at for at, cte in enumerate(ctes) if cte is below), None)
+        if inside is not None and not above.args.get("recursive"):
+            ctes = ctes[:inside]
+        if above.args.get("with_") is not below and any(cte.alias.lower() == name for cte in ctes):
+            return True
+        below = above
+    return False
 
 
 def _parsed(text: str) -> tuple[Any, list[Any]] | None:

@@ -88,6 +88,13 @@ def test_a_text_that_is_not_certain_at_all(text: str) -> None:
         ("SELECT * FROM shop.ev e JOIN `my db`.`t x` ON 1 = 1 JOIN range(5)", ["my db.t x", "shop.ev"], []),
         ("SELECT * FROM a JOIN delta.`/tmp/a b` VERSION AS OF 3", ["a", "delta./tmp/a b"], ["delta./tmp/a b"]),
         ("WITH w AS (SELECT * FROM x) SELECT * FROM w JOIN W", ["x"], []),
+        ("WITH t AS (SELECT * FROM t) SELECT * FROM t", ["t"], []),
+        ("WITH a AS (SELECT * FROM b), b AS (SELECT * FROM a) SELECT * FROM a, b", ["b"], []),
+        ("WITH RECURSIVE r AS (SELECT 1 UNION ALL SELECT * FROM r) SELECT * FROM r", [], []),
+        ("SELECT * FROM t JOIN (WITH t AS (SELECT 1) SELECT * FROM t)", ["t"], []),
+        ("WITH w AS (SELECT 1) SELECT * FROM x WHERE EXISTS (SELECT * FROM w)", ["x"], []),
+        ("WITH w AS (SELECT 1) SELECT * FROM db.w", ["db.w"], []),
+        ("SELECT * FROM a VERSION AS OF 3 JOIN a", ["a"], ["a"]),
         ("SELECT (SELECT max(a) FROM u) FROM t WHERE EXISTS (FROM z) UNION SELECT 1 FROM q", ["q", "t", "u", "z"], []),
         ("SELECT delta.`my col` FROM delta.`/p` AS delta", ["delta./p"], []),
     ],
@@ -95,12 +102,13 @@ def test_a_text_that_is_not_certain_at_all(text: str) -> None:
 def test_the_tables_that_a_text_names(text: str, names: list[str], travelled: list[str]) -> None:
     found = texts.relations(text)
     assert found is not None
-    assert (sorted(found.names), sorted(found.travelled), found.tree) == (names, travelled, "")
+    assert (sorted(found.names), sorted(found.travelled), found.changes) == (names, travelled, False)
 
 
 def test_texts_whose_tables_are_not_known() -> None:
     assert texts.relations("SELECT * FROM (TABLE a)") is None
     assert texts.relations("SELECT FROM WHERE") is None
-    insert = texts.relations("FROM t INSERT INTO u SELECT *")
-    assert insert is not None
-    assert insert.tree == "Insert"
+    for text in ("FROM t INSERT INTO u SELECT *", "WITH w AS (SELECT 1) DELETE FROM t WHERE a = 1"):
+        changed = texts.relations(text)
+        assert changed is not None
+        assert changed.changes

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from mica.engines.spark.session import is_connect
+from mica.engines.spark.session import is_connect, without_sql_log
 from mica.records import dataclass
 from mica.schema.ddl import quoted
 
@@ -18,20 +18,24 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-#: The providers of Delta tables, and the catalog that mica reads them of.
-_PROVIDERS = ("delta", "mica")
-_CATALOG = "spark_catalog"
+#: The providers of Delta tables; a path may follow them in place of a name.
+PROVIDERS = ("delta", "mica")
+#: The catalog that mica reads them of, which may stand before any name.
+CATALOG = "spark_catalog"
+
+_COMMANDS = re.compile(r"(?m)^[\s:+|-]*'?(?:Insert|MergeInto|UpdateTable|DeleteFrom|CreateTable|ReplaceTable)")
 
 
 @dataclass(frozen=True)
 class Parsed:
-    """A text as Spark's parser reads it, before any name is resolved."""
+    """What a text says of tables, before any name is resolved."""
 
-    tree: str
-    #: The names of its tables, in the text's spelling, parts joined by dots; those of CTEs too.
+    #: Their names, in the text's spelling, parts joined by dots; Spark's parser gives those of CTEs too.
     names: list[str]
     #: Those of them that are read at a version or time.
     travelled: frozenset[str]
+    #: Whether it changes tables or makes them.
+    changes: bool = False
 
 
 def relations(spark: SparkSession, text: str) -> Parsed:
@@ -39,13 +43,15 @@ def relations(spark: SparkSession, text: str) -> Parsed:
     tree = str(_state(spark).sqlParser().parsePlan(text).treeString())
     found = re.findall(r"('RelationTimeTravel )?'UnresolvedRelation \[(.*?)\], \[", tree)
     names = [(name.replace(", ", "."), bool(travels)) for travels, name in found]
-    return Parsed(tree, list(dict.fromkeys(name for name, _ in names)), frozenset(n for n, travels in names if travels))
+    travelled = frozenset(name for name, travels in names if travels)
+    return Parsed(list(dict.fromkeys(name for name, _ in names)), travelled, _COMMANDS.search(tree) is not None)
 
 
 def is_temporary(spark: SparkSession, name: str) -> bool:
-    """Whether the session has a temporary view of this name; on Spark Connect a table or view of any kind."""
+    """Whether the session has a temporary view of this name."""
     if is_connect(spark):
-        return spark.catalog.tableExists(quoted(name))
+        rows = _described(spark, quoted(name))
+        return rows is not None and not _details(rows)
     return bool(_state(spark).catalog().getTempView(name).isDefined())
 
 
@@ -59,7 +65,7 @@ def delta_location(spark: SparkSession, name: str) -> str | None:
         if catalog.isTempView(identifier) or not catalog.tableExists(identifier):
             return None
         found = catalog.getTableMetadata(identifier)
-        if found.provider().isEmpty() or str(found.provider().get()).lower() not in _PROVIDERS:
+        if found.provider().isEmpty() or str(found.provider().get()).lower() not in PROVIDERS:
             return None
         return str(found.location().toString())
     except Exception:  # noqa: BLE001 - a name of another catalog: Spark reads it, or says what is wrong
@@ -67,16 +73,28 @@ def delta_location(spark: SparkSession, name: str) -> str | None:
 
 
 def _described_location(spark: SparkSession, name: str) -> str | None:
-    spelled = name if "`" in name else ".".join(map(quoted, name.split(".")))
-    try:
-        # The class's own `sql`: after `mica.enable` the session's would ask here again, without end.
-        rows = type(spark).sql(spark, f"DESCRIBE TABLE EXTENDED {spelled}").collect()
-    except Exception:  # noqa: BLE001 - no table, or one of another catalog: Spark reads it, or says what is wrong
-        return None
-    heads = [number for number, row in enumerate(rows) if row[0] == "# Detailed Table Information"]
-    found = {row[0]: row[1] for row in rows[heads[-1] :]} if heads else {}
-    ours = found.get("Catalog") == _CATALOG and str(found.get("Provider")).lower() in _PROVIDERS
+    found = _details(_described(spark, name if "`" in name else ".".join(map(quoted, name.split(".")))) or [])
+    ours = found.get("Catalog") == CATALOG and str(found.get("Provider")).lower() in PROVIDERS
     return found.get("Location") if ours else None
+
+
+def _described(spark: SparkSession, name: str) -> list[Any] | None:
+    """The rows of DESCRIBE of a table or view; None if there is none, or it is one of another catalog: Spark reads it,
+    or says what is wrong."""
+    if "/" in name:
+        return None  # a path: csv.`/data`
+    try:
+        with without_sql_log():
+            # The class's own `sql`: after `mica.enable` the session's would ask here again, without end.
+            return list(type(spark).sql(spark, f"DESCRIBE TABLE EXTENDED {name}").collect())
+    except Exception:  # noqa: BLE001
+        return None
+
+
+def _details(rows: list[Any]) -> dict[str, str]:
+    """What DESCRIBE says behind the columns; nothing of a temporary view."""
+    heads = [number for number, row in enumerate(rows) if row[0] == "# Detailed Table Information"]
+    return {row[0]: row[1] for row in rows[heads[-1] :]} if heads else {}
 
 
 def arguments(spark: Any, args: Any) -> Any:

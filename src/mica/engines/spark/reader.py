@@ -114,10 +114,11 @@ def native(spark: SparkSession, reading: Reading) -> DataFrame:
         for name, text in zip(reading.partition_by, values, strict=True):
             if name in reading.schema.names:
                 field = reading.columns.field(name)
-                kind = field.type
+                kind, shown = field.type, to_spark(StructType((field,))).fields[0]
                 # Parsed as everywhere ('' is null), and written so that every cast of Spark reads the same value.
                 value = format_values(parse_values(pa.array([text], pa.string()), kind, timezone=zone), kind)[0].as_py()
-                frame = frame.withColumn(name, sql.lit(value).cast(to_spark(StructType((field,))).fields[0].dataType))
+                column = sql.lit(value).cast(shown.dataType).alias(name, metadata=shown.metadata)
+                frame = frame.withColumn(name, column)
         branches.append(frame)
     whole = branches[0]
     for branch in branches[1:]:
