@@ -15,7 +15,7 @@ from mica.errors import UserError
 from mica.expressions.parse import parse
 from mica.expressions.tree import Column, walk
 from mica.records import dataclass
-from mica.schema.lexical import QUOTED_NAME, QUOTED_STRING, RAW_STRING, SKIPPED
+from mica.schema.lexical import QUOTED_NAME, QUOTED_STRING, RAW_STRING, REST, SKIPPED
 from mica.schema.types import DataType, StructType
 
 if TYPE_CHECKING:
@@ -88,10 +88,12 @@ _REFUSED = (
 )  # fmt: skip
 
 #: What is no word of a statement: a comment, a string, a name in backticks.
-_NO_WORD = re.compile(rf"(?P<comment>{SKIPPED})|{RAW_STRING}|{QUOTED_STRING}|{QUOTED_NAME}")
+_NO_WORD = re.compile(rf"(?P<quoted>{RAW_STRING}|{QUOTED_STRING}|{QUOTED_NAME})|{SKIPPED}|{REST}")
 
 #: A literal with a zone, which is TIMESTAMP_LTZ whatever TIMESTAMP is.
-_ZONED = re.compile(r"""(?i)\btimestamp(?=\s*(?P<quote>['"])[^'"]*:\d[^'"]*[a-z+-][^'"]*(?P=quote))""")
+_ZONED = re.compile(
+    r"""(?ix) \btimestamp (?=\s*(?P<quote>['"]) (?:[^'":]|:(?!\d))*+ :\d [^'"a-z+-]*+ [a-z+-] [^'"]*+ (?P=quote))"""
+)
 
 
 def refuse_other_meaning(spark: SparkSession, text: str, query: str = "") -> None:
@@ -145,8 +147,8 @@ def _spelled(parts: tuple[str, ...], schema: StructType) -> Iterator[str]:
 
 
 def _emptied(found: re.Match[str]) -> str:
-    """A string or name without its content; a blank for a comment."""
-    return " " if found["comment"] else found[0][-1] * 2
+    """A string or name without its content; a blank for a comment, and for a string that never ends."""
+    return " " if found["quoted"] is None else found[0][-1] * 2
 
 
 def moment(spark: SparkSession, text: str) -> int:

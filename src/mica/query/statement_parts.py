@@ -15,7 +15,7 @@ from mica.cached import cached_property
 from mica.errors import UserError
 from mica.expressions.cursor import Cursor
 from mica.schema.ddl import quote_if_needed, quoted, spelled, unquote, unquoted
-from mica.schema.lexical import QUOTED_NAME, QUOTED_STRING, RAW_STRING, SKIPPED
+from mica.schema.lexical import QUOTED_NAME, QUOTED_STRING, RAW_STRING, REST, SKIPPED
 from mica.schema.types import StructType
 
 #: The words that begin a query.
@@ -24,7 +24,9 @@ QUERY = ("SELECT", "WITH", "VALUES", "FROM", "TABLE")
 VALUE_QUERY = ("SELECT", "WITH")
 
 #: A part of a text: what may follow its end, or something that belongs to it.
-_PART = re.compile(rf"(?P<after>(?:;|\s|{SKIPPED})++)|{RAW_STRING}|{QUOTED_STRING}|{QUOTED_NAME}|\w+|.", re.DOTALL)
+_PART = re.compile(
+    rf"(?P<after>(?:;|\s|{SKIPPED})++)|{RAW_STRING}|{QUOTED_STRING}|{QUOTED_NAME}|{REST}|\w+|.", re.DOTALL
+)
 
 
 def ended(text: str) -> str:

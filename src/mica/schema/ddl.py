@@ -21,7 +21,7 @@ from mica.errors import UserError
 from mica.schema import special
 from mica.schema.char import unsized
 from mica.schema.collations import COLLATIONS
-from mica.schema.lexical import COMMENT, QUOTED_NAME, QUOTED_STRING, RAW_STRING
+from mica.schema.lexical import COMMENT, QUOTED_NAME, QUOTED_STRING, RAW_STRING, REST
 from mica.schema.types import (
     TYPES,
     ArrayType,
@@ -48,7 +48,7 @@ _TOKEN = late.pattern(
       | (?P<string>{QUOTED_STRING})
       | (?P<word>\w+)
       | (?P<mark>[<>(),:.-])
-      | (?P<other>.)""",
+      | (?P<other>{REST} | .)""",
     re.VERBOSE | re.DOTALL,
 )
 

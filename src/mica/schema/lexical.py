@@ -2,6 +2,8 @@
 
 The rule: a piece ends where Spark's lexer ends it. `/* /* */ */` is one comment, four levels deep at most; a line that
 ends with a backslash goes on with the next. Nothing of a comment is read twice: no repetition gives back what it took.
+Who goes through a whole text asks for `REST` after these, or each quote of a string that never ends is looked at to the
+end of the text.
 
 Source: Spark's SqlBaseLexer.g4: SIMPLE_COMMENT, BRACKETED_COMMENT, STRING_LITERAL, DOUBLEQUOTED_STRING and
 BACKQUOTED_IDENTIFIER.
@@ -30,3 +32,6 @@ QUOTED_STRING = r"""(?>'(?:[^'\\]|\\[\s\S]|'')*'|"(?:[^"\\]|\\[\s\S]|"")*")"""
 RAW_STRING = r"""(?<!\w)[rR](?>'[^']*'|"[^"]*")"""
 #: A name in backticks, in which one is doubled.
 QUOTED_NAME = r"(?>`(?:[^`]|``)*`)"
+#: All from a string, name or hint on that begins and never ends, where none of the above matches: no engine runs such a
+#: text.
+REST = r"""(?:['"`]|/\*\+)[\s\S]*+"""

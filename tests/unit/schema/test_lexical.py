@@ -1,4 +1,5 @@
-"""Comments end where Spark ends them, and every text is read in a time that grows as the text does."""
+"""Comments and strings end where Spark ends them, and every text is read in a time that grows as the text does: also
+one that never ends."""
 
 from __future__ import annotations
 
@@ -7,7 +8,8 @@ import time
 
 import pytest
 
-from mica.query import entry, statements
+from mica.query import entry, names, parameters, settings, statement_parts, statements
+from mica.schema import ddl
 from mica.schema.lexical import COMMENT, QUOTED_NAME, QUOTED_STRING, RAW_STRING, SKIPPED
 
 
@@ -67,3 +69,29 @@ def test_a_word_that_ends_with_r_begins_no_raw_string() -> None:
 
 def test_strings_in_a_row_are_read_once() -> None:
     assert re.fullmatch(rf"(?:{QUOTED_STRING})*x", "'" * 10_000) is None
+
+
+@pytest.mark.parametrize("part", [r"\'", r"\"", "it\\'s ", "`", "/*+ a ", "r'\\"])
+@pytest.mark.parametrize(
+    "pattern",
+    [settings._NO_WORD, statement_parts._PART, parameters._PART, names._LEXED, ddl._TOKEN],
+    ids=["settings", "parts", "parameters", "names", "ddl"],
+)
+def test_what_never_ends_is_read_once(pattern: re.Pattern[str], part: str) -> None:
+    text, start = "'" * part.startswith("it") + part * 20_000, time.process_time()
+    assert sum(len(found[0]) for found in pattern.finditer(text)) > 0
+    assert time.process_time() - start < 2
+
+
+@pytest.mark.parametrize("inside", [":1a" * 2_000, ":1" * 20_000 + "'"])
+def test_a_literal_of_a_time_is_read_once(inside: str) -> None:
+    text, start = f"timestamp '{inside}", time.process_time()
+    assert settings._ZONED.sub("", text) == text
+    assert time.process_time() - start < 2
+
+
+def test_the_rest_begins_where_nothing_ends() -> None:
+    assert [found[0] for found in statement_parts._PART.finditer("a 'b' /*+ c */ 'it\\'s ")] == [
+        "a", " ", "'b'", " /*+ c */ ", "'it\\'s ",
+    ]  # fmt: skip
+    assert settings._NO_WORD.sub(settings._emptied, "a /* b */ 'c' `d` 'it\\'s * 2") == "a   '' ``  "
