@@ -20,13 +20,13 @@ from mica.log.snapshot import exists, load
 from mica.query.row_statements import AS_OF, AS_OF_ANY
 from mica.records import dataclass
 from mica.schema.ddl import quoted, unquote, unquoted
-from mica.schema.lexical import QUOTED_NAME, QUOTED_STRING, RAW_STRING, SKIPPED
+from mica.schema.lexical import QUOTED_NAME, QUOTED_STRING, RAW_STRING, REST, SKIPPED
 from mica.storage import Storage
 from mica.table import Table
 
 #: What stands in a text where no name can: strings, comments; then names with their parts.
 _LEXED = re.compile(
-    rf"""(?P<other>{RAW_STRING} | {QUOTED_STRING} | {SKIPPED})
+    rf"""(?P<other>{RAW_STRING} | {QUOTED_STRING} | {SKIPPED} | (?!{QUOTED_NAME}){REST})
       | (?P<path>\b(?:delta|mica)\s*\.\s*`(?P<inner>(?:[^`]|``)*)`)
       | (?P<word>{QUOTED_NAME} | \w+)""",
     re.VERBOSE | re.DOTALL | re.IGNORECASE,

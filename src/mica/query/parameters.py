@@ -20,7 +20,7 @@ import numpy as np
 from mica import late
 from mica.errors import UserError
 from mica.schema.interval_types import TIMES, interval
-from mica.schema.lexical import QUOTED_NAME, QUOTED_STRING, RAW_STRING, SKIPPED
+from mica.schema.lexical import QUOTED_NAME, QUOTED_STRING, RAW_STRING, REST, SKIPPED
 from mica.schema.literals import show
 from mica.schema.types import DATE, STRING, TIMESTAMP, VOID
 
@@ -29,7 +29,7 @@ _PART = late.pattern(
       | (?P<operand>{RAW_STRING} | {QUOTED_STRING} | {QUOTED_NAME} | [)\]])
       | (?P<word>\w+)
       | :[ \t]*(?P<name>[A-Za-z_]\w*)
-      | (?P<mark>::|.)""",
+      | (?P<mark>:: | {REST} | .)""",
     re.VERBOSE | re.DOTALL,
 )
 #: The words that an expression may follow. After another word a colon begins a path.

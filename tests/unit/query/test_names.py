@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,6 +10,7 @@ import pytest
 
 import mica
 from mica.query import names
+from mica.query.parameters import bound
 
 
 @pytest.fixture
@@ -217,3 +219,11 @@ def test_an_alias_or_a_column_called_delta_is_no_path(path: str) -> None:
 def test_names_stand_for_their_clauses(text: str, expected: str | None) -> None:
     args = {"t": "delta.`/a`", "c": "select", "n": 1}
     assert names.identified(text, args) == (text if expected is None else expected)
+
+
+@pytest.mark.parametrize("unit", ["it\\'s ", "/*+ a ", "` ``x", '"a\\"b '])
+def test_a_text_that_never_ends_is_read_in_a_time_that_grows_as_it_does(unit: str) -> None:
+    begin = time.perf_counter()
+    names.words("SELECT '" + unit * 20_000)
+    bound(f"SELECT '{unit * 20_000}", {})
+    assert time.perf_counter() - begin < 10  # it was minutes
