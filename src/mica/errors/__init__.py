@@ -14,10 +14,10 @@ from typing import Any, Self
 
 from mica import late
 
-#: What may be credentials in a URL: user and password (which may hold a `/`), and the keys and tokens of signed URLs.
-#: mica refuses such URLs as input; this removes them from other texts, such as a store's own message. The pattern
-#: also matches a URL without a user, so that the search does not start again at each `:/` (quadratic).
-_USER = late.pattern(r"(?<=:/)(/?)([^@\s]*)(@?)")
+#: What may be credentials in a URL: user and password (which may hold a `/` or an `@`), and the keys and tokens of
+#: signed URLs. mica refuses such URLs as input; this removes them from other texts, such as a store's own message. The
+#: pattern also matches a URL without a user, so that the search does not start again at each `:/` (quadratic).
+_USER = late.pattern(r"(?<=:/)(/?)([^@\s]*(?:@[^@/\s]*(?=@))*)(@?)")
 _KEYS = late.pattern(r"([?&][\w-]*(?:sig|signature|token|credential|secret|password|key|keyid)=)[^&\s]+", re.IGNORECASE)
 
 

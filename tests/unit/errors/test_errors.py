@@ -41,6 +41,7 @@ def test_every_error_survives_pickling(kind: type[MicaError], code: str) -> None
     [
         ("at s3://me:pa/ss@host/t?a=b", "at s3://***@host/t?a=b"),
         ("az:/me:pass@host", "az:/***@host"),
+        ("https://u:p@s:s@host/x@y", "https://***@host/x@y"),
         ("https://host/t?X-Amz-Signature=abc&b=c", "https://host/t?X-Amz-Signature=***&b=c"),
         ("s3://host/a:b c@d, file:/e@f", "s3://host/a:b c@d, file:/e@f"),
         ("time: 10:30, ?sig=1", "time: 10:30, ?sig=1"),
