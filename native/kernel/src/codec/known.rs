@@ -1,6 +1,6 @@
 //! The metadata of rows that are read, resolved once per distinct metadata. Holds names by id, and ids by shredded field.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 
 use hashbrown::HashMap;
 
@@ -26,10 +26,24 @@ struct Loaded {
     names: Vec<(u32, u32)>,
     /// Each name is above the one before it: ids are in the order of their names.
     ordered: bool,
-    /// The ranks of names that are not in order, once an object asks for them.
-    ranks: OnceCell<Vec<u32>>,
+    ranks: Ranks,
     /// Field ids of the wanted names, by level.
     ids: Vec<u32>,
+}
+
+/// The ranks of names that are not in order. To rank the names of one object costs more than to compare them, so that
+/// names are compared until so many were as the metadata has.
+#[derive(Default)]
+struct Ranks {
+    compared: Cell<usize>,
+    known: OnceCell<Vec<u32>>,
+}
+
+/// What orders the ids of a metadata as their names.
+enum Order<'a> {
+    Ids,
+    Names,
+    Ranks(&'a [u32]),
 }
 
 const NONE: u32 = u32::MAX;
@@ -102,7 +116,7 @@ impl KnownNames {
         let ids = self.by_level.iter().map(|&number| ids.get(number as usize).copied().unwrap_or(NONE)).collect();
         let name = |&(start, end): &(u32, u32)| metadata.get(start as usize..end as usize);
         let ordered = names.windows(2).all(|pair| name(&pair[0]) < name(&pair[1]));
-        Ok(Loaded { names, ordered, ranks: OnceCell::new(), ids })
+        Ok(Loaded { names, ordered, ranks: Ranks::default(), ids })
     }
 }
 
@@ -112,7 +126,7 @@ pub struct RowNames<'a> {
     bytes: &'a [u8],
     names: &'a [(u32, u32)],
     /// `None` where ids are in the order of their names.
-    ranks: Option<&'a OnceCell<Vec<u32>>>,
+    ranks: Option<&'a Ranks>,
     ids: &'a [u32],
 }
 
@@ -134,27 +148,38 @@ impl<'a> RowNames<'a> {
         is_sorted(self.bytes)
     }
 
-    /// By id, what orders ids as their names; `None` where ids do so themselves, whatever the metadata says.
+    /// What so many more ids are compared by, whatever the metadata says of their order.
     #[inline]
-    fn ranks(&self) -> Option<&'a [u32]> {
-        self.ranks.map(|ranks| ranks.get_or_init(|| ranks_of(self.bytes, self.names)).as_slice())
+    fn order(&self, more: usize) -> Order<'a> {
+        let Some(Ranks { compared, known }) = self.ranks else { return Order::Ids };
+        compared.set(compared.get().saturating_add(more));
+        match known.get() {
+            None if compared.get() <= self.names.len() => Order::Names,
+            _ => Order::Ranks(known.get_or_init(|| ranks_of(self.bytes, self.names))),
+        }
+    }
+
+    fn known_name(&self, id: u32) -> Option<&'a [u8]> {
+        self.names.get(id as usize).and_then(|&(start, end)| self.bytes.get(start as usize..end as usize))
     }
 
     /// Whether the ids of an object are in the order of their names; refuses ids that are not in the metadata, and names
     /// that come twice.
     #[inline]
     pub fn check_ids(&self, value: &[u8], at: usize, head: &Head, ids: &mut Vec<u32>) -> Result<bool> {
-        match self.ranks() {
-            None => check_ids(value, at, head, ids, |id| ((id as usize) < self.names.len()).then_some(id)),
-            Some(ranks) => check_ids(value, at, head, ids, |id| ranks.get(id as usize).copied()),
+        match self.order(head.count) {
+            Order::Ids => check_ids(value, at, head, ids, |id| ((id as usize) < self.names.len()).then_some(id)),
+            Order::Names => check_ids(value, at, head, ids, |id| self.known_name(id)),
+            Order::Ranks(ranks) => check_ids(value, at, head, ids, |id| ranks.get(id as usize).copied()),
         }
     }
 
     /// Sorts what has field ids by their names.
     pub fn sort<T>(&self, fields: &mut [T], id: impl Fn(&T) -> u32) {
-        match self.ranks() {
-            None => fields.sort_by_key(id),
-            Some(ranks) => fields.sort_by_key(|field| ranks.get(id(field) as usize).copied()),
+        match self.order(fields.len()) {
+            Order::Ids => fields.sort_by_key(id),
+            Order::Names => fields.sort_by(|a, b| self.known_name(id(a)).cmp(&self.known_name(id(b)))),
+            Order::Ranks(ranks) => fields.sort_by_key(|field| ranks.get(id(field) as usize).copied()),
         }
     }
 
@@ -166,5 +191,30 @@ impl<'a> RowNames<'a> {
 
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::KnownNames;
+    use crate::codec::head::head;
+
+    #[test]
+    fn names_are_in_one_order_however_often_it_is_asked_for() {
+        // b, a, b.
+        let metadata = [1, 3, 0, 1, 2, 3, b'b', b'a', b'b'];
+        for (ids, wanted) in [([1, 0], Ok(true)), ([0, 1], Ok(false)), ([2, 0], Err(12)), ([0, 3], Err(20))] {
+            let mut known = KnownNames::default();
+            known.load(&metadata).unwrap();
+            let value = [2, 2, ids[0], ids[1], 0, 1, 2, 0, 0];
+            let head = head(&value, 0).unwrap();
+            for _ in 0..4 {
+                let found = known.current().check_ids(&value, 0, &head, &mut Vec::new());
+                assert_eq!(found.map_err(|e| e.rule.unwrap_or_default()), wanted, "{ids:?}");
+                let mut sorted = [2, 0, 1];
+                known.current().sort(&mut sorted, |&id| id);
+                assert_eq!(sorted, [1, 2, 0]);
+            }
+        }
     }
 }
