@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import mica
 from mica import _native
 from mica.errors import MicaError
 from mica.variant import kernel
@@ -372,3 +373,26 @@ def test_a_file_that_changed_is_read_anew(tmp_path: Path) -> None:
         file.truncate(50)
     with pytest.raises(MicaError):
         read()
+
+
+def test_a_column_is_refused_with_its_own_error(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    count = 20_000
+    bad = pa.array([b"\xff", *[b"x"] * (count - 1)])
+    texts = pa.Array.from_buffers(pa.string(), count, bad.buffers())
+    rows = pa.table({"a": pa.array(range(count)), "b": texts})
+    pq.write_table(rows, path, use_dictionary=False, compression="none", write_statistics=False, data_page_size=2000)
+    chunk = pq.ParquetFile(path).metadata.row_group(0).column(0)
+    content = bytearray(path.read_bytes())
+    end = chunk.data_page_offset + chunk.total_compressed_size
+    content[end - 9000 : end] = b"\xff" * 9000
+    path.write_bytes(content)
+
+    def refused(*names: str) -> tuple[str, str]:
+        with pytest.raises(MicaError) as caught:
+            mica.read_parquet(path, columns=list(names)).to_arrow()
+        return caught.value.code, caught.value.message
+
+    assert refused("b")[0] == "INVALID_UTF8"
+    assert refused("a")[0] == "CORRUPT_FILE"
+    assert refused("a", "b") == refused("a")

@@ -21,7 +21,6 @@ use crate::check::bounds::FooterBounds;
 use crate::check::findings::{Findings, ViolationKind, batch};
 use crate::check::values::RowChecker;
 use crate::error::{Code, Error, Result};
-use crate::parquet::chunks::Manner;
 use crate::parquet::decoder::Decoder;
 use crate::parquet::file::FileReader;
 use crate::parquet::guard::guard;
@@ -94,10 +93,10 @@ impl Check {
             None => {
                 let leaves: Vec<usize> = node.leaves.clone().collect();
                 // A plain column takes no look at the others, of which there may be thousands.
-                let manner = Manner { alone: node.is_leaf() && single(&self.file, &leaves), ..Manner::default() };
+                let alone = node.is_leaf() && single(&self.file, &leaves);
                 // Pages are held against their index, where there is one.
                 self.file.load_pages(&[self.group], &leaves, false)?;
-                let decoder = self.file.decoder(self.group, leaves, manner)?;
+                let decoder = self.file.decoder(self.group, leaves, alone)?;
                 self.given = 0;
                 let bounds = FooterBounds::open(&self.file, self.group, node, &mut self.findings)?;
                 self.current.insert((decoder, RowChecker::default(), bounds))

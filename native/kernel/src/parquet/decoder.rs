@@ -128,23 +128,18 @@ impl Decoder {
         }
     }
 
-    /// Names the column that cannot be decoded, which is found by decoding each alone, and what the library's error means
-    /// where that is known.
+    /// The error of the column that cannot be decoded, which is found by decoding each alone; says what the library's
+    /// error means where that is known.
     fn blame(&self, message: &str) -> Error {
         let (file, group) = (&self.file, self.window.group);
-        let schema = file.metadata().file_metadata().schema_descr();
-        let broken = |leaf: &&usize| {
-            guard(file.name(), || file.each_batch(group, std::slice::from_ref(*leaf), |_| Ok(()))).is_err()
-        };
-        let found = match self.leaves.as_slice() {
-            [only] => Some(only),
-            leaves => leaves.iter().find(broken),
-        };
         let place = format!("{}: row group {group}", file.name());
-        let Some(&leaf) = found else {
-            return Error::new(Code::CorruptFile, format!("{place} cannot be decoded: {message}"));
+        let [leaf] = self.leaves.as_slice() else {
+            let alone =
+                |leaf| guard(file.name(), || file.each_batch(group, std::slice::from_ref(leaf), |_| Ok(()))).err();
+            let unknown = || Error::new(Code::CorruptFile, format!("{place} cannot be decoded: {message}"));
+            return self.leaves.iter().find_map(alone).unwrap_or_else(unknown);
         };
-        let path = schema.column(leaf).path().string();
+        let path = file.metadata().file_metadata().schema_descr().column(*leaf).path().string();
         let (code, what) = if message.contains("non UTF-8 data") {
             (Code::InvalidUtf8, "holds a STRING that is not UTF-8".into())
         } else if message.contains("Array too large") {
@@ -164,19 +159,19 @@ impl FileReader {
         leaves: &[usize],
         mut seen: impl FnMut(RecordBatch) -> Result<()>,
     ) -> Result<()> {
-        let mut decoder = self.decoder(group, leaves.to_vec(), Manner::default())?;
+        let mut decoder = self.decoder(group, leaves.to_vec(), false)?;
         while let Some(batch) = decoder.next()? {
             seen(batch)?;
         }
         Ok(())
     }
 
-    /// Some leaf columns of one row group, all rows, as they are stored.
-    pub(crate) fn decoder(self: &Arc<Self>, group: usize, leaves: Vec<usize>, manner: Manner) -> Result<Decoder> {
+    /// Some leaf columns of one row group, all rows, as they are stored; `alone` as in [`Manner`].
+    pub(crate) fn decoder(self: &Arc<Self>, group: usize, leaves: Vec<usize>, alone: bool) -> Result<Decoder> {
         let rows = self.metadata().row_groups().get(group).map_or(0, |meta| meta.num_rows().max(0) as u64);
         let bounds = self.first_row(group)..self.first_row(group) + rows;
         let window = Window { group, rows: vec![bounds.clone()], bounds };
-        Decoder::new(self.clone(), leaves, window, ROWS, BYTES, Manner { stored: true, ..manner })
+        Decoder::new(self.clone(), leaves, window, ROWS, BYTES, Manner { alone, stored: true, ..Manner::default() })
     }
 }
 
@@ -213,14 +208,23 @@ fn decoded_bytes(group: &RowGroupMetaData, leaf: usize) -> (u64, u64) {
     (known, if hidden { values.saturating_mul((stored / 64).min(2048)) } else { 0 })
 }
 
-/// The error where the lists of a column are so long that no array has room for those of one row.
+/// The error where the lists of a column are so long that no array has room for the elements of one row.
 fn too_long(group: &RowGroupMetaData, leaf: usize, file: &str) -> Option<Error> {
     let column = group.columns().get(leaf).filter(|column| column.column_descr().max_rep_level() > 0)?;
-    let rows = group.num_rows().max(1) as u64;
-    (decoded_bytes(group, leaf).0 / rows > i32::MAX as u64).then(|| {
-        let (path, values) = (column.column_path().string(), values(group, leaf));
+    let (rows, values) = (group.num_rows().max(1) as u64, values(group, leaf));
+    let bits = match column.column_type() {
+        PhysicalType::BOOLEAN => 1,
+        // Of texts their offsets.
+        PhysicalType::INT32 | PhysicalType::FLOAT | PhysicalType::BYTE_ARRAY => 32,
+        PhysicalType::INT64 | PhysicalType::DOUBLE | PhysicalType::INT96 => 64,
+        PhysicalType::FIXED_LEN_BYTE_ARRAY => 8 * column.column_descr().type_length().max(1) as u64,
+    };
+    let texts = column.unencoded_byte_array_data_bytes().map_or(0, |bytes| bytes.max(0) as u64);
+    let bytes = texts.max(values.saturating_mul(bits) / 8) / rows;
+    (bytes.max(values / rows) > i32::MAX as u64).then(|| {
+        let path = column.column_path().string();
         let message =
-            format!("{file}: column {path} has {values} values in {rows} rows: a row takes more than 2 GiB decoded");
+            format!("{file}: column {path} has {values} values in {rows} rows: no array has room for those of a row");
         Error::new(Code::TooLarge, message).path(path)
     })
 }
@@ -241,6 +245,53 @@ pub fn batch_size(group: &RowGroupMetaData, leaves: &[usize], max_rows: usize, m
         feared = feared.saturating_add(at_worst / rows);
     }
     let budget = max_bytes as u64 / 2;
-    let cautious = (budget / known.saturating_add(feared)).max(1024 / longest);
+    // Whatever is feared, it is seldom so: rows and elements this few are read together.
+    let cautious = (budget / known.saturating_add(feared)).max(1024.min((1 << 14) / longest));
     (budget / known).min(cautious).clamp(1, max_rows.max(1) as u64) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
+    use parquet::schema::parser::parse_message_type;
+    use parquet::schema::types::SchemaDescriptor;
+
+    use super::{batch_size, too_long};
+
+    /// Lists whose footer says nothing of the bytes of texts, which may be a dictionary's.
+    fn lists(element: &str, rows: i64, values: i64) -> RowGroupMetaData {
+        let text = format!("message m {{ required group x (LIST) {{ repeated group list {{ {element}; }} }} }}");
+        let schema = Arc::new(SchemaDescriptor::new(Arc::new(parse_message_type(&text).unwrap())));
+        let column = ColumnChunkMetaData::builder(schema.column(0))
+            .set_num_values(values)
+            .set_total_uncompressed_size(1 << 20)
+            .set_dictionary_page_offset(Some(4));
+        let group =
+            RowGroupMetaData::builder(schema).set_num_rows(rows).set_column_metadata(vec![column.build().unwrap()]);
+        group.build().unwrap()
+    }
+
+    #[test]
+    fn what_a_footer_does_not_say_of_texts_is_feared_within_reason() {
+        for (rows, values, wanted) in [(20_000, 20_000, 1024), (10_000, 200_000, 819), (100, 1_000_000, 1)] {
+            let group = lists("optional binary element", rows, values);
+            assert_eq!(batch_size(&group, &[0], 8192, 1 << 20), wanted, "{values} in {rows}");
+        }
+    }
+
+    #[test]
+    fn a_row_is_too_long_if_no_array_holds_its_elements() {
+        for (element, most) in [
+            ("required boolean element", i64::from(i32::MAX)),
+            ("required int32 element", (1 << 29) - 1),
+            ("optional int64 element", (1 << 28) - 1),
+            ("required fixed_len_byte_array(16) element", (1 << 27) - 1),
+        ] {
+            for (values, refused) in [(most, false), (most + 1, true)] {
+                assert_eq!(too_long(&lists(element, 1, values), 0, "f").is_some(), refused, "{element} {values}");
+            }
+        }
+    }
 }
