@@ -37,6 +37,7 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<PyScan>()?;
     m.add_class::<PyCheck>()?;
     m.add_function(wrap_pyfunction!(unshred, m)?)?;
+    m.add_function(wrap_pyfunction!(unshredded_schema, m)?)?;
     m.add_function(wrap_pyfunction!(extract, m)?)?;
     Ok(())
 }
@@ -45,6 +46,12 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 #[pyfunction]
 fn unshred(py: Python<'_>, batch: PyArrowType<RecordBatch>) -> PyResult<PyArrowType<RecordBatch>> {
     made(py, move || batch::unshred(&batch.0))
+}
+
+/// The schema of such batches, unshredded.
+#[pyfunction]
+fn unshredded_schema(schema: PyArrowType<Schema>) -> PyArrowType<Schema> {
+    PyArrowType(batch::unshredded_schema(&schema.0))
 }
 
 /// Columns and cast paths of a batch whose variants are in either layout.

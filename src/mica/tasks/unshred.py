@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from mica.errors import UserError
 from mica.schema.arrow import EXTENSION_KEY, VARIANT_EXTENSION, is_list
 from mica.schema.types import VARIANT, ArrayType, DataType, MapType, StructType
 from mica.variant import kernel
@@ -27,7 +26,9 @@ def unshredded(batch: pa.RecordBatch, table: StructType) -> pa.RecordBatch:
         marked = _of_column(f, table)
         if marked is not None:
             column = columns[i].storage if isinstance(columns[i], pa.ExtensionArray) else columns[i]
-            made = kernel.unshred(pa.record_batch([column.cast(marked.type)], schema=pa.schema([marked])))
+            if column.type != marked.type:  # Arrow's cast breaks slices of runs, even to their own type
+                column = column.cast(marked.type)
+            made = kernel.unshred(pa.record_batch([column], schema=pa.schema([marked])))
             columns[i], fields[i], changed = made.column(0), made.schema.field(0), True
     return batch if not changed else pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
 
@@ -35,9 +36,8 @@ def unshredded(batch: pa.RecordBatch, table: StructType) -> pa.RecordBatch:
 def unshredded_schema(schema: pa.Schema, table: StructType) -> pa.Schema:
     """The schema of `unshredded` batches of this schema."""
     for i, f in enumerate(schema):
-        if _of_column(f, table) is not None:  # of other types Arrow may have no nulls, as of structs of run ends
-            one = pa.RecordBatch.from_arrays([pa.nulls(0, f.type)], schema=pa.schema([f]))
-            schema = schema.set(i, unshredded(one, table).schema.field(0))
+        if (marked := _of_column(f, table)) is not None:
+            schema = schema.set(i, kernel.unshredded_schema(pa.schema([marked])).field(0))
     return schema
 
 
@@ -64,11 +64,5 @@ def _marked(f: pa.Field, type_: DataType) -> pa.Field | None:
             inner = _marked(f.type.item_field, value)
             return None if inner is None else f.with_type(pa.map_(f.type.key_field, inner))
         case _ if type_ == VARIANT and pa.types.is_struct(f.type) and f.type.get_field_index("typed_value") >= 0:
-            if any(pa.types.is_run_end_encoded(child.type) for child in f.type):
-                raise UserError(
-                    "UNSUPPORTED_TYPE",
-                    f"the shredded Variants of {f.name!r} are in runs: {f.type}",
-                    hint="Decode them first (pyarrow.compute.run_end_decode).",
-                )
             return f.with_metadata({**(f.metadata or {}), EXTENSION_KEY: VARIANT_EXTENSION})
     return None

@@ -71,18 +71,38 @@ def test_shredded_rows_of_any_layout_are_appended(tmp_path: Path, stored: pa.Tab
     table = mica.Table.create(tmp_path / "t", "v VARIANT")
     table.append(pa.table({"v": coded}))
     assert _texts(table.scan()) == mica.variant.to_json(mica.variant.from_json(TEXTS)).to_pylist()
-    runs = pa.StructArray.from_arrays([pc.run_end_encode(metadata), value, typed], names)
-    with pytest.raises(mica.UserError) as caught:
-        table.append(pa.table({"v": runs}))
-    assert caught.value.code == "UNSUPPORTED_TYPE"
 
 
-def test_structs_of_runs_may_stand_beside_variants(stored: pa.Table) -> None:
-    runs = pa.RunEndEncodedArray.from_arrays([1], pa.array(["x"]))
-    schema = pa.schema([("s", pa.struct([("r", runs.type)])), stored.schema.field("v")])
-    found = unshredded_schema(schema, StructType((StructField("v", VARIANT),)))
-    assert found.field("s") == schema.field("s")
+def test_shredded_variants_in_runs_are_refused_by_name(tmp_path: Path, stored: pa.Table) -> None:
+    group = stored["v"].combine_chunks()
+    mask = group.is_null()
+
+    def runs(at: pa.Array, *path: str) -> pa.Array:
+        if not path:
+            return pc.run_end_encode(at)
+        names = [f.name for f in at.type]
+        parts = [runs(at.field(name), *path[1:]) if name == path[0] else at.field(name) for name in names]
+        return pa.StructArray.from_arrays(parts, names, mask=mask if at is group else None)
+
+    for path in (("metadata",), ("value",), ("typed_value", "a", "value"), ("typed_value", "b", "typed_value")):
+        table = mica.Table.create(tmp_path / ".".join(path), "v VARIANT")
+        shredded = runs(group, *path).slice(1)
+        for refused in (lambda: table.append(pa.table({"v": shredded})), lambda: mica.variant.to_json(shredded)):  # noqa: B023
+            with pytest.raises(mica.UserError, match=f"{'.'.join(path)} is in runs: decode them") as caught:
+                refused()
+            assert caught.value.code == "UNSUPPORTED_TYPE"
+
+
+def test_runs_may_stand_beside_variants(stored: pa.Table) -> None:
+    runs = pc.run_end_encode(pa.array(["x"] * stored.num_rows))
+    rows = pa.StructArray.from_arrays([runs, stored["v"].combine_chunks()], ["r", "v"])
+    batch = pa.record_batch([rows], ["s"])
+    type_ = StructType((StructField("s", StructType((StructField("v", VARIANT),))),))
+    schema = unshredded_schema(batch.schema, type_)
+    found = schema.field("s").type
+    assert found.field("r").type == runs.type
     assert [f.name for f in found.field("v").type] == ["metadata", "value"]
+    assert unshredded(batch, type_).schema == schema
 
 
 def test_shredded_variants_are_put_together_at_any_depth(stored: pa.Table) -> None:

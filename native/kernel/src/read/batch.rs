@@ -11,18 +11,21 @@ use crate::item::Item;
 use crate::read::items::{Answers, answer, column_at};
 use crate::values::nested::{unshred_nested, unshredded_field};
 
+/// The schema of such batches, unshredded.
+pub fn unshredded_schema(schema: &Schema) -> Schema {
+    let fields: Vec<FieldRef> = schema.fields().iter().map(unshredded_field).collect();
+    Schema::new_with_metadata(fields, schema.metadata().clone())
+}
+
 /// Every variant of the batch unshredded; all else as it is.
 pub fn unshred(batch: &RecordBatch) -> Result<RecordBatch> {
     let schema = batch.schema();
-    let mut fields: Vec<FieldRef> = Vec::with_capacity(batch.num_columns());
     let mut columns: Vec<ArrayRef> = Vec::with_capacity(batch.num_columns());
     for (field, column) in schema.fields().iter().zip(batch.columns()) {
         columns.push(unshred_nested(field, column, field.name())?);
-        fields.push(unshredded_field(field));
     }
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    let schema = Schema::new_with_metadata(fields, schema.metadata().clone());
-    Ok(RecordBatch::try_new_with_options(Arc::new(schema), columns, &options)?)
+    Ok(RecordBatch::try_new_with_options(Arc::new(unshredded_schema(&schema)), columns, &options)?)
 }
 
 /// The items as columns, named by the items; a path gives its values and the mask of failed casts.

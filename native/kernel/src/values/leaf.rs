@@ -50,6 +50,18 @@ pub enum LeafValues {
     Uuid(FixedSizeBinaryArray),
 }
 
+/// The error of a part of a shredded column whose type breaks a rule. Runs break none, but nothing reads them.
+pub fn refused(rule: u8, path: &str, found: &DataType, message: String) -> Error {
+    let error = match found {
+        DataType::RunEndEncoded(..) => {
+            let message = format!("{path} is in runs: decode them first (pyarrow.compute.run_end_decode)");
+            Error::new(Code::UnsupportedType, message)
+        }
+        _ => Error::new(Code::MalformedShredding, message).rule(rule),
+    };
+    error.path(path)
+}
+
 impl Leaf {
     /// Opens an array of any type that a Variant can be shredded to; `path` is for errors.
     pub fn open(column: &ArrayRef, path: &str) -> Result<Self> {
@@ -61,8 +73,8 @@ impl Leaf {
             DataType::Dictionary(..) => &flavour::decoded(column)?,
             _ => column,
         };
-        let leaf_type = LeafType::from_arrow(column.data_type())
-            .map_err(|e| Error::new(Code::MalformedShredding, e.message).rule(21).path(path))?;
+        let leaf_type =
+            LeafType::from_arrow(column.data_type()).map_err(|e| refused(21, path, column.data_type(), e.message))?;
         // Views, large and narrow decimal arrays come from Arrow users, never from our Parquet scan.
         let array = match (leaf_type, column.data_type()) {
             (LeafType::String, _) => flavour::string(column)?.map_or_else(|| column.clone(), |made| Arc::new(made)),

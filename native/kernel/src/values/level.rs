@@ -23,7 +23,7 @@ use crate::flavour;
 use crate::layout::{Layout, early};
 use crate::limits::MAX_TREE_DEPTH;
 use crate::path::Shredded;
-use crate::values::leaf::Leaf;
+use crate::values::leaf::{Leaf, refused};
 
 /// A whole variant column, unshredded or shredded.
 #[derive(Clone)]
@@ -223,11 +223,9 @@ impl Level {
         for (field, child) in group.fields().iter().zip(group.columns()) {
             let child_path = format!("{path}.{}", field.name());
             let Some(child) = child.as_struct_opt() else {
-                return Err(shredding(
-                    34,
-                    &child_path,
-                    format!("the shredded field {child_path} is {}, not a group", child.data_type()),
-                ));
+                let found = child.data_type();
+                let message = format!("the shredded field {child_path} is {found}, not a group");
+                return Err(refused(34, &child_path, found, message));
             };
             let level = match self.layout {
                 Layout::Standard => Level::open(child, &child_path, false, depth + 1, levels)?,
@@ -245,7 +243,8 @@ impl Level {
     fn open_list(&self, column: &ArrayRef, path: &str, depth: usize, levels: &mut usize) -> Result<ListColumn> {
         let element_path = format!("{path}.list.element");
         let no_group = |found: &DataType| {
-            shredding(29, &element_path, format!("the array element {element_path} is {found}, not a group"))
+            let message = format!("the array element {element_path} is {found}, not a group");
+            refused(29, &element_path, found, message)
         };
         let list = flavour::list(column)?.ok_or_else(|| no_group(column.data_type()))?;
         let group = list.values().as_struct_opt().ok_or_else(|| no_group(list.values().data_type()))?;
@@ -337,5 +336,5 @@ fn binary(column: &ArrayRef, path: &str) -> Result<BinaryArray> {
 }
 
 fn not_binary(path: &str, found: &DataType) -> Error {
-    shredding(2, path, format!("{path} is {found}, but the Variant encoding requires binary"))
+    refused(2, path, found, format!("{path} is {found}, but the Variant encoding requires binary"))
 }

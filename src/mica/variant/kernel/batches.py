@@ -194,6 +194,11 @@ def unshred(batch: pa.RecordBatch) -> pa.RecordBatch:
     return call(native.unshred, batch)
 
 
+def unshredded_schema(schema: pa.Schema) -> pa.Schema:
+    """Returns the schema that `unshred` gives batches of this one."""
+    return call(native.unshredded_schema, schema)
+
+
 def extract(batch: pa.RecordBatch, requests: Sequence[Request], *, timezone: str = "UTC") -> pa.RecordBatch:
     """Extracts columns and cast paths from a batch in either layout."""
     return call(native.extract, batch, list(requests), timezone=timezone)
