@@ -82,10 +82,13 @@ impl Error {
         Error { code, message: message.into(), rule: None, path: None, row: None, offset: None }
     }
 
-    /// Values that have no room in a column of one batch (`limits::MAX_BYTES`).
+    /// Values that have no room in a column of one batch (`limits::MAX_BYTES`); one of them may be too long by itself.
     #[cold]
     pub fn no_room() -> Self {
-        Error::new(Code::TooLarge, "the values of one batch exceed 2 GiB: use smaller batches")
+        Error::new(
+            Code::TooLarge,
+            "the values of one batch, or of one row, exceed 2 GiB: use smaller batches or values",
+        )
     }
 
     /// What `catch_unwind` caught.

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// From the ground to the roof. Modules of one line do not import each other.
-const LAYERS: [&[&str]; 14] = [
-    &["copy", "error", "flavour", "limits", "names"],
+const LAYERS: [&[&str]; 15] = [
+    &["error"],
+    &["copy", "flavour", "limits", "names"],
     &["text", "path", "tree", "rows"],
     &["tape"],
     &["codec"],

@@ -9,8 +9,8 @@
 
 use hashbrown::HashMap;
 
-use crate::error::{Error, Result};
-use crate::limits::MAX_BYTES;
+use crate::error::Result;
+use crate::limits::check_room;
 use crate::names::Names;
 use crate::tape::{Scalar, TapeView};
 use crate::text::java;
@@ -173,9 +173,7 @@ impl TypePrinter {
         }
         let mut todo = vec![Part::Type(root)];
         while let Some(part) = todo.pop() {
-            if out.len() > MAX_BYTES {
-                return Err(Error::no_room());
-            }
+            check_room(out.len())?;
             let id = match part {
                 Part::Text(text) => {
                     out.extend_from_slice(text);

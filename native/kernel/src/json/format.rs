@@ -117,8 +117,9 @@ fn second_line(bytes: &[u8], end: usize, last: bool) -> Option<&[u8]> {
 }
 
 fn is_document(line: &[u8]) -> bool {
-    let Ok(text) = std::str::from_utf8(line) else { return false };
-    JsonParser::new(ParseOptions::default()).parse(text.trim_end(), &mut Tape::default(), &mut Names::new()).is_ok()
+    let end = line.iter().rposition(|b| !is_blank(b)).map_or(0, |last| last + 1);
+    let Ok(text) = std::str::from_utf8(line.get(..end).unwrap_or(&[])) else { return false };
+    JsonParser::new(ParseOptions::default()).parse(text, &mut Tape::default(), &mut Names::new()).is_ok()
 }
 
 /// Whether JSON has no other meaning for a byte than to stand between others. A form feed is none of these.
@@ -161,6 +162,7 @@ mod tests {
             ("{\n\"a\":1}", Format::Json),
             ("{\"a\":[\n1]}\n", Format::Json),
             ("{\"a\":[\n{\"a\":1}\n", Format::Ndjson),
+            ("{\"a\":[\n{\"a\":1}\u{c}\n", Format::Json),
             ("{\"a\":1,", Format::Ndjson),
             ("{\"a\":\n1}", Format::Json),
             ("17\n[1]", Format::Ndjson),

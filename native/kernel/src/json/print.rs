@@ -4,7 +4,7 @@
 
 use crate::error::{Error, Result};
 use crate::json::scan::{push_plain_text, string_stop};
-use crate::limits::MAX_BYTES;
+use crate::limits::check_room;
 use crate::tape::{Kind, Scalar, TapeView};
 use crate::text::java;
 use crate::text::zone::Zone;
@@ -42,10 +42,7 @@ impl JsonPrinter {
                     out.push(b',');
                 }
                 if kind == Kind::Object {
-                    let name = view.names.get(node.name).as_bytes();
-                    make_room(out, name.len())?;
-                    push_quoted(out, name);
-                    out.push(b':');
+                    push_key(out, view.names.get(node.name).as_bytes())?;
                 }
             }
             first = false;
@@ -70,13 +67,21 @@ impl JsonPrinter {
     }
 }
 
-/// Makes room for a name, which may be long and stand in any number of objects of a value: no text is longer than a column.
+/// Appends a field's name, quoted, and the colon.
 #[inline]
-pub fn make_room(out: &mut Vec<u8>, name: usize) -> Result<()> {
-    if out.len() + name > MAX_BYTES {
-        return Err(Error::no_room());
-    }
-    out.try_reserve(name).map_err(|_| Error::no_room())
+pub fn push_key(out: &mut Vec<u8>, name: &[u8]) -> Result<()> {
+    // A byte may be escaped as six.
+    make_room(out, name.len(), 6 * name.len() + 3)?;
+    push_quoted(out, name);
+    out.push(b':');
+    Ok(())
+}
+
+/// Makes room for a field's name, which takes so many bytes at least and at most.
+#[inline]
+pub fn make_room(out: &mut Vec<u8>, least: usize, most: usize) -> Result<()> {
+    check_room(out.len() + least)?;
+    out.try_reserve(most).map_err(|_| Error::no_room())
 }
 
 fn closing(kind: Kind) -> u8 {

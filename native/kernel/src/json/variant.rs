@@ -6,7 +6,7 @@ use crate::codec::decode::VariantDecoder;
 use crate::codec::head::{check_scalar, cut, fault, head, length, scalar, too_deep};
 use crate::codec::known::{KnownNames, RowNames};
 use crate::error::{Error, Result};
-use crate::json::print::{make_room, push_quoted, push_scalar};
+use crate::json::print::{make_room, push_key, push_quoted, push_scalar};
 use crate::limits::MAX_VALUE_DEPTH;
 use crate::names::Names;
 use crate::tape::Tape;
@@ -65,7 +65,7 @@ impl VariantPrinter {
         let start = out.len();
         let key = |id: usize, out: &mut Vec<u8>| {
             let key = keys.get(id);
-            make_room(out, key.len())?;
+            make_room(out, key.len(), key.len())?;
             out.extend_from_slice(key);
             Ok(())
         };
@@ -85,13 +85,7 @@ pub struct ResidualPrinter {
 impl ResidualPrinter {
     /// Appends the text of a value.
     pub fn print(&mut self, names: RowNames<'_>, value: &[u8], zone: &Zone, out: &mut Vec<u8>) -> Result<()> {
-        let key = |id: usize, out: &mut Vec<u8>| {
-            let name = names.name(id as u32);
-            make_room(out, name.len())?;
-            push_quoted(out, name);
-            out.push(b':');
-            Ok(())
-        };
+        let key = |id: usize, out: &mut Vec<u8>| push_key(out, names.name(id as u32));
         self.walk.print(value, (names, key), zone, out)
     }
 }

@@ -10,7 +10,7 @@ use arrow_schema::{DataType, Field, Fields};
 
 use crate::error::{Code, Error, Result};
 use crate::layout::standard::{METADATA, VALUE};
-use crate::limits::MAX_BYTES;
+use crate::limits::check_room;
 
 /// The fields of an unshredded variant column as we write it.
 pub fn variant_fields() -> Fields {
@@ -109,9 +109,7 @@ fn foreseen(first: usize, rows: usize) -> usize {
 #[inline]
 pub fn append<T: ByteArrayType<Offset = i32>>(builder: &mut GenericByteBuilder<T>, value: &T::Native) -> Result<()> {
     let bytes: &[u8] = value.as_ref();
-    if builder.values_slice().len() + bytes.len() > MAX_BYTES {
-        return Err(Error::no_room());
-    }
+    check_room(builder.values_slice().len() + bytes.len())?;
     builder.append_value(value);
     Ok(())
 }

@@ -2,10 +2,10 @@
 
 use crate::codec::known::RowNames;
 use crate::copy::push;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::json::print::{push_quoted, push_scalar};
 use crate::json::variant::ResidualPrinter;
-use crate::limits::MAX_BYTES;
+use crate::limits::check_room;
 use crate::text::zone::Zone;
 use crate::values::leaf::{Leaf, LeafValues};
 use crate::values::level::Level;
@@ -115,10 +115,9 @@ impl Writer for JsonText {
         self.next(open);
     }
 
-    /// A name may be long, and stand in any number of objects: no text is longer than a column.
     #[inline]
     fn end(&mut self, _: &mut Open) -> Result<()> {
-        if self.bytes.len() > MAX_BYTES { Err(Error::no_room()) } else { Ok(()) }
+        check_room(self.bytes.len())
     }
 
     fn close(&mut self, open: &mut Open) {

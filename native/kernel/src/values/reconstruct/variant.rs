@@ -4,8 +4,8 @@
 
 use crate::codec::known::RowNames;
 use crate::codec::primitive::{Header, MAX_SHORT_STRING, decimal_width, id, uint_width};
-use crate::error::{Error, Result};
-use crate::limits::MAX_BYTES;
+use crate::error::Result;
+use crate::limits::{MAX_BYTES, check_room};
 use crate::values::leaf::{Leaf, LeafValues};
 use crate::values::level::Level;
 use crate::values::reconstruct::walk::Writer;
@@ -287,9 +287,7 @@ impl Writer for VariantBytes {
 impl VariantBytes {
     #[cold]
     fn end_far(&mut self, open: &mut Open, end: usize) -> Result<()> {
-        if self.len > MAX_BYTES {
-            return Err(Error::no_room());
-        }
+        check_room(self.len)?;
         let needed = uint_width(end);
         if needed > open.header.offset_width {
             self.widen(open, needed);
