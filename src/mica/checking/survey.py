@@ -72,7 +72,7 @@ def look_at(snapshot: Snapshot, path: str) -> Look:
     found: dict[ColumnPath, PathRows] = {}
     residual = 0
     for column, names in physical.items():
-        report = {row["path"]: row for row in trees.get(names, ())}
+        report = {row["path"]: row for row in trees[names].to_pylist()} if names in trees else {}
         residual += sum(row["residual_bytes"] for row in report.values() if row["residual_rows"])
         tree = reader.tree(names)
         for steps, type_ in _leaves(tree[0]) if tree is not None else ():

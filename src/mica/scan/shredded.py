@@ -44,8 +44,8 @@ def shredding_of(source: Source, parts: Sequence[FilePart]) -> tuple[list[dict[s
             place, name = source.storage.locate(part.path)
             variants, early = list(columns), source.early
             reader = kernel.open_file(place, name, part.size, variants=variants, early=early, tails=source.tails)
-            found = reader.inspect_columns()
-            trees.append([_named(row, spelled(columns.get(at, at))) for at, rows in found.items() for row in rows])
+            found = reader.inspect_columns().items()
+            trees.append([_named(row, spelled(columns.get(at, at))) for at, rows in found for row in rows.to_pylist()])
         except MicaError:
             return [], 0  # who reads the rows is told why
     return _summed(trees), len(trees)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from itertools import pairwise
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -176,13 +177,11 @@ class FileReader:
         typed_bytes, residual_bytes."""
         return self.call(self.native.inspect)
 
-    def inspect_columns(self) -> dict[tuple[str, ...], list[dict[str, Any]]]:
+    def inspect_columns(self) -> dict[tuple[str, ...], pa.RecordBatch]:
         """Returns the rows of `inspect` by their column's names, which two columns may share once dots join them."""
-        trees: list[list[dict[str, Any]]] = []
-        for row in self.inspect().to_pylist():
-            if row["path"] == "$":
-                trees.append([])
-            trees[-1].append(row)
+        rows = self.inspect()
+        starts = [at for at, path in enumerate(rows["path"].to_pylist()) if path == "$"]
+        trees = [rows.slice(at, end - at) for at, end in pairwise([*starts, len(rows)])]
         return dict(zip(_variants(self.schema), trees, strict=True))
 
     def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
