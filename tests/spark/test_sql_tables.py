@@ -129,3 +129,54 @@ def test_texts_end_as_people_end_them(spark: SparkSession, tmp_path: Path) -> No
         spark,
     )
     assert mica.sql("SELECT n, m FROM seen ;;", spark).collect() == [(1, {"1": 2})]
+
+
+def test_a_table_is_made_named_and_filled(spark: SparkSession, tmp_path: Path) -> None:
+    mica.sql(
+        f"CREATE TABLE made (id BIGINT, v VARIANT) USING mica LOCATION '{tmp_path}/made' "
+        "TBLPROPERTIES ('delta.appendOnly' = 'true')",
+        spark,
+    )
+    mica.sql("INSERT INTO made SELECT 1, parse_json('{\"a\": 2}')", spark)
+    assert mica.sql("SELECT id, v:a::int FROM made", spark).collect()[0][1] == 2
+    with pytest.raises(mica.MicaError, match="appendOnly"):
+        mica.sql("DELETE FROM made", spark)
+    with pytest.raises(mica.UserError, match="1 values are given for 2 columns: id, v"):
+        mica.sql("INSERT INTO made SELECT 1", spark)
+
+
+def test_tables_are_made_replaced_described_and_renamed(spark: SparkSession, tmp_path: Path) -> None:
+    t, place = f"delta.`{tmp_path}/t`", tmp_path / "t"
+    with pytest.raises(mica.UserError, match=r"no table at .* to replace"):
+        mica.sql(f"REPLACE TABLE {t} (a INT) USING mica", spark)
+    mica.sql(f"CREATE TABLE {t} (a INT) USING mica COMMENT 'first'", spark)
+    mica.sql(f"COMMENT ON TABLE {t} IS 'second'", spark)
+    assert mica.sql(f"DESCRIBE DETAIL {t}", spark).collect()[0].description == "second"
+    mica.sql(f"ALTER TABLE {t} ADD COLUMNS (b INT FIRST, c INT AFTER b)", spark)
+    mica.sql(f"REPLACE TABLE {t} USING mica AS SELECT 5 AS n", spark)
+    assert mica.Table.open(place).history().column("operation").to_pylist() == [
+        "CREATE OR REPLACE TABLE AS SELECT", "ADD COLUMNS", "SET TBLPROPERTIES", "CREATE TABLE",
+    ]  # fmt: skip
+    mica.register("before", place)
+    mica.sql("ALTER TABLE before RENAME TO after", spark)
+    assert mica.sql("SELECT n FROM after", spark).collect()[0].n == 5
+    with pytest.raises(mica.UserError, match="must be one name"):
+        mica.sql("ALTER TABLE after RENAME TO s.after", spark)
+    with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
+        mica.sql("SELECT n FROM before", spark)
+
+
+def test_a_table_made_of_rows_has_none_of_the_other_ones_log(delta_session: SparkSession, tmp_path: Path) -> None:
+    spark, t = delta_session, f"delta.`{tmp_path / 't'}`"
+    ddl = "id BIGINT GENERATED ALWAYS AS IDENTITY, n INT COMMENT 'c', m INT GENERATED ALWAYS AS (n + 1)"
+    mica.sql(f"CREATE TABLE {t} ({ddl}) USING mica TBLPROPERTIES ('delta.columnMapping.mode' = 'name')", spark)
+    mica.sql(f"INSERT INTO {t} (n) VALUES (5), (6)", spark)
+    ours, theirs = (sql(f"SELECT * FROM {t}").schema for sql in (lambda text: mica.sql(text, spark), spark.sql))
+    assert ours.json() == theirs.json()
+    mica.sql(f"CREATE TABLE delta.`{tmp_path / 'u'}` USING mica AS SELECT * FROM {t}", spark)
+    made = mica.Table.open(tmp_path / "u")
+    assert [dict(f.metadata) for f in made.schema.fields] == [{}, {"comment": "c"}, {}]
+    assert sorted(made.to_arrow().column("id").to_pylist()) == [1, 2]
+    for wrong in ("VALUES (DEFAULT, 7, 8)", "SELECT DEFAULT, 7, 8", "VALUES (1, 7, DEFAULT)"):
+        with pytest.raises(mica.UserError, match=r"DEFAULT is given for '(id|m)', whose values the table makes itself"):
+            mica.sql(f"INSERT INTO {t} (id, n, m) {wrong}", spark)

@@ -32,7 +32,7 @@ MAX_FILES = 2_000
 WITH_ZEROS = {"parquet.filter.dictionary.enabled": "false", "parquet.filter.bloom.enabled": "false"}
 
 #: Files that Spark leaves out without a word, though they are asked for (`HadoopFSUtils.shouldFilterOutPathName`): by
-#: their own names, not by those of folders.
+#: their own names, not by those of folders. `_x=1` and `_metadata`, which it keeps, are read by the kernel too.
 HIDDEN = re.compile(r"/[._][^/]*$|\._COPYING_$")
 
 #: Each combination of partition values becomes literals in one branch of a union.
