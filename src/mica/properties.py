@@ -21,6 +21,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 import orjson
 
+from mica import late
 from mica.records import dataclass
 
 T = TypeVar("T")
@@ -68,7 +69,7 @@ def _size(text: str) -> int:
 
 
 #: What a list of columns and paths is made of: a name in backticks, a key in quotes, or one character.
-_PARTS = re.compile(r"""`(?:[^`]|``)*`|\['[^']*'\]|\["[^"]*"\]|.""", re.DOTALL)
+_PARTS = late.pattern(r"""`(?:[^`]|``)*`|\['[^']*'\]|\["[^"]*"\]|.""", re.DOTALL)
 
 
 def split_commas(text: str) -> list[str]:

@@ -7,7 +7,6 @@ not one object per line raises `BrokenLinesError`; nothing else does.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -17,6 +16,7 @@ import pyarrow as pa
 import pyarrow.json as pj
 
 from mica import compute as pc
+from mica import late
 from mica.arrays import imports_nothing, no_rows, to_numpy
 
 
@@ -108,7 +108,7 @@ def _fits(value: dict[str, Any], fields: Iterable[pa.Field]) -> bool:
 
 _PLAIN = {pa.string(): str, pa.bool_(): bool}
 
-_NULL_AFTER_OBJECT = re.compile(rb"}[ \t\r]*null")
+_NULL_AFTER_OBJECT = late.pattern(rb"}[ \t\r]*null")
 
 
 def _refuse_bare_null(data: bytes, lines: pa.Array) -> None:

@@ -6,7 +6,6 @@ here; all spellings of one file (`/a`, `file:/a`, `file:///a`, `file://localhost
 
 from __future__ import annotations
 
-import re
 import uuid
 from typing import NamedTuple
 
@@ -19,7 +18,7 @@ LOG = "_delta_log"
 LAST_CHECKPOINT = f"{LOG}/_last_checkpoint"
 SIDECARS = f"{LOG}/_sidecars"
 
-_NAME = re.compile(
+_NAME = late.pattern(
     r"(?P<version>\d{20})\."
     r"(?:(?P<commit>json)"
     r"|(?P<classic>checkpoint\.parquet)"
@@ -84,7 +83,7 @@ def encode_path(path: str) -> str:
 
 
 #: What Java's URIs encode, or may: ASCII, spaces and controls beyond it; and bytes that are not UTF-8.
-_ENCODED = re.compile("[\0-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ud800-\udfff]+")
+_ENCODED = late.pattern("[\0-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ud800-\udfff]+")
 
 
 def as_uri(path: str) -> str:

@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
+from mica import late
 from mica.arrays import NDArray, from_numpy, to_numpy
 from mica.collation.identifier import parse
 from mica.collation.names import to_sql
@@ -28,12 +29,12 @@ from mica.schema.lists import entries_of, offsets_from_zero, with_offsets
 from mica.schema.special import CHAR_VARCHAR
 from mica.schema.types import STRING, TYPES, ArrayType, DataType, MapType, Primitive, StructField, StructType
 
-_SIZED = re.compile(r"\b(?:var)?char\(")
-_PADDED = re.compile(r"\bchar\(")
-_LENGTH = re.compile(r"(?:var)?char\((\d{1,9})\)")
-_COLLATED = re.compile(r"((?:var)?char\(\d{1,9}\))(?: collate .*)?", re.DOTALL)
-_NAME = re.compile(r"`((?:[^`]|``)*)`:|([^:]*):")
-_PLAIN = re.compile(r"[^,<>()]*(?:\([^()]*\))?[^,<>()]*")
+_SIZED = late.pattern(r"\b(?:var)?char\(")
+_PADDED = late.pattern(r"\bchar\(")
+_LENGTH = late.pattern(r"(?:var)?char\((\d{1,9})\)")
+_COLLATED = late.pattern(r"((?:var)?char\(\d{1,9}\))(?: collate .*)?", re.DOTALL)
+_NAME = late.pattern(r"`((?:[^`]|``)*)`:|([^:]*):")
+_PLAIN = late.pattern(r"[^,<>()]*(?:\([^()]*\))?[^,<>()]*")
 
 
 @dataclass(frozen=True)

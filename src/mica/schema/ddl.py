@@ -39,7 +39,7 @@ _NAMES: Mapping[str, str] = {name: row.delta for row in TYPES.values() for name 
 
 #: The strings with a length.
 _LIMITED: Mapping[str, str] = {"VARCHAR": "varchar", "CHAR": "char", "CHARACTER": "char"}
-_SIZED = re.compile(r"(?i)\b(?:varchar|char|character)\b")
+_SIZED = late.pattern(r"(?i)\b(?:varchar|char|character)\b")
 
 _TOKEN = late.pattern(
     rf"""(?P<space>\s+|{COMMENT})

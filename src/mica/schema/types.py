@@ -8,13 +8,13 @@ Source: Delta protocol, "Schema Serialization Format"; Parquet, "LogicalTypes".
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from typing import Any
 
 import pyarrow as pa
 
+from mica import late
 from mica.cached import cached_property
 from mica.errors import MicaError, UserError
 from mica.records import dataclass
@@ -184,7 +184,7 @@ TYPES: Mapping[str, TypeRow] = {
 
 MAX_PRECISION = 38
 
-_DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(-?\d+)\s*\)")
+_DECIMAL = late.pattern(r"decimal\(\s*(\d+)\s*,\s*(-?\d+)\s*\)")
 
 BOOLEAN, BYTE, SHORT, INTEGER, LONG = (Primitive(n) for n in ("boolean", "byte", "short", "integer", "long"))
 FLOAT, DOUBLE, STRING, BINARY, DATE = (Primitive(n) for n in ("float", "double", "string", "binary", "date"))

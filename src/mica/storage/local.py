@@ -10,13 +10,13 @@ import contextlib
 import errno
 import fcntl
 import os
-import re
 import stat
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
 
+from mica import late
 from mica.errors import StorageError
 from mica.storage.base import (
     AlreadyExistsError,
@@ -50,7 +50,7 @@ ERRNO_CODES: Mapping[int, tuple[str, str, str]] = {
 
 
 #: The name of a file being written.
-_STAGED = re.compile(r"\.[0-9a-f]{32}\.tmp")
+_STAGED = late.pattern(r"\.[0-9a-f]{32}\.tmp")
 
 #: Age at which an untouched staged file may be abandoned: between its creation and its lock a moment passes.
 ABANDONED_SECONDS = 60

@@ -16,15 +16,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from mica import late
 from mica.errors import CorruptDataError, UserError
 from mica.records import dataclass
 
 Step = str | int
 
 # Spark does not skip white space and has no escapes: a quoted key ends at the first quote.
-_SPARK_STEP = re.compile(r"""\.([^.\[]+)|\['([^']*)'\]|\["([^"]*)"\]|\[([0-9]+)\]""", re.DOTALL)
-_NORMAL_STEP = re.compile(r"\['((?:[^'\\\x00-\x1f]|\\(?:[bfnrt'\\]|u00[01][0-9a-f]))*)'\]|\[(0|[1-9][0-9]*)\]")
-_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_SPARK_STEP = late.pattern(r"""\.([^.\[]+)|\['([^']*)'\]|\["([^"]*)"\]|\[([0-9]+)\]""", re.DOTALL)
+_NORMAL_STEP = late.pattern(r"\['((?:[^'\\\x00-\x1f]|\\(?:[bfnrt'\\]|u00[01][0-9a-f]))*)'\]|\[(0|[1-9][0-9]*)\]")
+_PLAIN_KEY = late.pattern(r"[A-Za-z_][A-Za-z0-9_]*")
 
 _SHORT = {"\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "'": "\\'", "\\": "\\\\"}
 _ESCAPED = {chr(c): f"\\u{c:04x}" for c in range(0x20)} | _SHORT
