@@ -7,7 +7,7 @@ and is not here, such as `index`, is taken from `pyarrow.compute`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -19,8 +19,8 @@ from mica.arrays import from_numpy, scalar
 
 _NAMES = {"and_": "and", "or_": "or"}
 _SPELLED_OUT = frozenset({"index", "random"})
-#: The types that pyarrow takes values of Python for. It imports pandas to do so.
-_KINDS = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
+#: The values of Python that pyarrow takes. It imports pandas to do so.
+_PLAIN = frozenset({bool, int, float, str})
 
 
 def cast(values: Any, target: pa.DataType, safe: bool = True) -> Any:
@@ -55,8 +55,22 @@ def fill_null(values: Any, value: Any) -> Any:
     if not isinstance(value, (pa.Scalar, pa.Array, pa.ChunkedArray)):
         value = scalar(value, values.type)
     elif values.type != value.type:
-        value = pa.scalar(value.as_py(), type=values.type)
+        value = scalar(value.as_py(), values.type)
     return _compute.call_function("coalesce", [values, value])
+
+
+def grouped(rows: Any, keys: Sequence[str], sums: Sequence[Sequence[Any]] = (), *, use_threads: bool = True) -> Any:
+    """What `rows.group_by(keys).aggregate(sums)` returns; that imports `pyarrow.dataset`, and with it pandas."""
+    from pyarrow import _acero
+
+    of_groups = "hash_" if keys else ""
+    wanted = [
+        ([name] if name else [], of_groups + function, *(more or [None]), f"{name}_{function}")
+        for name, function, *more in sums
+    ]
+    source = _acero.Declaration("table_source", _acero.TableSourceNodeOptions(rows))
+    found = _acero.Declaration("aggregate", _acero.AggregateNodeOptions(wanted, keys=list(keys)))
+    return _acero.Declaration.from_sequence([source, found]).to_table(use_threads=use_threads)
 
 
 def __getattr__(name: str) -> Any:
@@ -87,5 +101,4 @@ def _function(name: str) -> Callable[..., Any]:
 
 
 def _datum(value: Any) -> Any:
-    kind = _KINDS.get(type(value))
-    return value if kind is None else scalar(value, kind)
+    return scalar(value) if type(value) in _PLAIN else value

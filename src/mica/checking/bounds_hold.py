@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arrays import to_numpy
 from mica.checking.statistics import Bounds, Found
 from mica.errors import MicaError
 from mica.skipping.row_ranges import without_rows
@@ -26,7 +27,7 @@ def compare(wanted: list[Bounds], reader: kernel.FileReader, deleted: np.ndarray
     """Yields invalid bounds: how many rows are beyond them, and the first one. `deleted` rows are ignored."""
     if not wanted or not reader.num_rows:
         return
-    firsts = reader.row_groups().column("first_row").to_numpy()
+    firsts = to_numpy(reader.row_groups().column("first_row"))
     tallies = [_Tally(bounds) for bounds in wanted]
     ranges = [(0, reader.num_rows)] if deleted is None else without_rows((0, reader.num_rows), deleted)
     items = [replace(bounds.request, name=str(i)) for i, bounds in enumerate(wanted)]

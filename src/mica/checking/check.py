@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from mica.arguments import COUNT, OPTIONS, SESSION, TABLE_OR_FILES, takes
+from mica.arrays import batch_of, no_rows, scalar
 from mica.checking.bounds_hold import compare
 from mica.checking.collated import compared
 from mica.checking.collated import spelled as collated_spelled
@@ -99,7 +100,7 @@ def check_files(snapshot: Snapshot, paths: Sequence[str], statistics: Sequence[s
 
 
 def _run(works: Sequence[_Work], limit: int) -> Report:
-    empty = Report(len(works), VIOLATIONS.empty_table(), TOTALS.empty_table())
+    empty = Report(len(works), no_rows(VIOLATIONS), no_rows(TOTALS))
     return empty.with_more(local.shown(partial(_check_file, limit), works))
 
 
@@ -199,11 +200,11 @@ def _listed(found: Iterable[Found], work: _Work, limit: int) -> Iterator[pa.Reco
         if counts[key] <= limit:
             rows.append({**one, "file": work.name})
     if counts:
-        yield pa.RecordBatch.from_pylist(rows, VIOLATIONS)
+        yield batch_of(rows, VIOLATIONS)
         totals = [{"kind": kind, "rule": rule, "count": n, "file": work.name} for (kind, rule), n in counts.items()]
-        yield pa.RecordBatch.from_pylist(totals, TOTALS)
+        yield batch_of(totals, TOTALS)
 
 
 def _with_file(batch: pa.RecordBatch, name: str, schema: pa.Schema) -> pa.RecordBatch:
-    names = pa.repeat(pa.scalar(name, pa.string()), batch.num_rows)
+    names = pa.repeat(scalar(name, pa.string()), batch.num_rows)
     return pa.RecordBatch.from_arrays([*batch.columns, names], schema=schema)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from mica import engines
+from mica.arrays import arrow_array
 from mica.checking.statistics import Found, Statistics
 from mica.collation import trust
 from mica.collation.identifier import parse
@@ -188,7 +189,7 @@ def _pairs(bounds: CollatedBounds, low: str | None, high: str | None) -> Iterato
 
 def _signs(engine: Engine, pairs: Sequence[_Pair]) -> list[int]:
     """Compares each actual end with its bound: -1, 0 or 1; 0 also if the order cannot be trusted."""
-    bounds, ends = (pa.array([pair[place] for pair in pairs], pa.string()) for place in (3, 4))
+    bounds, ends = (arrow_array([pair[place] for pair in pairs], pa.string()) for place in (3, 4))
     names = [
         leaf.sql if trust.decides_ties(leaf.sql, bound) else trust.primary(leaf.sql) for _, leaf, _, bound, _ in pairs
     ]

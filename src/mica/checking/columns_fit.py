@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
+from mica.arrays import arrow_array
 from mica.checking.statistics import Found, Statistics, footer_nulls
 from mica.errors import MicaError
 from mica.schema.types import StructField
@@ -41,7 +42,7 @@ def unfit(said: Statistics, reader: kernel.FileReader, file: FilePart) -> Iterat
 
 
 def _partition(f: StructField, file: FilePart) -> Iterator[Found]:
-    text = pa.array([file.partition.get(physical_name(f))], pa.string())
+    text = arrow_array([file.partition.get(physical_name(f))], pa.string())
     if parse_values(text, f.type).null_count and not f.nullable:
         yield {"kind": "not_null", "path": f.name, "found": "the column is NOT NULL, and the partition's value is null"}
 

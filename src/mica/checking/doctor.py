@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from mica import __version__, engines
+from mica.arrays import arrow_array
 from mica.engines.spark import session
 from mica.errors import MicaError
 from mica.errors.codes import way_out
@@ -104,7 +105,7 @@ _ANSWER = pa.schema([("found", pa.string())])
 
 def _answer(_: Any) -> Iterator[pa.RecordBatch]:
     text = f"Python {platform.python_version()}, mica {__version__}, pyarrow {pa.__version__}"
-    yield pa.record_batch([pa.array([text])], schema=_ANSWER)
+    yield pa.record_batch([arrow_array([text])], schema=_ANSWER)
 
 
 def _place(table: str, options: Mapping[str, str] | None) -> Iterator[Finding]:

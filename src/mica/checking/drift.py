@@ -17,6 +17,7 @@ import numpy as np
 
 from mica import compute as pc
 from mica.arguments import COUNT, OPTIONS, TABLE, takes
+from mica.arrays import to_numpy
 from mica.checking.survey import ColumnPath, Look, evenly, look_at
 from mica.errors import UserError
 from mica.log.listing import list_log
@@ -217,7 +218,7 @@ def drift(
         raise UserError("TABLE_NOT_FOUND", f"{table} is not a Delta table", hint="Name the folder of a table.")
     files = snapshot.files
     versions = _versions(snapshot)
-    times = pc.fill_null(files.column("modification_time"), 0).to_numpy()
+    times = to_numpy(pc.fill_null(files.column("modification_time"), 0))
     order = np.lexsort((times, versions))
     older = _parting(versions[order], times[order]) if since is None else int((versions <= since).sum())
     if since is not None and len(order) and older in (0, len(order)):

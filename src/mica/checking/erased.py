@@ -29,6 +29,7 @@ import pyarrow as pa
 
 from mica import compute as pc
 from mica.arguments import OPTIONS, TABLE, TEXT, takes
+from mica.arrays import arrow_array, batch_of
 from mica.checking.quoted import quarantined, quotes, quoting, words_of
 from mica.engines import local
 from mica.errors import UserError
@@ -133,7 +134,7 @@ def check_erased(
         lines = {"kind": "lines", "file": file, "count": count, "first": None, "last": None, "goes_with": "deletion"}
         traces.append(lines)
     shown = f"{quote_if_needed(column)}:{found}"
-    table = pa.Table.from_pylist(traces, TRACES)
+    table = pa.Table.from_batches([batch_of(traces, TRACES)])
     return Erased(str(snapshot.storage), snapshot.version, shown, len(works), table)
 
 
@@ -148,7 +149,7 @@ def _traces_in(spec: ReadSpec, path: VariantPath, part: FilePart) -> Iterator[pa
         values += found.column("value").true_count
         names += found.column("name").true_count
     if values or names:
-        yield pa.RecordBatch.from_pylist([{"file": part.path, "values": values, "names": names}], _FOUND)
+        yield batch_of([{"file": part.path, "values": values, "names": names}], _FOUND)
 
 
 class _Log:
@@ -262,7 +263,7 @@ class _Log:
             for side in ("minValues", "maxValues"):
                 bound = documents.at(document.get(side), self.names)
                 texts.append(bound if isinstance(bound, str) and bound.isascii() else None)
-        paths = kernel.all_bounds(pa.array(texts, pa.string()))
+        paths = kernel.all_bounds(arrow_array(texts, pa.string()))
         at = pc.or_(pc.equal(paths.column("path"), self.key), pc.starts_with(paths.column("path"), f"{self.key}["))
         return {files[row // 2] for row in paths.column("row").filter(at).to_pylist()}
 

@@ -16,6 +16,7 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
+from mica.arrays import arrow_array, scalar
 from mica.errors import CorruptDataError
 from mica.records import dataclass
 from mica.schema.types import VARIANT, StructType
@@ -97,7 +98,7 @@ def spelled(statistics: Statistics, reader: kernel.FileReader, wanted: list[Boun
 
 
 def _plain(leaf: IndexedColumn, there: Located, text: str) -> Iterator[Bounds]:
-    (found,) = read_stats(pa.array([text]), [Wanted(leaf.names, leaf.type, was_float=leaf.was_float)])
+    (found,) = read_stats(arrow_array([text]), [Wanted(leaf.names, leaf.type, was_float=leaf.was_float)])
     sides = [side[0] if side[0].is_valid else None for side in (found.min, found.max)]
     nulls = found.null_count[0].as_py()
     if sides != [None, None] or nulls is not None:
@@ -115,7 +116,7 @@ def _variant(leaf: IndexedColumn, there: Located, document: dict[str, Any], want
             yield {"kind": "z85_length", **at, "found": f"the z85 text has {len(text)} characters, not a multiple of 5"}
         elif text is not None and data is None:
             yield {"kind": "z85", **at, "found": "the bounds are not z85 text"}
-        if data is not None and kernel.bounds_variants(pa.array([text])).null_count:
+        if data is not None and kernel.bounds_variants(arrow_array([text])).null_count:
             yield {"kind": "bounds_object", **at, "found": "the bytes are not metadata and an object"}
         sides.append({} if data is None else read_all(text))
     for key in sorted(sides[0].keys() | sides[1].keys()):
@@ -168,8 +169,8 @@ def _exact(low: Value | None, high: Value | None) -> pa.DataType:
 def _scalar(bound: Value, type_: pa.DataType) -> pa.Scalar:
     if bound.kind in ("date", "timestamp", "timestamp_ntz"):
         plain = pa.int32() if bound.kind == "date" else pa.int64()
-        return pa.scalar(bound.value, plain).cast(type_)
+        return scalar(bound.value, plain).cast(type_)
     if bound.kind == "exact":
         number = Decimal(bound.value)
-        return pa.scalar(float(number) if pa.types.is_floating(type_) else number, type_)
-    return pa.scalar(bound.value, type_)
+        return scalar(float(number), type_) if pa.types.is_floating(type_) else scalar(f"{number:f}").cast(type_)
+    return scalar(bound.value, type_)

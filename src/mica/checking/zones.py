@@ -10,9 +10,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
-import pyarrow as pa
 
 from mica import compute as pc
+from mica.arrays import arrow_array
 from mica.log.paths import decode_path
 from mica.log.snapshot import Snapshot
 from mica.schema.types import TIMESTAMP
@@ -37,7 +37,7 @@ def late_times(snapshot: Snapshot) -> list[str]:
     if not old.any():
         return []
     rows = np.flatnonzero(old)
-    paths = files.column("path").take(pa.array(rows)).to_pylist()
+    paths = files.column("path").take(arrow_array(rows)).to_pylist()
     notes = []
     for leaf, stats in zip(
         leaves, read_stats(snapshot.stats(rows), [Wanted(leaf.names, leaf.type) for leaf in leaves]), strict=True

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
-from mica.arrays import NDArray
+from mica.arrays import NDArray, arrow_array, to_numpy
 from mica.collation.identifier import parse
 from mica.collation.names import LCASE
 
@@ -57,7 +57,7 @@ def folded(strings: pa.Array) -> pa.Array:
         return strings
     if pc.all(pc.string_is_ascii(strings)).as_py():
         return pc.ascii_lower(strings)
-    plain = strings if strings.offset == 0 else pa.concat_arrays([strings, pa.array([], strings.type)])
+    plain = strings if strings.offset == 0 else pa.concat_arrays([strings, arrow_array([], strings.type)])
     validity, offsets_buffer, data = plain.buffers()
     offsets = np.frombuffer(offsets_buffer, np.int32)[: len(plain) + 1].astype(np.int64)
     text = data.to_pybytes()[offsets[0] : offsets[-1]] if data is not None else b""
@@ -82,7 +82,7 @@ def folded(strings: pa.Array) -> pa.Array:
 
 def fold(text: str) -> str:
     """Maps one string to its comparison form."""
-    found: str = folded(pa.array([text], pa.string()))[0].as_py()
+    found: str = folded(arrow_array([text], pa.string()))[0].as_py()
     return found
 
 
@@ -92,7 +92,7 @@ def ends(strings: pa.Array) -> pa.Array:
         return strings
     lowered = folded(strings)
     found = pc.min_max(lowered)
-    return strings.take(pa.array([pc.index(lowered, found[side]).as_py() for side in ("min", "max")]))
+    return strings.take(arrow_array([pc.index(lowered, found[side]).as_py() for side in ("min", "max")]))
 
 
 class InProcess:
@@ -117,7 +117,7 @@ class InProcess:
     def compared(self, left: pa.Array, right: pa.Array, collations: Sequence[str]) -> NDArray[np.int8]:  # noqa: ARG002 - it is this one
         """As `Comparator.compared`, for UTF8_LCASE."""
         a, b = folded(left), folded(right)
-        return np.asarray(pc.subtract(pc.greater(a, b).cast(pa.int8()), pc.less(a, b).cast(pa.int8())))
+        return to_numpy(pc.subtract(pc.greater(a, b).cast(pa.int8()), pc.less(a, b).cast(pa.int8())))
 
     def classes(self, strings: pa.Array, collation: str) -> pa.Array:  # noqa: ARG002 - it is this one
         """As `Comparator.classes`, for UTF8_LCASE."""

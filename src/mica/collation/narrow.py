@@ -33,7 +33,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
-from mica.arrays import NDArray
+from mica.arrays import NDArray, arrow_array, to_numpy
 from mica.collation import lcase
 from mica.collation.names import base_of
 from mica.collation.trust import by_bytes
@@ -106,14 +106,14 @@ def narrowed(strings: pa.Array, name: str, version: str) -> pa.Array:
         if keys is None:
             return pc.unique(strings)
         found = pc.min_max(keys)
-        return strings.take(pa.array([pc.index(keys, found[side]).as_py() for side in ("min", "max")]))
+        return strings.take(arrow_array([pc.index(keys, found[side]).as_py() for side in ("min", "max")]))
     if version != ICU:
         return pc.unique(strings)
-    left = pc.unique(strings.take(pa.array(_Known.of(_trimmed(strings, name), name).ends())))
+    left = pc.unique(strings.take(arrow_array(_Known.of(_trimmed(strings, name), name).ends())))
     if len(left) <= _FEW or base_of(name) not in plain_bases():
         return left
     # If many remain, they begin beyond ASCII: compare their letters too, which takes longer.
-    return left.take(pa.array(np.unique(_Letters.of(_trimmed(left, name), name).ends())))
+    return left.take(arrow_array(np.unique(_Letters.of(_trimmed(left, name), name).ends())))
 
 
 class Signs:
@@ -125,13 +125,13 @@ class Signs:
         if by_bytes(name):
             self._keys = _bytes(strings, name, version)
         elif version == ICU:
-            self._null = np.asarray(strings.is_null())
+            self._null = to_numpy(strings.is_null())
             self._strings = _trimmed(strings.fill_null(""), name)
             self._known = _Known.of(self._strings, name)
 
     def to(self, constant: str) -> pa.Array:
         """Returns -1, 0 or 1 per string: less than, equal to or greater than the constant; null if uncertain."""
-        one = pa.array([constant], pa.string())
+        one = arrow_array([constant], pa.string())
         if self._keys is not None:
             other = (_bytes(one, self._name, self._version) or one)[0]
             above = pc.greater(self._keys, other).cast(pa.int8())
@@ -142,9 +142,9 @@ class Signs:
         signs = self._known.signs(_Known.of(one, self._name))
         open_ = np.flatnonzero((signs == 0) & ~self._null)
         if len(open_) and base_of(self._name) in plain_bases():
-            left = _Letters.of(self._strings.take(pa.array(open_)), self._name)
+            left = _Letters.of(self._strings.take(arrow_array(open_)), self._name)
             signs[open_] = left.signs(_Letters.of(one, self._name))
-        return pa.array(signs, pa.int8(), mask=(signs == 0) | self._null)
+        return arrow_array(signs, pa.int8(), mask=(signs == 0) | self._null)
 
 
 def changed(base: str) -> str:

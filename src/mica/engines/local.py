@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from mica import late
+from mica.arrays import arrow_array, batch_of
 from mica.collation import lcase
 from mica.cores import cores
 from mica.engines import progress, running
@@ -242,9 +243,9 @@ def ended(batches: Iterator[pa.RecordBatch], schema: pa.Schema, ends: Ends) -> I
     for number, row in enumerate(row for batch in batches for row in batch.to_pylist()):
         one = rows.setdefault(number if ends.by is None else row[ends.by], {**row, **dict.fromkeys(ends.of, ())})
         for name in ends.of:
-            strings = pa.array([*one[name], *(row[name] or ())], pa.string())
+            strings = arrow_array([*one[name], *(row[name] or ())], pa.string())
             one[name] = lcase.ends(strings).to_pylist()
     for one in rows.values():
         for name in ends.of:
             one[f"{name}_min"], one[f"{name}_max"] = one[name] or (None, None)
-    yield pa.RecordBatch.from_pylist(list(rows.values()), schema=wanted)
+    yield batch_of(list(rows.values()), schema=wanted)

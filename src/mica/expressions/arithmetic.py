@@ -29,6 +29,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arrays import arrow_array, scalar, to_numpy
 from mica.expressions.casts import bits_of
 from mica.expressions.coerce import common_type, digits, is_exact, is_real
 from mica.expressions.compare import Datum
@@ -138,16 +139,16 @@ def negate(values: pa.Array, type_: DataType, *, ansi: bool) -> tuple[pa.Array, 
     found = pc.negate(values)
     if not ansi or type_ not in INTEGRALS:
         return found, None
-    failed = pc.fill_null(pc.equal(values, pa.scalar(-(1 << bits_of(type_)), values.type)), False)
+    failed = pc.fill_null(pc.equal(values, scalar(-(1 << bits_of(type_)), values.type)), False)
     if not failed.true_count:
         return found, None
-    return pc.if_else(failed, pa.scalar(None, values.type), found), failed
+    return pc.if_else(failed, scalar(None, values.type), found), failed
 
 
 def _binary(name: str, left: pa.Array, right: pa.Array, result: DataType, *, ansi: bool) -> tuple[Any, Any]:
     """Calculates integers and floats with numpy."""
-    valid = np.asarray(pc.and_(pc.is_valid(left), pc.is_valid(right)))
-    a, b = (np.asarray(pc.fill_null(side, 0) if side.null_count else side) for side in (left, right))
+    valid = to_numpy(pc.and_(pc.is_valid(left), pc.is_valid(right)))
+    a, b = (to_numpy(pc.fill_null(side, 0) if side.null_count else side) for side in (left, right))
     failed = np.zeros(len(a), np.bool_)
     with np.errstate(all="ignore"):
         if name in DIVISIONS:
@@ -162,10 +163,10 @@ def _binary(name: str, left: pa.Array, right: pa.Array, result: DataType, *, ans
             if ansi:
                 failed |= valid & overflow
     wanted = to_arrow_type(result)
-    found = pa.array(values, mask=~valid | failed)
+    found = arrow_array(values, mask=~valid | failed)
     if found.type != wanted:
         found = found.cast(wanted, safe=False)
-    return found, pa.array(failed) if failed.any() else None
+    return found, arrow_array(failed) if failed.any() else None
 
 
 def _positive(a: Any, b: Any) -> Any:

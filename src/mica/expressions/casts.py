@@ -32,6 +32,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arrays import arrow_array, scalar, to_numpy
 from mica.expressions import interval_casts, nested_casts
 from mica.expressions.coerce import is_exact, is_real
 from mica.expressions.plain_values import TRIMMED, Cast, each, from_values, to_values
@@ -190,7 +191,7 @@ def _date_to_timestamp(array: pa.Array, to: _Ask) -> Cast:
     failed = None
     if ends["min"].is_valid and not -_LAST_DAY <= ends["min"].as_py() <= ends["max"].as_py() <= _LAST_DAY:
         near = pc.and_(pc.greater_equal(days, -_LAST_DAY), pc.less_equal(days, _LAST_DAY))
-        array = pc.if_else(near, array, pa.scalar(None, array.type))
+        array = pc.if_else(near, array, scalar(None, array.type))
         failed = pc.fill_null(pc.invert(near), False)
     if to.target == TIMESTAMP_NTZ or kernel.fixed_offset(to.zone) == 0:
         return array.cast(to.arrow, safe=False), failed
@@ -222,7 +223,7 @@ def _real_to_timestamp(array: pa.Array, _to: _Ask) -> Cast:
     seconds = array.cast(pa.float64())
     finite = pc.is_finite(seconds)
     micros, valid = _saturated(pc.multiply(seconds, float(_MICROS)))
-    return _instants(micros, valid & np.asarray(pc.fill_null(finite, False))), None
+    return _instants(micros, valid & to_numpy(pc.fill_null(finite, False))), None
 
 
 def _integer_to_integer(array: pa.Array, to: _Ask) -> Cast:
@@ -234,7 +235,7 @@ def _real_to_integer(array: pa.Array, to: _Ask) -> Cast:
     whole, valid = _saturated(array.cast(pa.float64()))
     if to.target != LONG:
         whole = np.clip(whole, -(2**31), 2**31 - 1)
-    values = pa.array(whole, pa.int64(), mask=~valid)
+    values = arrow_array(whole, pa.int64(), mask=~valid)
     return values.cast(to.arrow, safe=False), None
 
 
@@ -278,7 +279,7 @@ def _integer_to_binary(array: pa.Array, _to: _Ask) -> Cast:
     width = values.dtype.itemsize
     data = pa.py_buffer(values.astype(values.dtype.newbyteorder(">")).tobytes())
     fixed = pa.FixedSizeBinaryArray.from_buffers(pa.binary(width), len(values), [None, data])
-    return pc.if_else(pa.array(valid), fixed.cast(pa.binary()), pa.scalar(None, pa.binary())), None
+    return pc.if_else(arrow_array(valid), fixed.cast(pa.binary()), scalar(None, pa.binary())), None
 
 
 _Rule = Callable[[pa.Array, _Ask], Cast]
@@ -335,8 +336,8 @@ def _kind(type_: DataType) -> str | None:
 
 def _numpy(array: pa.Array) -> tuple[Any, Any]:
     """Returns the values of a numeric array, zero where null, and the mask of those that are not null."""
-    valid = np.asarray(pc.is_valid(array))
-    return np.asarray(array if not array.null_count else pc.fill_null(array, 0)), valid
+    valid = to_numpy(pc.is_valid(array))
+    return to_numpy(array if not array.null_count else pc.fill_null(array, 0)), valid
 
 
 def _saturated(array: pa.Array) -> tuple[Any, Any]:
@@ -348,7 +349,7 @@ def _saturated(array: pa.Array) -> tuple[Any, Any]:
 
 
 def _instants(micros: Any, valid: Any) -> pa.Array:
-    return pa.array(micros, pa.int64(), mask=~valid).cast(to_arrow_type(TIMESTAMP))
+    return arrow_array(micros, pa.int64(), mask=~valid).cast(to_arrow_type(TIMESTAMP))
 
 
 def _wrap(value: int, bits: int) -> int:

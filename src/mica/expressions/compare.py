@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
-from mica.arrays import NDArray, to_numpy
+from mica.arrays import NDArray, arrow_array, scalar, to_numpy
 from mica.expressions.coerce import digits, is_exact, is_real
 from mica.expressions.plain_values import from_values
 from mica.expressions.room import repeated
@@ -71,7 +71,7 @@ def _compare_nested(op: Op, left: Datum, right: Datum, type_: DataType) -> Datum
     count = len(left) if isinstance(left, pa.Array) else len(right)
     left, right = (repeated(side, count) if isinstance(side, pa.Scalar) else side for side in (left, right))
     either_null = to_numpy(pc.or_(pc.is_null(left), pc.is_null(right)))
-    return _ARROW[op](pa.array(_signs(left, right, type_), mask=either_null), pa.scalar(0, pa.int8()))
+    return _ARROW[op](arrow_array(_signs(left, right, type_), mask=either_null), scalar(0, pa.int8()))
 
 
 def _signs(left: pa.Array, right: pa.Array, type_: DataType) -> NDArray[np.int8]:
@@ -91,14 +91,14 @@ def _signs(left: pa.Array, right: pa.Array, type_: DataType) -> NDArray[np.int8]
 
 
 def _signs_of_lists(left: pa.Array, right: pa.Array, element: DataType) -> NDArray[np.int8]:
-    starts, other_starts = (np.asarray(offsets_from_zero(side)).astype(np.int64) for side in (left, right))
+    starts, other_starts = (to_numpy(offsets_from_zero(side)).astype(np.int64) for side in (left, right))
     lengths, other_lengths = np.diff(starts), np.diff(other_starts)
     shared = np.minimum(lengths, other_lengths)
     parents = np.repeat(np.arange(len(shared)), shared)
     places = np.arange(len(parents)) - np.repeat(np.cumsum(shared) - shared, shared)
     sides = (
-        left.flatten().take(pa.array(starts[parents] + places)),
-        right.flatten().take(pa.array(other_starts[parents] + places)),
+        left.flatten().take(arrow_array(starts[parents] + places)),
+        right.flatten().take(arrow_array(other_starts[parents] + places)),
     )
     signs = _signs(*sides, element)
     found: NDArray[np.int8] = np.sign(lengths - other_lengths).astype(np.int8)
@@ -125,7 +125,7 @@ def _compare_reals(op: Op, left: Datum, right: Datum) -> Datum:
 def hashable(reals: Datum) -> Datum:
     """Reals as doubles, of which those that are equal have equal bytes: one zero, and one NaN of the many."""
     reals = pc.add(reals, 0.0)  # -0.0 becomes 0.0
-    return pc.if_else(pc.is_nan(reals), pa.scalar(math.nan, reals.type), reals)
+    return pc.if_else(pc.is_nan(reals), scalar(math.nan, reals.type), reals)
 
 
 def exact_pair(left: Datum, right: Datum, left_type: DataType, right_type: DataType) -> tuple[Datum, Datum]:
@@ -152,8 +152,8 @@ def is_in(values: Datum, type_: DataType, wanted: list[Any], wanted_types: list[
             values, value_set = hashable(values), hashable(value_set)
         found = pc.is_in(values, value_set=value_set)
     if any(v is None for v in wanted):
-        found = pc.if_else(found, True, pa.scalar(None, pa.bool_()))
-    return pc.if_else(pc.is_valid(values), found, pa.scalar(None, pa.bool_()))
+        found = pc.if_else(found, True, scalar(None, pa.bool_()))
+    return pc.if_else(pc.is_valid(values), found, scalar(None, pa.bool_()))
 
 
 def _exact_in(values: Datum, type_: DataType, wanted: list[Any], wanted_types: list[DataType]) -> Datum:

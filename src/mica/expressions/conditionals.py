@@ -23,6 +23,7 @@ from functools import partial
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arrays import scalar
 from mica.expressions.compare import Datum
 from mica.expressions.tree import Call, Cast, Compare, Expr, IsNull, Literal, Op
 from mica.schema.ddl import type_to_ddl
@@ -101,7 +102,7 @@ SPELLINGS: Mapping[str, tuple[range, Callable[..., Expr]]] = {
 
 def evaluate_case(parts: tuple[Expr, ...], asked: pa.Array | None, count: int, evaluate: Evaluate) -> Datum:
     """Returns the values of a bound CASE for `count` rows."""
-    open_rows = pa.repeat(pa.scalar(True), count) if asked is None else asked
+    open_rows = pa.repeat(scalar(True), count) if asked is None else asked
     taken: list[tuple[pa.Array, Datum]] = []
     for condition, value in zip(parts[:-1:2], parts[1::2], strict=True):
         holds = evaluate(condition, open_rows)
@@ -117,7 +118,7 @@ def evaluate_case(parts: tuple[Expr, ...], asked: pa.Array | None, count: int, e
 
 def evaluate_coalesce(parts: tuple[Expr, ...], asked: pa.Array | None, count: int, evaluate: Evaluate) -> Datum:
     """Returns the first non-null value of a bound COALESCE for each row."""
-    open_rows = pa.repeat(pa.scalar(True), count) if asked is None else asked
+    open_rows = pa.repeat(scalar(True), count) if asked is None else asked
     found = evaluate(parts[0], asked)
     for part in parts[1:]:
         missing = pc.is_null(found)

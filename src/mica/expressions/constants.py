@@ -13,6 +13,7 @@ from decimal import Decimal, InvalidOperation
 
 import pyarrow as pa
 
+from mica.arrays import scalar
 from mica.expressions.tree import Literal
 from mica.schema.types import BYTE, DOUBLE, FLOAT, INTEGER, LONG, SHORT, decimal
 
@@ -41,7 +42,7 @@ def number(text: str, at: int) -> Literal:
         if abs(_exact(text)) > most:
             raise ValueError(f"{text} does not fit a {type_.name}")
         # By way of a double, a float would be rounded twice.
-        return Literal(pa.scalar(text).cast(pa.float32()).as_py() if last == "F" else float(text), type_, at=at)
+        return Literal(scalar(text).cast(pa.float32()).as_py() if last == "F" else float(text), type_, at=at)
     if digits.isdecimal():
         value = int(text)
         for type_, bits in ((INTEGER, 31), (LONG, 63)):

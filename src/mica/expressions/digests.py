@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from mica import late
+from mica.arrays import arrow_array
 
 _SHA2 = {0: "sha256", 224: "sha224", 256: "sha256", 384: "sha384", 512: "sha512"}
 
@@ -32,4 +33,4 @@ def sha2(values: pa.Array, bits: pa.Scalar) -> pa.Array:
 def _each(values: pa.Array, one: Callable[[bytes], str]) -> pa.Array:
     encoded = values.dictionary_encode()
     found = [None if value is None else one(value) for value in encoded.dictionary.to_pylist()]
-    return pa.array(found, pa.string()).take(encoded.indices)
+    return arrow_array(found, pa.string()).take(encoded.indices)

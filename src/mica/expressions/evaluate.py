@@ -20,7 +20,7 @@ from typing import Any
 import pyarrow as pa
 
 from mica import compute as pc
-from mica.arrays import FALSE
+from mica.arrays import FALSE, scalar
 from mica.errors import UserError
 from mica.expressions import codes, lookup, set_field
 from mica.expressions.bind import BoundExpr, Leaf, type_of
@@ -154,7 +154,7 @@ class _Rows:
 
     def with_divisor(self, divisor: Datum, asked: pa.Array | None) -> pa.Array | None:
         """`asked` without the rows where a divisor is 0: without ANSI Spark does not evaluate the other side there."""
-        zero = pc.equal(divisor, pa.scalar(0, divisor.type))
+        zero = pc.equal(divisor, scalar(0, divisor.type))
         if isinstance(zero, pa.Scalar):
             return pa.repeat(FALSE, self.count) if zero.as_py() else asked
         if not zero.true_count:

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arrays import arrow_array, scalar, to_numpy
 from mica.expressions import intervals
 from mica.expressions.casts import bits_of
 from mica.expressions.coerce import TIMES, common_type, is_exact, is_plain, is_real
@@ -172,14 +173,14 @@ def array_contains(values: pa.Array, wanted: Datum, types: Sequence[DataType]) -
     """Whether an element equals the value; null if none does and one is null."""
     count = len(values)
     sought = as_array(wanted, count)
-    parents = np.asarray(pc.list_parent_indices(values))
+    parents = to_numpy(pc.list_parent_indices(values))
     elements = pc.list_flatten(values)
     assert isinstance(types[0], ArrayType)
-    equal = compare(Op.EQ, elements, sought.take(pa.array(parents)), types[0].element, types[1])
-    hits = np.bincount(parents[np.asarray(pc.fill_null(equal, False))], minlength=count) > 0
-    unknown = np.bincount(parents[np.asarray(pc.is_null(equal))], minlength=count) > 0
-    valid = np.asarray(pc.and_(pc.is_valid(values), pc.is_valid(sought)))
-    return pa.array(hits, mask=~valid | (~hits & unknown))
+    equal = compare(Op.EQ, elements, sought.take(arrow_array(parents)), types[0].element, types[1])
+    hits = np.bincount(parents[to_numpy(pc.fill_null(equal, False))], minlength=count) > 0
+    unknown = np.bincount(parents[to_numpy(pc.is_null(equal))], minlength=count) > 0
+    valid = to_numpy(pc.and_(pc.is_valid(values), pc.is_valid(sought)))
+    return arrow_array(hits, mask=~valid | (~hits & unknown))
 
 
 def element_at(values: pa.Array, place: Datum, ansi: bool) -> tuple[pa.Array, pa.Array | None]:
@@ -189,29 +190,29 @@ def element_at(values: pa.Array, place: Datum, ansi: bool) -> tuple[pa.Array, pa
     places = as_array(place, count)
     if pa.types.is_map(values.type):
         return value_of(values, places), None
-    lengths = np.asarray(pc.fill_null(pc.list_value_length(values), 0)).astype(np.int64)
-    starts = np.asarray(values.offsets)[:-1].astype(np.int64)
-    asked = np.asarray(pc.fill_null(places, 1)).astype(np.int64)
-    there = np.asarray(pc.and_(pc.is_valid(values), pc.is_valid(places)))
+    lengths = to_numpy(pc.fill_null(pc.list_value_length(values), 0)).astype(np.int64)
+    starts = to_numpy(values.offsets)[:-1].astype(np.int64)
+    asked = to_numpy(pc.fill_null(places, 1)).astype(np.int64)
+    there = to_numpy(pc.and_(pc.is_valid(values), pc.is_valid(places)))
     inside = there & (asked != 0) & (np.abs(asked) <= lengths)
     at = starts + np.where(asked > 0, asked - 1, lengths + asked)
-    found = values.values.take(pa.array(np.where(inside, at, 0), mask=~inside))
+    found = values.values.take(arrow_array(np.where(inside, at, 0), mask=~inside))
     failed = there & ~inside & (ansi | (asked == 0))
-    return found, pa.array(failed) if failed.any() else None
+    return found, arrow_array(failed) if failed.any() else None
 
 
 def value_of(values: pa.Array, keys: pa.Array) -> pa.Array:
     """The value of a key in each map, null where there is none; the first if a stored map has the key twice."""
-    starts = np.asarray(values.offsets)[:-1].astype(np.int64)
-    lengths = np.diff(np.asarray(values.offsets)).astype(np.int64)
+    starts = to_numpy(values.offsets)[:-1].astype(np.int64)
+    lengths = np.diff(to_numpy(values.offsets)).astype(np.int64)
     parents = np.repeat(np.arange(len(values)), lengths)
     entries = np.repeat(starts, lengths) + np.arange(len(parents)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    equal = pc.equal(values.keys.take(pa.array(entries)), keys.take(pa.array(parents)))
+    equal = pc.equal(values.keys.take(arrow_array(entries)), keys.take(arrow_array(parents)))
     at = np.full(len(values), -1)
-    hits = np.asarray(pc.fill_null(equal, False))
+    hits = to_numpy(pc.fill_null(equal, False))
     at[parents[hits][::-1]] = entries[hits][::-1]
-    missing = (at < 0) | np.asarray(pc.is_null(values))
-    return values.items.take(pa.array(np.where(missing, 0, at), mask=missing))
+    missing = (at < 0) | to_numpy(pc.is_null(values))
+    return values.items.take(arrow_array(np.where(missing, 0, at), mask=missing))
 
 
 def absolute(values: pa.Array, types: Sequence[DataType], ansi: bool) -> tuple[pa.Array, pa.Array | None]:
@@ -221,7 +222,7 @@ def absolute(values: pa.Array, types: Sequence[DataType], ansi: bool) -> tuple[p
     found = pc.abs(values)
     if not ansi or types[0] not in INTEGRALS:
         return found, None
-    failed = pc.fill_null(pc.equal(values, pa.scalar(-(1 << bits_of(types[0])), values.type)), False)
+    failed = pc.fill_null(pc.equal(values, scalar(-(1 << bits_of(types[0])), values.type)), False)
     return found, failed if failed.true_count else None
 
 

@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arrays import arrow_array, to_numpy
 from mica.expressions.coerce import digits, is_exact
 from mica.expressions.interval_literals import of_cast
 from mica.expressions.plain_values import TRIMMED, Cast, each
@@ -51,13 +52,13 @@ def cast_array(array: pa.Array, source: DataType, target: DataType) -> Cast:
         least = COUNTS[units_of(target)[-1]]
         numbers = _numbers(values)
         kept = numbers - np.fmod(numbers, least) if least > unit else numbers
-        return of_counts(kept, np.asarray(pc.is_valid(values)), arrow), None
+        return of_counts(kept, to_numpy(pc.is_valid(values)), arrow), None
     if target in INTEGRALS:
         found = _truncated(_numbers(values), unit)
         limits = np.iinfo(arrow.to_pandas_dtype())
-        failed = np.asarray(pc.is_valid(values)) & ((found < limits.min) | (found > limits.max))
-        made = pa.array(np.where(failed, 0, found), pa.int64(), mask=np.asarray(pc.is_null(values)) | failed)
-        return made.cast(arrow), pa.array(failed) if failed.any() else None
+        failed = to_numpy(pc.is_valid(values)) & ((found < limits.min) | (found > limits.max))
+        made = arrow_array(np.where(failed, 0, found), pa.int64(), mask=to_numpy(pc.is_null(values)) | failed)
+        return made.cast(arrow), arrow_array(failed) if failed.any() else None
     whole = unit != COUNTS["second"] or of_months(source)
     return each(values, target, lambda v: _fitted(Decimal(_quotient(v, unit)) if whole else Decimal(v) / unit, target))
 
@@ -69,7 +70,7 @@ def counts_of(values: pa.Array) -> pa.Array:
 
 def of_counts(counts: Any, valid: Any, arrow: pa.DataType) -> pa.Array:
     """Intervals of so many months or microseconds, null where they are not valid."""
-    return pa.array(counts, pa.int64(), mask=~valid).cast(arrow)
+    return arrow_array(counts, pa.int64(), mask=~valid).cast(arrow)
 
 
 def _to_interval(array: pa.Array, source: DataType, target: DataType) -> Cast:
@@ -94,7 +95,7 @@ def _fitted(value: Decimal, target: DataType) -> Decimal | None:
 
 
 def _numbers(values: pa.Array) -> Any:
-    return np.asarray(pc.fill_null(values, 0)).astype(np.int64)
+    return to_numpy(pc.fill_null(values, 0)).astype(np.int64)
 
 
 def _truncated(values: Any, unit: int) -> Any:

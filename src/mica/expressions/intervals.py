@@ -30,6 +30,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arrays import arrow_array, scalar, to_numpy
 from mica.expressions import arithmetic
 from mica.expressions.casts import cast_array
 from mica.expressions.coerce import TIMES, is_exact, is_real
@@ -140,17 +141,17 @@ def absolute(values: pa.Array, type_: DataType) -> Made:
 def _as_interval(counts: pa.Array, failed: pa.Array | None, type_: DataType) -> Made:
     """Intervals of 64-bit counts; of months there are only 32 bits."""
     if of_months(type_):
-        numbers = np.asarray(pc.fill_null(counts, 0))
+        numbers = to_numpy(pc.fill_null(counts, 0))
         wrong = (numbers < -(2**31)) | (numbers >= 2**31)
-        failed = pa.array(wrong) if failed is None else pc.or_(failed, pa.array(wrong))
-        counts = pc.if_else(failed, pa.scalar(None, pa.int64()), counts)
+        failed = arrow_array(wrong) if failed is None else pc.or_(failed, arrow_array(wrong))
+        counts = pc.if_else(failed, scalar(None, pa.int64()), counts)
     made = counts.cast(to_arrow_type(type_))
     return made, failed if failed is not None and failed.true_count else None
 
 
 def _between(end: pa.Array, start: pa.Array, type_: DataType, timezone: str) -> Made:
     """The time from `start` to `end`, of the local times."""
-    valid = np.asarray(pc.and_(pc.is_valid(end), pc.is_valid(start)))
+    valid = to_numpy(pc.and_(pc.is_valid(end), pc.is_valid(start)))
     if type_ == DATE:
         days = int64_of(end.cast(pa.int32())) - int64_of(start.cast(pa.int32()))
         failed = valid & (np.abs(days) > _LARGEST // DAY)
@@ -159,18 +160,18 @@ def _between(end: pa.Array, start: pa.Array, type_: DataType, timezone: str) -> 
         clocks = (int64_of(local_of(side, timezone) if type_ == TIMESTAMP else side) for side in (end, start))
         found, wrong = _less(*clocks)
         failed = wrong & valid
-    made = pa.array(np.where(failed, 0, found), pa.int64(), mask=~valid | failed).cast(pa.duration("us"))
-    return made, pa.array(failed) if failed.any() else None
+    made = arrow_array(np.where(failed, 0, found), pa.int64(), mask=~valid | failed).cast(pa.duration("us"))
+    return made, arrow_array(failed) if failed.any() else None
 
 
 def _scaled(name: str, values: pa.Array, by: pa.Array, type_: DataType, result: DataType) -> Made:
     """An interval times a number, or divided by it, half up."""
-    valid = np.asarray(pc.and_(pc.is_valid(values), pc.is_valid(by)))
-    counts = np.asarray(pc.fill_null(counts_of(values).cast(pa.int64()), 0))
+    valid = to_numpy(pc.and_(pc.is_valid(values), pc.is_valid(by)))
+    counts = to_numpy(pc.fill_null(counts_of(values).cast(pa.int64()), 0))
     limit = 2**31 if of_months(result) else 2**63
     failed = np.zeros(len(counts), np.bool_)
     if is_real(type_):
-        factors = np.asarray(pc.fill_null(by.cast(pa.float64()), 1))
+        factors = to_numpy(pc.fill_null(by.cast(pa.float64()), 1))
         with np.errstate(all="ignore"):
             exact = counts * factors if name == "*" else counts / factors
             nearest = np.rint(exact)
@@ -178,16 +179,16 @@ def _scaled(name: str, values: pa.Array, by: pa.Array, type_: DataType, result: 
             failed = ~((nearest >= -float(limit)) & (nearest < float(limit)))
         found = np.where(failed, 0, nearest).astype(np.int64)
     elif type_ in INTEGRALS and name == "*":
-        made, wrong = arithmetic.calculate("*", pa.array(counts), by.cast(pa.int64()), (LONG, LONG), LONG, ansi=True)
-        found = np.asarray(pc.fill_null(made, 0))
-        failed = np.zeros(len(counts), np.bool_) if wrong is None else np.asarray(wrong)
+        made, wrong = arithmetic.calculate("*", arrow_array(counts), by.cast(pa.int64()), (LONG, LONG), LONG, ansi=True)
+        found = to_numpy(pc.fill_null(made, 0))
+        failed = np.zeros(len(counts), np.bool_) if wrong is None else to_numpy(wrong)
     else:
         each = [_exactly(name, *pair) for pair in zip(counts.tolist(), by.to_pylist(), strict=True)]
         failed = np.array([one is None or not -limit <= one < limit for one in each], np.bool_)
         found = np.array([0 if wrong else one for one, wrong in zip(each, failed, strict=True)], np.int64)
     failed = valid & (failed | (found < -limit) | (found > limit - 1))
     made = of_counts(np.where(failed, 0, found), valid & ~failed, to_arrow_type(result))
-    return made, pa.array(failed) if failed.any() else None
+    return made, arrow_array(failed) if failed.any() else None
 
 
 def _exactly(name: str, count: int, by: Any) -> int | None:
@@ -200,8 +201,8 @@ def _exactly(name: str, count: int, by: Any) -> int | None:
 
 def _moved(values: pa.Array, by: pa.Array, sign: int, interval: DataType, timezone: str) -> Made:
     """Dates or times, later by an interval (`sign` -1: earlier)."""
-    valid = np.asarray(pc.and_(pc.is_valid(values), pc.is_valid(by)))
-    counts = np.asarray(pc.fill_null(counts_of(by), 0)).astype(np.int64)
+    valid = to_numpy(pc.and_(pc.is_valid(values), pc.is_valid(by)))
+    counts = to_numpy(pc.fill_null(counts_of(by), 0)).astype(np.int64)
     failed = (counts == (-(2**31) if of_months(interval) else _LEAST)) & (sign < 0)
     counts = sign * np.where(failed, 0, counts)
     months, days = (counts, 0) if of_months(interval) else (0, (counts - np.fmod(counts, DAY)) // DAY)
@@ -209,8 +210,8 @@ def _moved(values: pa.Array, by: pa.Array, sign: int, interval: DataType, timezo
         start = int64_of(values.cast(pa.int32()))
         found = _months_later(start, months) if of_months(interval) else (start + days).astype(np.int32)
         failed = valid & (failed | (found < -(2**31)) | (found >= 2**31))
-        made = pa.array(np.where(failed, 0, found).astype(np.int32), mask=~valid | failed).cast(pa.date32())
-        return made, pa.array(failed) if failed.any() else None
+        made = arrow_array(np.where(failed, 0, found).astype(np.int32), mask=~valid | failed).cast(pa.date32())
+        return made, arrow_array(failed) if failed.any() else None
     instants = int64_of(values)
     found = instants
     if np.any(months) or np.any(days):
@@ -226,8 +227,8 @@ def _moved(values: pa.Array, by: pa.Array, sign: int, interval: DataType, timezo
         found, wrong = _sum(found, np.fmod(counts, DAY))
         failed |= wrong
     failed &= valid
-    made = pa.array(np.where(failed, 0, found), pa.int64(), mask=~valid | failed).cast(values.type)
-    return made, pa.array(failed) if failed.any() else None
+    made = arrow_array(np.where(failed, 0, found), pa.int64(), mask=~valid | failed).cast(values.type)
+    return made, arrow_array(failed) if failed.any() else None
 
 
 def add_months(days: Any, months: Any) -> tuple[pa.Array, pa.Array | None]:
@@ -235,12 +236,12 @@ def add_months(days: Any, months: Any) -> tuple[pa.Array, pa.Array | None]:
     count = len(days) if isinstance(days, pa.Array) else len(months)
     start = days if isinstance(days, pa.Array) else pa.repeat(days, count)
     more = months if isinstance(months, pa.Array) else pa.repeat(months, count)
-    valid = np.asarray(pc.and_(pc.is_valid(start), pc.is_valid(more)))
-    values = np.asarray(pc.fill_null(start.cast(pa.int32()), 0)).astype(np.int64)
-    found = _months_later(values, np.asarray(pc.fill_null(more, 0), np.int64))
+    valid = to_numpy(pc.and_(pc.is_valid(start), pc.is_valid(more)))
+    values = to_numpy(pc.fill_null(start.cast(pa.int32()), 0)).astype(np.int64)
+    found = _months_later(values, np.asarray(to_numpy(pc.fill_null(more, 0)), np.int64))
     failed = valid & ((found < -(2**31)) | (found >= 2**31))
-    made = pa.array(np.where(failed, 0, found).astype(np.int32), mask=~valid | failed).cast(pa.date32())
-    return made, pa.array(failed) if failed.any() else None
+    made = arrow_array(np.where(failed, 0, found).astype(np.int32), mask=~valid | failed).cast(pa.date32())
+    return made, arrow_array(failed) if failed.any() else None
 
 
 def _months_later(days: Any, months: Any) -> Any:
@@ -256,10 +257,10 @@ def _months_later(days: Any, months: Any) -> Any:
 def resolved(clock: Any, offset: Any, zone: str, type_: pa.DataType) -> Any:
     """The instants of local times: with the given offset where the zone has it then."""
     kept = clock - offset
-    as_before = int64_of(local_of(pa.array(kept, pa.int64()).cast(type_), zone)) == clock
+    as_before = int64_of(local_of(arrow_array(kept, pa.int64()).cast(type_), zone)) == clock
     if as_before.all():
         return kept
-    ntz = pa.array(clock, pa.int64()).cast(to_arrow_type(TIMESTAMP_NTZ))
+    ntz = arrow_array(clock, pa.int64()).cast(to_arrow_type(TIMESTAMP_NTZ))
     made, _ = cast_array(ntz, TIMESTAMP_NTZ, TIMESTAMP, zone, ansi=True)
     return np.where(as_before, kept, int64_of(made))
 
@@ -272,7 +273,7 @@ def local_of(values: pa.Array, zone: str) -> pa.Array:
 
 def int64_of(values: pa.Array) -> Any:
     """Microseconds or days as numbers, zero where null."""
-    return np.asarray(pc.fill_null(values.cast(pa.int64()), 0))
+    return to_numpy(pc.fill_null(values.cast(pa.int64()), 0))
 
 
 def _sum(left: Any, right: Any) -> tuple[Any, Any]:

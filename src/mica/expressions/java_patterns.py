@@ -25,6 +25,7 @@ from functools import lru_cache
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arrays import arrow_array
 from mica.cached import cached_property
 from mica.expressions.tokens import OnlySparkError
 from mica.records import dataclass
@@ -196,7 +197,7 @@ class JavaPattern:
         tree = reader.whole()
         found = cls(tree, reader.groups, frozenset(reader.repeated), reader.has_dollar, reader.has_anchor)
         try:
-            pc.match_substring_regex(pa.array([""]), found.re2())
+            pc.match_substring_regex(arrow_array([""]), found.re2())
         except pa.ArrowInvalid as e:
             raise OnlySparkError(f"the pattern {text!r} is too large") from e
         return found

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arrays import arrow_array
 from mica.expressions.coerce import common_type_of_list, is_real
 from mica.expressions.compare import Datum
 from mica.expressions.generic import element_at, value_of
@@ -163,8 +164,8 @@ def _in_turn(values: Sequence[Datum], type_: pa.DataType) -> tuple[pa.Array, pa.
     count, width = _count(values), len(values)
     columns = [_of_type(as_array(v, count), type_) for v in values]
     order = np.arange(count * width).reshape(width, count).T.ravel()
-    offsets = pa.array(np.arange(0, (count + 1) * width, width, dtype=np.int32))
-    return offsets, pa.concat_arrays(columns).take(pa.array(order))
+    offsets = arrow_array(np.arange(0, (count + 1) * width, width, dtype=np.int32))
+    return offsets, pa.concat_arrays(columns).take(arrow_array(order))
 
 
 def at_brackets(values: pa.Array, place: Datum, ansi: bool) -> tuple[pa.Array, pa.Array | None]:

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arrays import arrow_array, to_numpy
 from mica.errors import UserError
 from mica.expressions.coerce import holds, is_exact
 from mica.expressions.plain_values import Cast
@@ -118,5 +119,5 @@ def _rows(failed: pa.Array | None, offsets: pa.Array) -> pa.Array | None:
     """The rows that hold a value that failed."""
     if failed is None:
         return None
-    before = np.concatenate([[0], np.cumsum(np.asarray(failed))])[np.asarray(offsets)]
-    return pa.array(before[1:] > before[:-1])
+    before = np.concatenate([[0], np.cumsum(to_numpy(failed))])[to_numpy(offsets)]
+    return arrow_array(before[1:] > before[:-1])

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from mica import compute as pc
-from mica.arrays import from_list
+from mica.arrays import arrow_array
 from mica.schema.arrow import to_arrow_type
 from mica.schema.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, DataType
 
@@ -49,5 +49,5 @@ def from_values(values: list[Any], type_: DataType) -> pa.Array:
         stored = pa.int32()
     elif type_ in (TIMESTAMP, TIMESTAMP_NTZ) or pa.types.is_duration(wanted):
         stored = pa.int64()
-    found = from_list(values, stored)
+    found = arrow_array(values, stored)
     return found if stored == wanted else found.cast(wanted)

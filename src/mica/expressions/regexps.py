@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arrays import arrow_array, scalar
 from mica.expressions.java_patterns import BREAK_AT_END, JavaPattern
 from mica.expressions.tokens import OnlySparkError
 
@@ -69,7 +70,7 @@ def extract(values: pa.Array, pattern: pa.Scalar, group: pa.Scalar | None = None
     """The group (by default 1; 0 is all) of the first match; an empty text where there is none."""
     found, number = JavaPattern.read(pattern.as_py()), 1 if group is None else group.as_py()
     taken = pc.struct_field(pc.extract_regex(values, found.re2(group=number)), f"g{number}")
-    taken = pc.if_else(pc.is_valid(values), pc.fill_null(taken, ""), pa.scalar(None, pa.string()))
+    taken = pc.if_else(pc.is_valid(values), pc.fill_null(taken, ""), scalar(None, pa.string()))
 
     def one(text: str) -> str:
         match = found.python.search(text)
@@ -132,5 +133,5 @@ def _mended(found: JavaPattern, values: pa.Array, answers: pa.Array, one: Callab
     if not broken.true_count:
         return answers
     texts = values.filter(broken).dictionary_encode()
-    other = pa.array([one(text) for text in texts.dictionary.to_pylist()], answers.type).take(texts.indices)
+    other = arrow_array([one(text) for text in texts.dictionary.to_pylist()], answers.type).take(texts.indices)
     return pc.replace_with_mask(answers, broken, other)

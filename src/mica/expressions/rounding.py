@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arrays import arrow_array, scalar, to_numpy
 from mica.expressions.casts import bits_of, cast_array
 from mica.expressions.coerce import digits, is_exact, is_real
 from mica.expressions.signatures import Asked, Signature
@@ -134,8 +135,8 @@ def _integers(values: pa.Array, places: int, mode: str, type_: DataType, *, ansi
     if places >= 0:
         return values, None
     places = max(places, -20)  # from there on every integer becomes zero
-    valid = np.asarray(pc.is_valid(values))
-    numbers = np.asarray(pc.fill_null(values, 0)).astype(object if places < -18 else np.int64)
+    valid = to_numpy(pc.is_valid(values))
+    numbers = to_numpy(pc.fill_null(values, 0)).astype(object if places < -18 else np.int64)
     if places < -18:  # no 64 bits hold the unit
         unit = 10**-places
         found = np.array([_to_unit(int(n), unit, mode) for n in numbers], object)
@@ -159,8 +160,8 @@ def _integers(values: pa.Array, places: int, mode: str, type_: DataType, *, ansi
     failed = valid & outside.astype(bool)
     if found.dtype == object:
         found = np.array([(int(n) + (1 << bits)) % (1 << bits + 1) - (1 << bits) for n in found], np.int64)
-    made = pa.array(found, pa.int64(), mask=~valid | (failed & ansi)).cast(values.type, safe=False)
-    return made, pa.array(failed) if ansi and failed.any() else None
+    made = arrow_array(found, pa.int64(), mask=~valid | (failed & ansi)).cast(values.type, safe=False)
+    return made, arrow_array(failed) if ansi and failed.any() else None
 
 
 def _to_unit(number: int, unit: int, mode: str) -> int:
@@ -169,7 +170,7 @@ def _to_unit(number: int, unit: int, mode: str) -> int:
 
 def _reals(values: pa.Array, places: int, mode: str) -> pa.Array:
     places = max(-_FAR, min(places, _FAR))
-    numbers = np.asarray(pc.fill_null(values, 0)).astype(np.float64)
+    numbers = to_numpy(pc.fill_null(values, 0)).astype(np.float64)
     finite = np.isfinite(numbers)
     size = np.where(finite, np.abs(numbers), 0.0)
     fast = np.zeros(len(numbers), np.bool_)
@@ -191,7 +192,7 @@ def _reals(values: pa.Array, places: int, mode: str) -> pa.Array:
         made = [float(Decimal(repr(float(n))).quantize(unit, _MODES[mode], _WIDE)) + 0.0 for n in distinct]
         found[slow] = np.array(made)[inverse]
     kept: Any = found.astype(np.float32) if pa.types.is_float32(values.type) else found
-    return pa.array(kept, values.type, mask=np.asarray(pc.is_null(values)))
+    return arrow_array(kept, values.type, mask=to_numpy(pc.is_null(values)))
 
 
 def _decimals(values: pa.Array, places: int, mode: str, type_: DataType, result: DataType) -> pa.Array:
@@ -200,7 +201,7 @@ def _decimals(values: pa.Array, places: int, mode: str, type_: DataType, result:
     if -places > precision - scale + 1:
         away = pc.less(values, 0) if mode == "down" else pc.greater(values, 0) if mode == "up" else None
         unit = Decimal(10) ** -places * (-1 if mode == "down" else 1)
-        made = pa.array([Decimal(0), unit if -places < digits(result)[0] else None], to_arrow_type(result))
+        made = arrow_array([Decimal(0), unit if -places < digits(result)[0] else None], to_arrow_type(result))
         return made.take(pc.if_else(pc.is_valid(values), 0, None) if away is None else away.cast(pa.int8()))
     wide = values.cast(pa.decimal256(min(76, precision + max(1, -places) + 1), scale))
     if places < scale:
@@ -209,6 +210,6 @@ def _decimals(values: pa.Array, places: int, mode: str, type_: DataType, result:
     # What 38 digits cannot hold is null, with ANSI too.
     whole_digits = wanted.precision - wanted.scale
     if wide.type.precision - wide.type.scale > whole_digits:
-        fits = pc.less(pc.abs(wide), pa.scalar(Decimal(10) ** whole_digits, wide.type))
-        wide = pc.if_else(fits, wide, pa.scalar(None, wide.type))
+        fits = pc.less(pc.abs(wide), scalar(Decimal(10) ** whole_digits, wide.type))
+        wide = pc.if_else(fits, wide, scalar(None, wide.type))
     return wide.cast(pa.decimal256(wide.type.precision, wanted.scale)).cast(wanted)

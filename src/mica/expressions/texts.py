@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from mica import compute as pc
 from mica import late
+from mica.arrays import arrow_array, scalar
 from mica.expressions.compare import Datum
 from mica.schema import char
 
@@ -38,7 +39,7 @@ TOO_LONG = "too long"
 def concat(*parts: Datum) -> pa.Array:
     """Joins strings, or bytes; null if one is null."""
     kind = parts[0].type
-    return pc.binary_join_element_wise(*parts, pa.scalar("" if pa.types.is_string(kind) else b"", kind))
+    return pc.binary_join_element_wise(*parts, scalar("" if pa.types.is_string(kind) else b"", kind))
 
 
 def lower(values: pa.Array) -> pa.Array:
@@ -70,7 +71,7 @@ def _mapped(values: pa.Array, ascii_: Callable[[pa.Array], pa.Array], full: Call
     # Map each distinct string once: names and words repeat.
     encoded = values.dictionary_encode()
     texts = [full(text) for text in encoded.dictionary.to_pylist()]
-    return pa.array(texts, pa.string()).take(encoded.indices)
+    return arrow_array(texts, pa.string()).take(encoded.indices)
 
 
 def length(values: pa.Array) -> pa.Array:
@@ -115,7 +116,7 @@ def substring(values: pa.Array, position: pa.Scalar, size: pa.Scalar | None = No
     # A position before the string's start uses up some of the size.
     whole = values.dictionary_encode()
     texts = [_from_end(text, begin, taken) for text in whole.dictionary.to_pylist()]
-    return pa.array(texts, values.type).take(whole.indices)
+    return arrow_array(texts, values.type).take(whole.indices)
 
 
 def rpad(values: pa.Array, size: pa.Scalar, filling: pa.Scalar | None = None) -> pa.Array:

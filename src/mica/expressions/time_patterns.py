@@ -29,6 +29,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arrays import arrow_array, scalar, to_numpy
 from mica.expressions.casts import cast_array
 from mica.expressions.intervals import DAY, int64_of, local_of
 from mica.expressions.times import calendar, years_of
@@ -90,12 +91,12 @@ def date_format(values: pa.Array, pattern: pa.Scalar, *, timezone: str) -> pa.Ar
     """Prints timestamps."""
     clock = local_of(values, timezone)
     parts = [
-        pa.scalar(letters) if is_text else _PRINTED[letters](clock)
+        scalar(letters) if is_text else _PRINTED[letters](clock)
         for letters, is_text in TimePattern.read(pattern.as_py()).parts
     ]
     if not any(isinstance(p, pa.Array) for p in parts):
         text = "".join(p.as_py() for p in parts)
-        return pc.if_else(pc.is_valid(values), text, pa.scalar(None, pa.string()))
+        return pc.if_else(pc.is_valid(values), text, scalar(None, pa.string()))
     return pc.binary_join_element_wise(*parts, "")
 
 
@@ -103,7 +104,7 @@ def from_unixtime(seconds: pa.Array, pattern: pa.Scalar | None = None, *, timezo
     """Prints seconds since the epoch, by default as `yyyy-MM-dd HH:mm:ss`."""
     with np.errstate(over="ignore"):
         micros = int64_of(seconds) * _SECOND  # wraps around, as in Java
-    times = pa.array(micros, pa.int64(), mask=np.asarray(pc.is_null(seconds))).cast(to_arrow_type(TIMESTAMP))
+    times = arrow_array(micros, pa.int64(), mask=to_numpy(pc.is_null(seconds))).cast(to_arrow_type(TIMESTAMP))
     return date_format(times, _or_default(pattern), timezone=timezone)
 
 
@@ -111,7 +112,7 @@ _DEFAULT = "yyyy-MM-dd HH:mm:ss"
 
 
 def _or_default(pattern: pa.Scalar | None) -> pa.Scalar:
-    return pa.scalar(_DEFAULT) if pattern is None else pattern
+    return scalar(_DEFAULT) if pattern is None else pattern
 
 
 def _padded(numbers: pa.Array, width: int) -> pa.Array:
@@ -130,7 +131,7 @@ def _year(clock: pa.Array) -> pa.Array:
 
 def _fraction(count: int) -> Callable[[pa.Array], pa.Array]:
     def found(clock: pa.Array) -> pa.Array:
-        micros = pa.array(np.mod(int64_of(clock), _SECOND), mask=np.asarray(pc.is_null(clock)))
+        micros = arrow_array(np.mod(int64_of(clock), _SECOND), mask=to_numpy(pc.is_null(clock)))
         return pc.utf8_slice_codeunits(pc.utf8_rpad(_padded(micros, 6), 9, "0"), 0, count)
 
     return found
@@ -138,7 +139,7 @@ def _fraction(count: int) -> Callable[[pa.Array], pa.Array]:
 
 def _name(names: list[str], take: Callable[[pa.Array], pa.Array], size: int | None) -> Callable[[pa.Array], pa.Array]:
     known = [n[:size] for n in names]
-    return lambda clock: pa.array(known).take(take(clock))
+    return lambda clock: arrow_array(known).take(take(clock))
 
 
 def _half(clock: pa.Array) -> pa.Array:
@@ -231,18 +232,18 @@ def to_timestamp(texts: pa.Array, pattern: pa.Scalar | None = None, *, timezone:
     if pattern is None or not pa.types.is_string(texts.type):
         return texts, None
     found = pc.extract_regex(texts, _reading(pattern.as_py()))
-    valid = np.asarray(pc.is_valid(found))
+    valid = to_numpy(pc.is_valid(found))
     parts = {f.name: found.field(f.name) for f in found.type}
     local, right = _instant(parts, valid)
-    clock = pa.array(np.where(right, local, 0), pa.int64(), mask=~right).cast(to_arrow_type(TIMESTAMP_NTZ))
+    clock = arrow_array(np.where(right, local, 0), pa.int64(), mask=~right).cast(to_arrow_type(TIMESTAMP_NTZ))
     if "X" in parts:
         offset, known = _offset(parts["X"])
         right &= known
-        made = pa.array(np.where(right, local - offset, 0), pa.int64(), mask=~right).cast(to_arrow_type(TIMESTAMP))
+        made = arrow_array(np.where(right, local - offset, 0), pa.int64(), mask=~right).cast(to_arrow_type(TIMESTAMP))
     else:
         made, _ = cast_array(clock, TIMESTAMP_NTZ, TIMESTAMP, timezone, ansi=True)
-    failed = np.asarray(pc.is_valid(texts)) & ~right
-    return made, pa.array(failed) if failed.any() else None
+    failed = to_numpy(pc.is_valid(texts)) & ~right
+    return made, arrow_array(failed) if failed.any() else None
 
 
 def to_date(texts: pa.Array, pattern: pa.Scalar | None = None, *, timezone: str) -> Made:
@@ -261,7 +262,7 @@ def unix_timestamp(values: pa.Array, pattern: pa.Scalar | None = None, *, timezo
         times, failed = values, None
     micros = int64_of(times)
     seconds = micros // _SECOND + ((micros < 0) & (micros % _SECOND != 0))
-    return pa.array(seconds, mask=np.asarray(pc.is_null(times))), failed
+    return arrow_array(seconds, mask=to_numpy(pc.is_null(times))), failed
 
 
 def _instant(parts: Mapping[str, pa.Array], valid: Any) -> tuple[Any, Any]:
@@ -270,12 +271,12 @@ def _instant(parts: Mapping[str, pa.Array], valid: Any) -> tuple[Any, Any]:
     def number(letter: str, default: int) -> Any:
         if letter not in parts:
             return np.full(len(valid), default)
-        texts = pc.if_else(pa.array(valid), parts[letter], str(default))
-        return np.asarray(pc.replace_substring(texts, "+", "").cast(pa.int64()))
+        texts = pc.if_else(arrow_array(valid), parts[letter], str(default))
+        return to_numpy(pc.replace_substring(texts, "+", "").cast(pa.int64()))
 
     year = number("y", 1970)
     if "y" in parts:
-        short = np.asarray(pc.fill_null(pc.equal(pc.utf8_length(parts["y"]), 2), False))
+        short = to_numpy(pc.fill_null(pc.equal(pc.utf8_length(parts["y"]), 2), False))
         year = np.where(short & valid, year + 2000, year)
     month, day = _month(parts, valid, number), number("d", 1)
     hour, minute, second = number("H", 0), number("m", 0), number("s", 0)
@@ -283,7 +284,7 @@ def _instant(parts: Mapping[str, pa.Array], valid: Any) -> tuple[Any, Any]:
     if "h" in parts:
         of_half = number("h", 12)
         right &= (of_half >= 1) & (of_half <= 12)
-        later = np.asarray(pc.fill_null(pc.equal(pc.ascii_lower(parts["a"]), "pm"), False))
+        later = to_numpy(pc.fill_null(pc.equal(pc.ascii_lower(parts["a"]), "pm"), False))
         hour = np.mod(of_half, 12) + 12 * later
     months = np.where(right, (year - 1970) * 12 + month - 1, 0).astype("datetime64[M]")
     first = months.astype("datetime64[D]").astype(np.int64)
@@ -291,26 +292,28 @@ def _instant(parts: Mapping[str, pa.Array], valid: Any) -> tuple[Any, Any]:
     right &= (day >= 1) & (day <= length) & (hour < 24) & (minute < 60) & (second < 60)
     micros = (first + day - 1) * DAY + hour * _HOUR + minute * _MINUTE + second * _SECOND
     if "S" in parts:
-        texts = pc.if_else(pa.array(valid), parts["S"], "0")
-        micros = micros + np.asarray(pc.utf8_slice_codeunits(pc.utf8_rpad(texts, 6, "0"), 0, 6).cast(pa.int64()))
+        texts = pc.if_else(arrow_array(valid), parts["S"], "0")
+        micros = micros + to_numpy(pc.utf8_slice_codeunits(pc.utf8_rpad(texts, 6, "0"), 0, 6).cast(pa.int64()))
     return micros, right
 
 
 def _month(parts: Mapping[str, pa.Array], valid: Any, number: Callable[[str, int], Any]) -> Any:
     if "M" not in parts:
         return number("M", 1)
-    texts = pc.if_else(pa.array(valid), parts["M"], "1")
+    texts = pc.if_else(arrow_array(valid), parts["M"], "1")
     if pc.all(pc.match_substring_regex(texts, r"\A[0-9]+\z")).as_py() is not False:
         return number("M", 1)
-    at = pc.index_in(pc.utf8_slice_codeunits(pc.ascii_lower(texts), 0, 3), pa.array([m[:3].lower() for m in _MONTHS]))
-    return np.asarray(pc.fill_null(at, 0)).astype(np.int64) + 1
+    at = pc.index_in(
+        pc.utf8_slice_codeunits(pc.ascii_lower(texts), 0, 3), arrow_array([m[:3].lower() for m in _MONTHS])
+    )
+    return to_numpy(pc.fill_null(at, 0)).astype(np.int64) + 1
 
 
 def _offset(texts: pa.Array) -> tuple[Any, Any]:
     """Microseconds east of UTC, and where they are an offset: up to 18 hours."""
     full = pc.if_else(pc.fill_null(pc.equal(pc.utf8_length(texts), 6), False), texts, "+00:00")
-    hours = np.asarray(pc.utf8_slice_codeunits(full, 1, 3).cast(pa.int64()))
-    minutes = np.asarray(pc.utf8_slice_codeunits(full, 4, 6).cast(pa.int64()))
-    sign = np.where(np.asarray(pc.starts_with(full, "-")), -1, 1)
+    hours = to_numpy(pc.utf8_slice_codeunits(full, 1, 3).cast(pa.int64()))
+    minutes = to_numpy(pc.utf8_slice_codeunits(full, 4, 6).cast(pa.int64()))
+    sign = np.where(to_numpy(pc.starts_with(full, "-")), -1, 1)
     size = hours * _HOUR + minutes * _MINUTE
     return sign * size, (minutes < 60) & (size <= 18 * _HOUR)

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arrays import arrow_array, to_numpy
 from mica.expressions.compare import Datum
 from mica.expressions.pairs import as_array
 
@@ -44,8 +45,8 @@ def calendar(name: str) -> Callable[[pa.Array], pa.Array]:
         limit = _NEAR * (_DAY if unit == "us" else 1)
         if not ends["min"].is_valid or (ends["min"].as_py() > -limit and ends["max"].as_py() < limit):
             return take(values)
-        days = np.asarray(pc.fill_null(counts, 0)).astype(np.int64).astype(f"datetime64[{unit}]").astype(_DAYS)
-        return pa.array(own(days), pa.int64(), mask=np.asarray(pc.is_null(values)))
+        days = to_numpy(pc.fill_null(counts, 0)).astype(np.int64).astype(f"datetime64[{unit}]").astype(_DAYS)
+        return arrow_array(own(days), pa.int64(), mask=to_numpy(pc.is_null(values)))
 
     return found
 
@@ -81,9 +82,9 @@ def date_sub(days: Datum, fewer: Datum) -> pa.Array:
 def _shifted(days: Datum, by: Datum, sign: int) -> pa.Array:
     count = len(days) if isinstance(days, pa.Array) else len(by)
     start, more = as_array(days, count).cast(pa.int32()), as_array(by, count)
-    valid = np.asarray(pc.and_(pc.is_valid(start), pc.is_valid(more)))
-    a, b = (np.asarray(pc.fill_null(side, 0), np.int64) for side in (start, more))
-    return pa.array((a + sign * b).astype(np.int32), mask=~valid).cast(pa.date32())
+    valid = to_numpy(pc.and_(pc.is_valid(start), pc.is_valid(more)))
+    a, b = (np.asarray(to_numpy(pc.fill_null(side, 0)), np.int64) for side in (start, more))
+    return arrow_array((a + sign * b).astype(np.int32), mask=~valid).cast(pa.date32())
 
 
 def datediff(end: Datum, start: Datum) -> pa.Array:
@@ -96,12 +97,12 @@ def from_unit(micros: int) -> Callable[[pa.Array], tuple[pa.Array, pa.Array | No
     """Returns a function from a number of units of `micros` microseconds to TIMESTAMP and the mask of overflows."""
 
     def found(values: pa.Array) -> tuple[pa.Array, pa.Array | None]:
-        valid = np.asarray(pc.is_valid(values))
-        numbers = np.asarray(pc.fill_null(values, 0), np.int64)
+        valid = to_numpy(pc.is_valid(values))
+        numbers = np.asarray(to_numpy(pc.fill_null(values, 0)), np.int64)
         wrong = (numbers > _MOST // micros) | (numbers < -(_MOST // micros) - (1 if micros == 1 else 0))
         product = np.where(wrong, 0, numbers) * micros
-        array = pa.array(product, pa.int64(), mask=~valid | wrong).cast(pa.timestamp("us", "UTC"))
-        return array, pa.array(wrong) if wrong.any() else None
+        array = arrow_array(product, pa.int64(), mask=~valid | wrong).cast(pa.timestamp("us", "UTC"))
+        return array, arrow_array(wrong) if wrong.any() else None
 
     return found
 
@@ -110,7 +111,7 @@ def to_unit(micros: int) -> Callable[[pa.Array], pa.Array]:
     """Returns a function from TIMESTAMP to its number of units, rounded down."""
 
     def found(values: pa.Array) -> pa.Array:
-        return pa.array(np.asarray(pc.fill_null(values.cast(pa.int64()), 0)) // micros,
-                        mask=np.asarray(pc.is_null(values)))  # fmt: skip
+        return arrow_array(to_numpy(pc.fill_null(values.cast(pa.int64()), 0)) // micros,
+                        mask=to_numpy(pc.is_null(values)))  # fmt: skip
 
     return found

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arrays import arrow_array, to_numpy
 from mica.expressions.casts import cast_array
 from mica.expressions.compare import Datum
 from mica.expressions.intervals import DAY, int64_of, local_of, resolved
@@ -59,7 +60,7 @@ def timestamps(units: pa.Array, times: Datum, *, timezone: str) -> Made:
 def dates(values: pa.Array, unit: pa.Scalar) -> Made:
     """`trunc(values, unit)`: dates, cut to a week or more. Fails before the first day."""
     name = _NAMES.get(unit.as_py().lower(), "")
-    days = np.asarray(pc.fill_null(values.cast(pa.int32()), 0)).astype(np.int64)
+    days = to_numpy(pc.fill_null(values.cast(pa.int32()), 0)).astype(np.int64)
     if name == "week":
         found: Any = days - np.mod(days + 3, 7)
     elif name in _MONTHS:
@@ -68,12 +69,12 @@ def dates(values: pa.Array, unit: pa.Scalar) -> Made:
         found = first.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
     else:
         return pa.nulls(len(values), values.type), None
-    null, failed = np.asarray(pc.is_null(values)), found < -(2**31)
-    made = pa.array(found.astype(np.int32), mask=null | failed).cast(values.type)
-    return made, pa.array(failed & ~null) if failed.any() else None
+    null, failed = to_numpy(pc.is_null(values)), found < -(2**31)
+    made = arrow_array(found.astype(np.int32), mask=null | failed).cast(values.type)
+    return made, arrow_array(failed & ~null) if failed.any() else None
 
 
 def _timed(micros: Any, before: Any, values: pa.Array) -> Made:
-    null, failed = np.asarray(pc.is_null(values)), micros > before  # the difference wrapped around
-    made = pa.array(micros, pa.int64(), mask=null | failed).cast(values.type)
-    return made, pa.array(failed & ~null) if failed.any() else None
+    null, failed = to_numpy(pc.is_null(values)), micros > before  # the difference wrapped around
+    made = arrow_array(micros, pa.int64(), mask=null | failed).cast(values.type)
+    return made, arrow_array(failed & ~null) if failed.any() else None

@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arrays import scalar
 from mica.expressions.compare import Datum
 from mica.expressions.pairs import as_array
 from mica.expressions.signatures import Asked, Signature
@@ -104,7 +105,7 @@ def get(values: pa.Array, path: pa.Scalar) -> pa.Array:
 def is_null(values: Datum) -> pa.Array:
     """Whether the value is a JSON null; false for a missing one."""
     stored = values.type.field("value").type
-    return pc.fill_null(pc.equal(pc.struct_field(values, "value"), pa.scalar(_NULL, stored)), False)
+    return pc.fill_null(pc.equal(pc.struct_field(values, "value"), scalar(_NULL, stored)), False)
 
 
 def schema_of(values: Datum) -> pa.Array:

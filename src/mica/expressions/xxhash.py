@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arrays import arrow_array, to_numpy
 from mica.expressions.coerce import digits, is_exact
 from mica.expressions.compare import Datum, hashable
 from mica.expressions.pairs import as_array
@@ -66,18 +67,18 @@ def xxhash64(*values: Datum, types: Sequence[DataType]) -> pa.Array:
                 continue
             column = as_array(value, count)
             made = _hashed(column, type_, found)
-            found = np.where(np.asarray(pc.is_valid(column)), made, found)
-    return pa.array(found.view(np.int64))
+            found = np.where(to_numpy(pc.is_valid(column)), made, found)
+    return arrow_array(found.view(np.int64))
 
 
 def _hashed(column: pa.Array, type_: DataType, seed: Any) -> Any:
     if type_ in (BOOLEAN, DATE, *INTEGRALS[:3]):
         numbers = column.cast(pa.int32()) if type_ == DATE else column.cast(pa.int8()) if type_ == BOOLEAN else column
-        return _of_int(np.asarray(pc.fill_null(numbers, 0)).astype(np.int32), seed)
+        return _of_int(to_numpy(pc.fill_null(numbers, 0)).astype(np.int32), seed)
     if type_ in (LONG, TIMESTAMP, TIMESTAMP_NTZ):
-        return _of_long(np.asarray(pc.fill_null(column.cast(pa.int64()), 0)), seed)
+        return _of_long(to_numpy(pc.fill_null(column.cast(pa.int64()), 0)), seed)
     if type_ in (FLOAT, DOUBLE):
-        reals = np.asarray(pc.fill_null(hashable(column), 0.0))
+        reals = to_numpy(pc.fill_null(hashable(column), 0.0))
         if type_ == FLOAT:
             return _of_int(reals.astype(np.float32).view(np.int32), seed)
         return _of_long(reals.view(np.int64), seed)
@@ -85,10 +86,10 @@ def _hashed(column: pa.Array, type_: DataType, seed: Any) -> Any:
         precision, scale = digits(type_)
         if precision <= _LONG_DIGITS:
             low = np.frombuffer(column.buffers()[1], np.int64)[0::2][column.offset : column.offset + len(column)]
-            return _of_long(np.where(np.asarray(pc.is_valid(column)), low, 0), seed)
+            return _of_long(np.where(to_numpy(pc.is_valid(column)), low, 0), seed)
         encoded = column.dictionary_encode()
         texts = [None if v is None else _unscaled(v, scale) for v in encoded.dictionary.to_pylist()]
-        column = pa.array(texts, pa.binary()).take(encoded.indices)
+        column = arrow_array(texts, pa.binary()).take(encoded.indices)
     assert is_exact(type_) or type_ in (STRING, BINARY)
     return _of_bytes(column, seed)
 

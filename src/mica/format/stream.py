@@ -16,6 +16,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType as SparkStructType
 
 from mica import compute as pc
+from mica.arrays import no_rows, to_numpy
 from mica.cores import cores
 from mica.engines.spark.types import from_spark, to_spark
 from mica.errors import UserError
@@ -129,7 +130,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._began: tuple[int, bool] | None = None
         #: Whether the columns at the version where this reader goes on were compared with those of `_end`.
         self._checked = False
-        self.spec: ReadSpec = self._scan(feed.FEED.empty_table()).spec()
+        self.spec: ReadSpec = self._scan(no_rows(feed.FEED)).spec()
 
     def __getstate__(self) -> dict[str, Any]:
         return {"spec": self.spec}
@@ -176,7 +177,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             taken = rest if files is None else min(rest, files)
             if size is not None and taken:
                 sizes = pc.fill_null(found.column("size").slice(place.file, taken), 0)  # a remove may lack it
-                sums = pc.cumulative_sum(sizes).to_numpy()
+                sums = to_numpy(pc.cumulative_sum(sizes))
                 # A file that is larger than the limit is a batch of its own.
                 taken = max(int((sums <= size).sum()), int(place.offset() == start))
                 size -= int(sums[taken - 1]) if taken else 0
@@ -210,7 +211,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The files between two places."""
         first, last = self._place(start), self._place(end)
         first = first.start_of(last)
-        listing, place, tables = self._listing(), first, [feed.FEED.empty_table()]
+        listing, place, tables = self._listing(), first, [no_rows(feed.FEED)]
         while (place.version, place.file) < (last.version, last.file):
             whole, ends = self._at(place, listing), place.version == last.version
             tables.append(whole.slice(place.file, (last.file if ends else whole.num_rows) - place.file))

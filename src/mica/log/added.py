@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
-from mica.arrays import NDArray
+from mica.arrays import NDArray, arrow_array
 from mica.log.replay import DELETION_VECTOR, PARTITION_VALUES
 from mica.stats import documents
 
@@ -46,7 +46,7 @@ Added: TypeAlias = pa.Table | Sequence[Mapping[str, Any]]
 
 def again(snapshot: Snapshot, indices: np.ndarray) -> pa.Table:
     """Returns files of a version (positions in `snapshot.files`), unchanged, as rows to add again."""
-    files = snapshot.files.take(pa.array(indices))
+    files = snapshot.files.take(arrow_array(indices))
     known = {**{name: files.column(name) for name in files.column_names}, "stats": snapshot.stats(indices)}
     known |= {"tags": snapshot.tags(indices), "data_change": pa.nulls(len(indices), pa.bool_())}
     ids = snapshot.file_ids(indices)

@@ -8,16 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from mica.arrays import from_numpy
+from mica.arrays import arrow_array, from_numpy
 from mica.errors import CorruptDataError
-
-
-def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Returns the column as one array; a single chunk is not copied."""
-    if not isinstance(column, pa.ChunkedArray):
-        return column
-    chunks = column.chunks
-    return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks) if chunks else pa.nulls(0, column.type)
 
 
 def typed(actions: Sequence[Mapping[str, Any]], kind: pa.StructType, name: str) -> pa.StructArray:
@@ -37,7 +29,7 @@ def typed(actions: Sequence[Mapping[str, Any]], kind: pa.StructType, name: str) 
 def typed_or_none(values: Sequence[Any], kind: pa.DataType | None = None) -> pa.Array | None:
     """Values of JSON as an array, of the type that they have if none is given; None if one is of another type."""
     try:
-        return pa.array(values, kind)
+        return arrow_array(values, kind)
     except (TypeError, ValueError, OverflowError):
         return None
 

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
-from mica.arrays import from_numpy, to_numpy
+from mica.arrays import from_numpy, one_array, to_numpy
 from mica.errors import CorruptDataError, MicaError, StorageError
 from mica.log.actions import Metadata, parse_line
 from mica.log.json_lines import split_lines
@@ -228,8 +228,7 @@ def _column(
     # Columns are aligned by row number: a column that lost rows would return those of other files.
     if len(table[name]) != rows:
         raise ValueError(f"{name} has {len(table[name])} rows, the file {rows}")
-    chunks = table[name].chunks
-    return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks) if chunks else pa.nulls(0, table[name].type)
+    return one_array(table[name])
 
 
 def _field(array: pa.StructArray, name: str, kind: pa.DataType | None) -> pa.Array:

@@ -17,12 +17,12 @@ import pyarrow as pa
 
 from mica import compute as pc
 from mica import properties
-from mica.arrays import to_numpy
+from mica.arrays import arrow_array, one_array, to_numpy
 from mica.errors import CorruptDataError
 from mica.log import features, row_tracking
 from mica.log.actions import Metadata
 from mica.log.applications import unexpired
-from mica.log.arrays import one_array, typed, typed_or_none
+from mica.log.arrays import typed, typed_or_none
 from mica.log.collated_struct import collated_field
 from mica.log.snapshot import Snapshot
 from mica.log.stats_struct import parse_stats, stats_type
@@ -82,11 +82,11 @@ def other_actions(snapshot: Snapshot, now: int) -> dict[str, pa.Array]:
     columns: dict[str, pa.Array] = {
         "txn": typed([{"appId": a, "version": v, "lastUpdated": t} for a, (v, t) in kept.items()], _TXN, "txn"),
         "metaData": _metadata(snapshot.metadata),
-        "protocol": pa.array([snapshot.protocol.action()], _PROTOCOL),
+        "protocol": arrow_array([snapshot.protocol.action()], _PROTOCOL),
     }
     if snapshot.domains:
         domains = [{"domain": d, "configuration": c, "removed": False} for d, c in snapshot.domains.items()]
-        columns["domainMetadata"] = pa.array(domains, _DOMAIN)
+        columns["domainMetadata"] = arrow_array(domains, _DOMAIN)
     return columns
 
 
@@ -136,7 +136,7 @@ def stats_kind(snapshot: Snapshot, parts: Iterable[np.ndarray | None]) -> pa.Str
 def added_files(snapshot: Snapshot, rows: np.ndarray | None, kind: pa.StructType | None) -> pa.StructArray:
     """Returns the files of the version at `rows` (None: all); `kind` as of `stats_kind`."""
     every = snapshot.state.files
-    files = (every if rows is None else every.take(pa.array(rows))).combine_chunks()
+    files = (every if rows is None else every.take(arrow_array(rows))).combine_chunks()
     # A spread table of one chunk per column.
     one = {name: one_array(files[name]) for name in files.column_names}
     columns: dict[str, pa.Array] = {
@@ -144,7 +144,7 @@ def added_files(snapshot: Snapshot, rows: np.ndarray | None, kind: pa.StructType
         "partitionValues": one["partition_values"],
         "size": one["size"],
         "modificationTime": one["modification_time"],
-        "dataChange": pa.array(np.zeros(files.num_rows, bool)),
+        "dataChange": arrow_array(np.zeros(files.num_rows, bool)),
         "tags": snapshot.tags(rows),
         "deletionVector": one["deletion_vector"],
     }
@@ -175,7 +175,7 @@ def _counts(texts: pa.Array, vectors: pa.Array) -> pa.Array:
     for at in np.flatnonzero(to_numpy(pc.and_(pc.is_valid(vectors), pc.is_valid(texts)))):
         document = documents.read(texts[int(at)].as_py())
         found[at] = documents.write({key: document[key] for key in ("numRecords", "tightBounds") if key in document})
-    return pa.array(found, pa.string())
+    return arrow_array(found, pa.string())
 
 
 def partition_values_parsed(values: pa.MapArray, schema: StructType, columns: Iterable[str]) -> pa.StructArray:

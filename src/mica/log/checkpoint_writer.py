@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 import orjson
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from mica import late, properties
+from mica.arrays import arrow_array, to_numpy
 from mica.cores import cores
 from mica.log import features
 from mica.log.checkpoint import PartSource
@@ -89,12 +89,12 @@ def _write_v2(snapshot: Snapshot, now: int) -> tuple[int, int]:
         sidecars = [action for _, action in written]
         table = rows_of(
             {
-                "checkpointMetadata": pa.array([{"version": snapshot.version}], _CHECKPOINT),
+                "checkpointMetadata": arrow_array([{"version": snapshot.version}], _CHECKPOINT),
                 **other_actions(snapshot, now),
-                "sidecar": pa.array(sidecars, _SIDECAR),
+                "sidecar": arrow_array(sidecars, _SIDECAR),
                 # delta-spark wants these columns in every file.
                 "add": added_files(snapshot, np.array([], np.int64), stats_kind(snapshot, [])),
-                "remove": pa.array([], REMOVE),
+                "remove": arrow_array([], REMOVE),
             }
         )
         data = parquet_bytes(table)
@@ -116,7 +116,7 @@ def _write_sidecars(
     state = snapshot.state
     sources = tuple(replace(s, _read={}) if isinstance(s, PartSource) else s for s in state.sources)
     snapshot = snapshot.with_state(replace(state, sources=sources))
-    places = state.files["source"].to_numpy()
+    places = to_numpy(state.files["source"])
     order = np.argsort(places, kind="stable")
     parts = [order[at : at + SIDECAR_FILES] for at in range(0, len(order), SIDECAR_FILES)]
 
@@ -126,7 +126,7 @@ def _write_sidecars(
                 source.forget()
 
     kind = stats_kind(snapshot, parts)
-    none = added_files(snapshot, order[:0], kind), pa.array([], REMOVE)
+    none = added_files(snapshot, order[:0], kind), arrow_array([], REMOVE)
     written: list[tuple[int, dict[str, Any]]] = []
     with late.futures.ThreadPoolExecutor(_WRITERS, thread_name_prefix="mica") as pool:
         for at in range(0, len(parts), _WRITERS):
@@ -148,6 +148,8 @@ def parquet_bytes(table: pa.Table) -> bytes:
             writer.write(batch)
         writer.close()
         return bytes(writer.take_bytes())
+    import pyarrow.parquet as pq  # takes its time: most commits write no checkpoint
+
     sink = pa.BufferOutputStream()
     pq.write_table(
         table, sink, compression="snappy", use_compliant_nested_type=True, store_schema=False, write_page_checksum=True,

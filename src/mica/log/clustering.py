@@ -17,6 +17,7 @@ import orjson
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arrays import scalar, to_numpy
 from mica.errors import CorruptDataError
 from mica.log import features
 from mica.log.domains import CLUSTERING_DOMAIN
@@ -64,7 +65,7 @@ def _named(schema: StructType, names: Sequence[str]) -> str:
 def may_cluster(snapshot: Snapshot, files: np.ndarray) -> np.ndarray:
     """Which of the files (positions) nobody has clustered, or mica itself."""
     providers = snapshot.clustering_providers(files)
-    return np.asarray(pc.fill_null(pc.equal(providers, PROVIDER), True))
+    return to_numpy(pc.fill_null(pc.equal(providers, PROVIDER), True))
 
 
 def to_cluster(snapshot: Snapshot, most: int, *, full: bool = False) -> np.ndarray:
@@ -76,8 +77,8 @@ def to_cluster(snapshot: Snapshot, most: int, *, full: bool = False) -> np.ndarr
     providers = snapshot.clustering_providers()
     new, ours = providers.is_null(), pc.fill_null(pc.equal(providers, PROVIDER), False)
     sizes = snapshot.files.column("size")
-    old = pc.sum(pc.if_else(ours, sizes, pa.scalar(0, pa.int64()))).as_py() or 0
+    old = pc.sum(pc.if_else(ours, sizes, scalar(0, pa.int64()))).as_py() or 0
     deleted = pc.and_(ours, snapshot.files.column("deletion_vector").combine_chunks().is_valid())
     if not pc.any(pc.or_(new, deleted)).as_py():
         return np.zeros(0, np.int64)
-    return np.flatnonzero(np.asarray(pc.or_(new, deleted) if old > most else pc.or_(new, ours)))
+    return np.flatnonzero(to_numpy(pc.or_(new, deleted) if old > most else pc.or_(new, ours)))

@@ -27,7 +27,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
-from mica.arrays import NDArray, from_numpy
+from mica.arrays import NDArray, arrow_array, from_numpy
 from mica.errors import ConflictError
 from mica.log.paths import file_keys
 from mica.log.replay import Commits
@@ -39,7 +39,7 @@ FilePredicate = Callable[[pa.Table], pa.Array]
 
 def every_file(files: pa.Table) -> pa.Array:
     """The predicate of a transaction that read the whole table."""
-    return pa.array(np.ones(files.num_rows, bool))
+    return arrow_array(np.ones(files.num_rows, bool))
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ Excluded = Callable[[FilePredicate], pa.Array]
 
 def nothing(_: FilePredicate) -> pa.Array:
     """Excludes no file."""
-    return pa.array([], pa.string())
+    return arrow_array([], pa.string())
 
 
 def excluded_in(snapshot: Any) -> Excluded:

@@ -19,10 +19,10 @@ import pyarrow as pa
 
 from mica import compute as pc
 from mica import properties
+from mica.arrays import arrow_array, no_rows, one_array, scalar, to_numpy
 from mica.errors import CorruptDataError, UserError
 from mica.log import features
 from mica.log.actions import Metadata, Protocol, parse_line
-from mica.log.arrays import one_array
 from mica.log.commit_info import in_commit_timestamp
 from mica.log.feed_columns import COLUMNS, COMMIT_TIMESTAMP, COMMIT_VERSION
 from mica.log.json_lines import BrokenLinesError, read_lines, split_lines
@@ -91,7 +91,7 @@ def changed_files(end: Snapshot, first: int) -> tuple[pa.Table, tuple[str, ...]]
         ]
     modified = increasing(listing.commits[version].modified for version in versions)
     fits = [own is end.metadata or same_in_files(columns_of(own), end.schema) for own in found]
-    files, few = [FEED.empty_table()], list[pa.Table]()
+    files, few = [no_rows(FEED)], list[pa.Table]()
     for number, (commit, when) in enumerate(zip(commits, modified, strict=True)):
         few.append(commit.files(when if commit.timestamp is None else commit.timestamp))
         if few[-1].num_rows and not (fits[number] and fits[number + 1]):
@@ -105,7 +105,7 @@ def changed_files(end: Snapshot, first: int) -> tuple[pa.Table, tuple[str, ...]]
 
 def change_files_since(snapshot: Snapshot, oldest: int) -> pa.Array:
     """Returns the change files that commits since `oldest` (ms) name, by `canonical_keys`."""
-    listing, found = list_log(snapshot.storage), [pa.array([], pa.string())]
+    listing, found = list_log(snapshot.storage), [arrow_array([], pa.string())]
     for version, entry in sorted(listing.commits.items()):
         if entry.modified >= oldest:
             commit = _Commit.read(snapshot, listing, version)
@@ -130,7 +130,7 @@ def appended_files(end: Snapshot, listing: Listing, version: int, *, changing: C
     adds, removes = (_changing(commit.of(kind)) for kind in ("add", "remove"))
     if len(removes):  # change files say nothing here: a merge that only inserts has them too
         if changing == "skipped" or (changing == "deletes skipped" and not len(adds)):
-            return FEED.empty_table()
+            return no_rows(FEED)
         if changing == "given again":
             return commit.table(adds, None, None, commit.added)
         raise UserError(
@@ -180,10 +180,10 @@ def standing_files(snapshot: Snapshot, timestamp: int | None) -> pa.Table:
     values = [[*(one or ()), *known.items()] for one in files.column("partition_values").to_pylist()]
     return pa.table(
         [
-            files.column("path"), pa.array(values, PARTITION_VALUES), files.column("size"),
+            files.column("path"), arrow_array(values, PARTITION_VALUES), files.column("size"),
             files.column("deletion_vector"), pa.nulls(count, DELETION_VECTOR),
-            pa.repeat(pa.scalar(None if timestamp is None else "insert", pa.string()), count),
-            pa.nulls(count, PARTITION_VALUES), snapshot.stats(order.to_numpy()),
+            pa.repeat(scalar(None if timestamp is None else "insert", pa.string()), count),
+            pa.nulls(count, PARTITION_VALUES), snapshot.stats(to_numpy(order)),
         ],
         schema=FEED,
     )  # fmt: skip
@@ -250,7 +250,7 @@ class _Commit:
         if len(changes):
             return self.table(changes, None, timestamp, self.added)
         if self.copies:
-            return FEED.empty_table()
+            return no_rows(FEED)
         adds, removes = (_changing(self.of(kind)) for kind in ("add", "remove"))
         both = self._with_other_vectors(adds, removes, timestamp)
         if both is None:
@@ -307,7 +307,7 @@ class _Commit:
                 pc.struct_field(actions, "size"),
                 vectors,
                 pa.nulls(count, DELETION_VECTOR) if chosen is None else chosen,
-                pa.nulls(count, pa.string()) if change is None else pa.repeat(pa.scalar(change), count),
+                pa.nulls(count, pa.string()) if change is None else pa.repeat(scalar(change), count),
                 self._constants(actions, keys),
                 pc.struct_field(actions, "stats"),
             ],
@@ -319,9 +319,9 @@ class _Commit:
         count = len(actions)
         own = dict(zip(self.keys, self._partition_values(actions), strict=True)) if self.keys else {}
         known = _known(self.version, timestamp)
-        constant = [pa.repeat(pa.scalar(text, pa.string()), count) for text in known.values()]
+        constant = [pa.repeat(scalar(text, pa.string()), count) for text in known.values()]
         if not keys and not known:
-            return pa.array([[]] * count, PARTITION_VALUES)
+            return arrow_array([[]] * count, PARTITION_VALUES)
         return _map([*keys, *known], [*(own[key] for key in keys), *constant])
 
     def _constants(self, actions: pa.StructArray, keys: Sequence[str]) -> pa.Array:
@@ -344,7 +344,7 @@ class _Commit:
         )
         maps = files["partition_values"].take(at).to_pylist(maps_as_pydicts="lossy")
         return [
-            pc.coalesce(value, pa.array([(one or {}).get(key) for one in maps], pa.string()))
+            pc.coalesce(value, arrow_array([(one or {}).get(key) for one in maps], pa.string()))
             for key, value in zip(self.keys, values, strict=True)
         ]
 

@@ -15,8 +15,8 @@ import orjson
 import pyarrow as pa
 
 from mica import compute as pc
-from mica.arrays import from_numpy, to_numpy
-from mica.log.arrays import one_array, taken
+from mica.arrays import arrow_array, from_numpy, one_array, to_numpy
+from mica.log.arrays import taken
 from mica.log.line_source import LineSource
 from mica.log.replay import State
 from mica.stats.read import SHARE, Share, Texts, is_ascending, shares_of
@@ -120,7 +120,7 @@ def _of_adds(source: Any, rows: np.ndarray, key: str, kind: pa.DataType, readabl
         found: list[Any] = [None] * len(rows)
         for at in np.flatnonzero(to_numpy(pc.match_substring(lines, f'"{key}"'.encode()))):
             found[at] = readable(orjson.loads(lines[int(at)].as_buffer().to_pybytes())["add"].get(key))
-        return pa.array(found, kind)
+        return arrow_array(found, kind)
     column = source.add_column(key)
     return pa.nulls(len(rows), kind) if column is None else taken(column, rows).cast(kind)
 

@@ -15,6 +15,7 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
+from mica.arrays import batch_of
 from mica.log.actions import whole
 from mica.log.commit_info import commit_info
 from mica.log.listing import list_log
@@ -46,11 +47,16 @@ HISTORY = pa.schema(
 def history(storage: Storage, *, limit: int | None = None, opened: Snapshot | None = None) -> pa.Table:
     """Returns the commits whose files still exist, newest first, at most `limit`, as `HISTORY`; `opened` is a version
     that may be the newest."""
-    return pa.Table.from_pylist(commits(storage, limit=limit, opened=opened), HISTORY)
+    return pa.Table.from_batches([batch_of(_rows(storage, limit, opened), HISTORY)])
 
 
 def commits(storage: Storage, *, limit: int | None = None, opened: Snapshot | None = None) -> list[dict[str, Any]]:
     """The same as values of Python, for which pyarrow imports no pandas."""
+    return [{**row, "timestamp": _instant(row["timestamp"])} for row in _rows(storage, limit, opened)]
+
+
+def _rows(storage: Storage, limit: int | None, opened: Snapshot | None) -> list[dict[str, Any]]:
+    """The commits, with milliseconds since 1970 as their times."""
     listing = list_log(storage)
     if listing.latest >= 0 and not listing.commits:
         return []
@@ -67,7 +73,7 @@ def commits(storage: Storage, *, limit: int | None = None, opened: Snapshot | No
 def _row(version: int, time: int, info: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "version": version,
-        "timestamp": _instant(time),
+        "timestamp": time,
         "operation": _text(info.get("operation")),
         "operation_parameters": _map(info.get("operationParameters")),
         "operation_metrics": _map(info.get("operationMetrics")),

@@ -17,7 +17,7 @@ import pyarrow.json as pj
 
 from mica import compute as pc
 from mica import late
-from mica.arrays import imports_nothing, no_rows, to_numpy
+from mica.arrays import arrow_array, batch_of, no_rows, to_numpy
 
 
 class BrokenLinesError(ValueError):
@@ -38,7 +38,7 @@ def split_lines(data: bytes) -> tuple[pa.Array, int]:
         )
         return lines, int(lengths.max())
     kept = [line for line in data.split(b"\n") if line.strip()]
-    return pa.array(kept, pa.large_binary()), max((len(line) for line in kept), default=0)
+    return arrow_array(kept, pa.large_binary()), max((len(line) for line in kept), default=0)
 
 
 def read_lines(data: bytes, lines: pa.Array, longest: int, schema: pa.Schema) -> pa.Table:
@@ -46,7 +46,7 @@ def read_lines(data: bytes, lines: pa.Array, longest: int, schema: pa.Schema) ->
     from `split_lines`."""
     if not len(lines):
         return no_rows(schema)
-    if len(data) <= _FEW_BYTES and imports_nothing() and (found := _few(data, schema)) is not None:
+    if len(data) <= _FEW_BYTES and (found := _few(data, schema)) is not None:
         return found
     try:
         pc.cast(lines, pa.large_string())
@@ -85,7 +85,7 @@ def _few(data: bytes, schema: pa.Schema) -> pa.Table | None:
                 return None
             rows.append(value)
     fits = all(isinstance(row, dict) and _fits(row, schema) for row in rows)
-    return pa.Table.from_pylist(rows, schema) if fits else None
+    return pa.Table.from_batches([batch_of(rows, schema)]) if fits else None
 
 
 def _fits(value: dict[str, Any], fields: Iterable[pa.Field]) -> bool:

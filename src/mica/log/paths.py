@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from mica import compute as pc
 from mica import late
+from mica.arrays import arrow_array
 
 LOG = "_delta_log"
 LAST_CHECKPOINT = f"{LOG}/_last_checkpoint"
@@ -105,7 +106,7 @@ def with_names(files: pa.Table) -> pa.Table:
     paths = files["path"]
     if not pc.any(pc.match_substring(paths, "%")).as_py():
         return files
-    names = pa.array([decode_path(path) for path in paths.to_pylist()], pa.string())
+    names = arrow_array([decode_path(path) for path in paths.to_pylist()], pa.string())
     return files.set_column(files.schema.get_field_index("path"), "path", names)
 
 
@@ -136,7 +137,7 @@ def canonical_keys(paths: pa.Array) -> pa.Array:
     if not pc.any(odd).as_py():
         return paths
     fixed = [_canonical(path) for path in paths.filter(odd).to_pylist()]
-    return pc.replace_with_mask(paths, odd, pa.array(fixed, paths.type))
+    return pc.replace_with_mask(paths, odd, arrow_array(fixed, paths.type))
 
 
 def _canonical(uri: str) -> str:

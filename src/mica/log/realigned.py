@@ -11,7 +11,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from mica import compute as pc
-from mica.log.arrays import one_array
+from mica.arrays import one_array
 from mica.log.paths import file_keys
 from mica.log.replay import State
 

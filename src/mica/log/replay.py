@@ -16,10 +16,10 @@ import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
-from mica.arrays import from_numpy, no_rows, to_numpy
+from mica.arrays import arrow_array, from_numpy, no_rows, one_array, to_numpy
 from mica.errors import CorruptDataError
 from mica.log.actions import Metadata, Protocol, parse_line
-from mica.log.arrays import grown, one_array
+from mica.log.arrays import grown
 from mica.log.column_mapping import mode_of
 from mica.log.commit_info import in_commit_timestamp
 from mica.log.json_lines import BrokenLinesError, read_lines, split_lines
@@ -218,7 +218,7 @@ def partition_map(adds: pa.StructArray, columns: list[str], needed: int) -> pa.M
     flat = pa.concat_arrays([fields[i] for i in used]) if used else pa.nulls(0, pa.string())
     if width > 1:
         flat = flat.take(from_numpy((order % width) * count + order // width))
-    names = pa.array([columns[i] for i in used], pa.string())
+    names = arrow_array([columns[i] for i in used], pa.string())
     return pa.MapArray.from_arrays(offsets, names.take(keys), flat)
 
 

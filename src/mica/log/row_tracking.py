@@ -18,6 +18,7 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
+from mica.arrays import arrow_array
 from mica.errors import CorruptDataError
 from mica.log import features
 from mica.log.actions import Metadata, Protocol
@@ -124,7 +125,7 @@ def ids_of(source: Any, rows: np.ndarray) -> pa.Array:
     if not isinstance(source, LineSource):
         found = [source.add_column(key) for key in _KEYS.values()]
         taken = [
-            pa.nulls(len(rows), pa.int64()) if c is None else c.take(pa.array(rows)).cast(pa.int64()) for c in found
+            pa.nulls(len(rows), pa.int64()) if c is None else c.take(arrow_array(rows)).cast(pa.int64()) for c in found
         ]
         return pa.StructArray.from_arrays(taken, fields=list(FILE_IDS))
     lines = (orjson.loads(line.as_buffer().to_pybytes())["add"] for line in source.lines(rows))

@@ -28,6 +28,7 @@ import orjson
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arrays import arrow_array, scalar, to_numpy
 from mica.errors import MicaError
 from mica.log.json_lines import BrokenLinesError, read_lines, split_lines
 from mica.schema.arrow import to_arrow_type, variant_field
@@ -77,13 +78,13 @@ def _nested(leaves: list[tuple[tuple[str, ...], pa.DataType]]) -> list[pa.Field]
 
 def parse_stats(texts: pa.Array, kind: pa.StructType) -> pa.StructArray:
     """JSON statistics → `stats_parsed` of type `kind`; null for a missing text."""
-    present = np.asarray(pc.is_valid(texts))
+    present = to_numpy(pc.is_valid(texts))
     rows = np.flatnonzero(present)
-    flat = _parse_texts(texts.take(pa.array(rows)), _as_read(kind))
+    flat = _parse_texts(texts.take(arrow_array(rows)), _as_read(kind))
     typed = _convert(flat, kind)
     place = np.full(len(texts), -1, np.int64)
     place[rows] = np.arange(len(rows))
-    return typed.take(pa.array(place, mask=~present))
+    return typed.take(arrow_array(place, mask=~present))
 
 
 def _as_read(kind: pa.DataType) -> pa.DataType:
@@ -97,7 +98,7 @@ def _as_read(kind: pa.DataType) -> pa.DataType:
 
 def _parse_texts(texts: pa.Array, kind: pa.StructType) -> pa.StructArray:
     if not len(texts):
-        return pa.array([], kind)
+        return arrow_array([], kind)
     texts = pc.replace_substring(texts, "\n", " ")
     data = "\n".join(texts.to_pylist()).encode()
     lines, longest = split_lines(data)
@@ -108,7 +109,7 @@ def _parse_texts(texts: pa.Array, kind: pa.StructType) -> pa.StructArray:
     except BrokenLinesError:
         pass
     # Some file has a value of another type (`"NaN"` for a number): convert one by one and drop what does not fit.
-    return pa.array([_fit(_loads(text), kind) for text in texts.to_pylist()], kind)
+    return arrow_array([_fit(_loads(text), kind) for text in texts.to_pylist()], kind)
 
 
 def _loads(text: str) -> Any:
@@ -134,7 +135,7 @@ def _fit(value: Any, kind: pa.DataType) -> Any:
     if not isinstance(value, wanted):
         return None
     try:
-        return pa.scalar(value, kind).as_py()
+        return scalar(value, kind).as_py()
     except (pa.ArrowException, ArithmeticError, ValueError, OverflowError):
         return None
 
@@ -150,7 +151,7 @@ def _convert(array: pa.Array, kind: pa.DataType) -> pa.Array:
     try:
         return pc.cast(array, kind)
     except pa.ArrowInvalid:
-        return pa.array([_cast_one(text, kind) for text in array], kind)
+        return arrow_array([_cast_one(text, kind) for text in array], kind)
 
 
 def _cast_one(text: pa.Scalar, kind: pa.DataType) -> Any:
@@ -168,7 +169,7 @@ def format_stats(parsed: pa.Array) -> pa.Array:
     if not pa.types.is_struct(parsed.type):
         return pa.nulls(len(parsed), pa.string())
     rows = _rows(_spell(parsed))
-    return pa.array(
+    return arrow_array(
         [None if row is None else orjson.dumps(_clean(row), default=_default).decode() for row in rows], pa.string()
     )
 
@@ -218,7 +219,7 @@ def _spell_times(array: pa.Array) -> pa.Array:
             texts = [None if m is None else json_date(m // 86_400_000_000) for m in micros]
         else:
             texts = [None if m is None else json_timestamp(m, utc=kind.tz is not None) for m in micros]
-    return pa.array(texts, pa.string())
+    return arrow_array(texts, pa.string())
 
 
 def _is_binary(kind: pa.DataType) -> bool:
@@ -257,7 +258,7 @@ def _bound_texts(variants: pa.StructArray) -> pa.Array:
             return pa.concat_arrays([_bound_texts(variants.slice(i, 1)) for i in range(len(variants))])
     metadata, value = (pc.struct_field(variants, [name]).cast(pa.binary()) for name in ("metadata", "value"))
     whole = pc.binary_join_element_wise(metadata, value, b"")
-    return kernel.encode_z85(pc.if_else(variants.is_valid(), whole, pa.scalar(None, pa.binary())))
+    return kernel.encode_z85(pc.if_else(variants.is_valid(), whole, scalar(None, pa.binary())))
 
 
 def _unshredded(variants: pa.StructArray) -> pa.StructArray:

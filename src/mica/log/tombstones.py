@@ -13,8 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arrays import arrow_array, one_array, to_numpy
 from mica.log.actions import parse_line
-from mica.log.arrays import one_array, typed
+from mica.log.arrays import typed
 from mica.log.checkpoint import PartSource, conform
 from mica.log.paths import file_keys
 from mica.log.replay import DELETION_VECTOR, PARTITION_VALUES, State
@@ -56,10 +57,10 @@ def _tombstones(state: State) -> pa.StructArray:
     keys = file_keys(pc.struct_field(every, "path"), pc.struct_field(every, "deletionVector"))
     alive = file_keys(one_array(state.files["path"]), one_array(state.files["deletion_vector"]))
     # Recent ones come first, so the first of equal keys is the newest.
-    _, first = np.unique(np.asarray(keys.dictionary_encode().indices), return_index=True)
+    _, first = np.unique(to_numpy(keys.dictionary_encode().indices), return_index=True)
     chosen = np.zeros(len(every), bool)
     chosen[first] = True
-    return every.filter(pc.and_(pc.invert(pc.is_in(keys, value_set=alive)), pa.array(chosen)))
+    return every.filter(pc.and_(pc.invert(pc.is_in(keys, value_set=alive)), arrow_array(chosen)))
 
 
 def _tombstone(line: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,6 +21,7 @@ import orjson
 import pyarrow as pa
 
 from mica import properties
+from mica.arrays import arrow_array, no_rows
 from mica.errors import ConflictError, CorruptDataError, MicaError, StorageError, UserError
 from mica.log import added, conflicts, features, row_tracking
 from mica.log.actions import Metadata, Protocol, format_line
@@ -293,7 +294,7 @@ class Transaction:
         if not len(indices) or self.snapshot is None:
             return []
         tags = self.snapshot.tags(indices).to_pylist(maps_as_pydicts="lossy")
-        rows = self.snapshot.state.files.take(pa.array(indices)).to_pylist(maps_as_pydicts="lossy")
+        rows = self.snapshot.state.files.take(arrow_array(indices)).to_pylist(maps_as_pydicts="lossy")
         ids = self.snapshot.file_ids(indices).to_pylist()
         return [
             remove_line(
@@ -380,12 +381,12 @@ class Transaction:
     def _intent(self) -> conflicts.Intent:
         assert self.snapshot is not None
         files = self.snapshot.state.files
-        removed = files.take(pa.array(np.unique(np.concatenate([self._removed_indices(), *self._updated]))))
+        removed = files.take(arrow_array(np.unique(np.concatenate([self._removed_indices(), *self._updated]))))
         paths, vectors = removed["path"].combine_chunks(), removed["deletion_vector"].combine_chunks()
         return conflicts.Intent(
             reads=tuple(self._reads),
-            read_files=files.select(FILES.names) if self._reads else STATE_FILES.empty_table(),
-            removed_keys=file_keys(paths, vectors) if removed.num_rows else pa.array([], pa.string()),
+            read_files=files.select(FILES.names) if self._reads else no_rows(STATE_FILES),
+            removed_keys=file_keys(paths, vectors) if removed.num_rows else arrow_array([], pa.string()),
             applications=frozenset(self._transactions),
             domains=frozenset(self._domains),
             lets_append=properties.ISOLATION_LEVEL.of(self.snapshot.properties) == "WriteSerializable"

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from mica import engines
+from mica.arrays import arrow_array
 from mica.errors import CorruptDataError, UserError
 from mica.log import creation, features
 from mica.log.added import ADDED
@@ -91,7 +92,7 @@ def convert_to_delta(
         "stats": told.column("stats").to_pylist(),
     }
     nothing = [None] * count
-    added = pa.table([pa.array(columns.get(name, nothing), kind) for name, kind in kinds.items()], schema=ADDED)
+    added = pa.table([arrow_array(columns.get(name, nothing), kind) for name, kind in kinds.items()], schema=ADDED)
     transaction = Transaction(
         storage, "CONVERT", {"numFiles": count, "partitionedBy": list(partitions), "collectStats": True},
         metrics={"numConvertedFiles": count},
@@ -167,7 +168,7 @@ def _partitions(
     for name, f in found.items():
         for own, file in zip(values, names, strict=True):
             try:
-                parse_values(pa.array([own[name]], pa.string()), f.type)
+                parse_values(arrow_array([own[name]], pa.string()), f.type)
             except CorruptDataError as e:
                 raise UserError("INVALID_PARTITION_VALUE", f"{file}: {e.message}", hint=e.hint, path=file) from None
     return found

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from mica import compute as pc
+from mica.arrays import to_numpy
 from mica.collation import names as names_of_collations
 from mica.errors import UserError
 from mica.log import added, creation, features, row_tracking
@@ -108,7 +109,7 @@ def changed(
     if rests_on_files or tracks:
         transaction.read()
     if tracks and before.files.num_rows:
-        missing = np.flatnonzero(np.asarray(pc.struct_field(before.file_ids(), "base_row_id").is_null()))
+        missing = np.flatnonzero(to_numpy(pc.struct_field(before.file_ids(), "base_row_id").is_null()))
         again = added.rows(added.again(before, missing))
         transaction.update_files(missing, [{**row, "data_change": False} for row in again])
     for domain, configuration in (domains or {}).items():

@@ -14,9 +14,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
 from mica import engines
+from mica.arrays import arrow_array
 from mica.engines.base import Engine
 from mica.errors import UserError
 from mica.log import features
@@ -136,7 +136,7 @@ def _added(snapshot: Snapshot, changed: Sequence[int], lines: Sequence[_Line]) -
     """The add actions of the files at these positions, with their new lines."""
     at = np.array(changed, np.int64)
     found = zip(
-        snapshot.files.take(pa.array(at)).to_pylist(),
+        snapshot.files.take(arrow_array(at)).to_pylist(),
         snapshot.file_ids(at).to_pylist(),
         snapshot.clustering_providers(at).to_pylist(),
         (lines[i] for i in changed),

@@ -19,9 +19,9 @@ import pyarrow as pa
 
 from mica import compute as pc
 from mica import late, properties
+from mica.arrays import arrow_array, one_array, to_numpy
 from mica.errors import StorageError
 from mica.log import added, features
-from mica.log.arrays import one_array
 from mica.log.deletion_vectors import file_of
 from mica.log.paths import file_keys
 from mica.log.row_tracking import ROW_IDS
@@ -94,11 +94,11 @@ def _restore(newest: Snapshot, older: Snapshot, txn: Txn | None) -> Restore:
     if older.version == newest.version and txn is None:
         return Restore(table, newest.version, older.version, 0, 0, 0, 0, newest)  # as delta-spark: nothing to commit
     mine, theirs = _keys(newest.files), _keys(older.files)
-    back = np.flatnonzero(np.asarray(pc.invert(pc.is_in(theirs, value_set=mine))))
-    gone = np.flatnonzero(np.asarray(pc.invert(pc.is_in(mine, value_set=theirs))))
+    back = np.flatnonzero(to_numpy(pc.invert(pc.is_in(theirs, value_set=mine))))
+    gone = np.flatnonzero(to_numpy(pc.invert(pc.is_in(mine, value_set=theirs))))
     _refuse_missing(older, back)
     Ingested(older.storage).move(older)  # without the record of its input files none could be ingested any more
-    restored, removed = (int(pc.sum(s.files.column("size").take(pa.array(at))).as_py() or 0)
+    restored, removed = (int(pc.sum(s.files.column("size").take(arrow_array(at))).as_py() or 0)
                          for s, at in ((older, back), (newest, gone)))  # fmt: skip
     left = newest.files.num_rows - len(gone) + len(back)
     size = int(pc.sum(newest.files.column("size")).as_py() or 0) - removed + restored
@@ -143,8 +143,8 @@ def _keys(files: pa.Table) -> pa.Array:
 
 def _refuse_missing(older: Snapshot, back: np.ndarray) -> None:
     """Refuses a version whose files were vacuumed."""
-    paths = older.files.column("path").take(pa.array(back)).to_pylist()
-    vectors = older.files.column("deletion_vector").take(pa.array(back)).to_pylist()
+    paths = older.files.column("path").take(arrow_array(back)).to_pylist()
+    vectors = older.files.column("deletion_vector").take(arrow_array(back)).to_pylist()
     named = [older.locate(path) for path in paths]
     for vector in vectors:
         file = None if vector is None else file_of(older.storage, vector)

@@ -30,9 +30,9 @@ import pyarrow as pa
 
 from mica import compute as pc
 from mica import late, properties
+from mica.arrays import arrow_array, batch_of, no_rows, one_array
 from mica.errors import ConflictError, MicaError, StorageError, UserError
 from mica.log import features
-from mica.log.arrays import one_array
 from mica.log.cleanup import unnamed_sidecars
 from mica.log.deletion_vectors import file_of
 from mica.log.feed import change_files_since
@@ -122,12 +122,12 @@ def vacuum(
     found = [entry for entry in _data_files(entries, snapshot.partition_columns) if entry.modified < oldest]
     if any(entry.path.startswith(_CHANGES) for entry in found):
         needed = pa.concat_arrays([needed, _below(snapshot.storage, change_files_since(snapshot, oldest))])
-    paths = pa.array([entry.path for entry in found], pa.string())
+    paths = arrow_array([entry.path for entry in found], pa.string())
     gone = pc.invert(pc.is_in(paths, value_set=needed)).to_pylist()
     unused = [entry for entry, left in zip(found, gone, strict=True) if left]
     unused += _unnamed_sidecars(snapshot, int(clock() * 1000))
     unused += _unnamed_records(snapshot, oldest)
-    deleted = pa.Table.from_pylist([entry_row(entry) for entry in unused], DELETED)
+    deleted = pa.Table.from_batches([batch_of([entry_row(entry) for entry in unused], DELETED)])
     last = snapshot
     if not dry_run:
         settings = {"retentionCheckEnabled": enforce_retention, "defaultRetentionMillis": kept}
@@ -192,13 +192,13 @@ def needed_files(snapshot: Snapshot, oldest: int) -> pa.Array:
         (pc.struct_field(young, "path"), pc.struct_field(young, "deletionVector")),
         (removed.column("path"), removed.column("deletion_vector")),
     ]
-    parts = [pa.array([], pa.string())]
+    parts = [arrow_array([], pa.string())]
     for paths, vectors in named:
         keys = canonical_keys(one_array(paths))
         with_vector = one_array(vectors).drop_null()
         holders = {(v["storageType"], v["pathOrInlineDv"]): v for v in with_vector.to_pylist()}
         others = [file for v in holders.values() if (file := file_of(storage, v)) is not None]
-        parts.append(_below(storage, pa.concat_arrays([keys, pa.array(others, pa.string())])))
+        parts.append(_below(storage, pa.concat_arrays([keys, arrow_array(others, pa.string())])))
     return pa.concat_arrays(parts)
 
 
@@ -212,12 +212,12 @@ def _removed_since(snapshot: Snapshot, oldest: int) -> pa.Table:
     def removes(name: str) -> pa.Table:
         data = storage.read(name)
         if b'"remove"' not in data:
-            return REMOVES.empty_table()
+            return no_rows(REMOVES)
         return parse_commits([data], keys, storage.path(name)).removes
 
     with late.futures.ThreadPoolExecutor(WORKERS, thread_name_prefix="mica") as pool:
         found = [table.select(["path", "deletion_vector"]) for table in pool.map(removes, names)]
-    return pa.concat_tables([REMOVES.empty_table().select(["path", "deletion_vector"]), *found])
+    return pa.concat_tables([no_rows(REMOVES).select(["path", "deletion_vector"]), *found])
 
 
 #: A name that is not UTF-8, as Python has it: no log names such a file, and Arrow holds no such text.
@@ -235,7 +235,7 @@ def _below(storage: Storage, keys: pa.Array) -> pa.Array:
     # A disk has one file for `a//b`, `a/./b` and `a/b`; where they are several, all of them stay.
     odd = keys.filter(pc.match_substring_regex(keys, _ODD)).to_pylist()
     names = [*inside, *map(posixpath.normpath, odd), *_behind_links(storage, keys.to_pylist())]
-    return pa.concat_arrays([keys, pa.array(names, pa.string())])
+    return pa.concat_arrays([keys, arrow_array(names, pa.string())])
 
 
 def _inside(storage: Storage, key: str) -> list[str]:

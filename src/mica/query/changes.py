@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arrays import arrow_array
 from mica.engines.spark import catalog
 from mica.engines.spark.errors import is_condition
 from mica.engines.spark.types import from_spark, of_arrow
@@ -153,7 +154,7 @@ def _shaped(spark: SparkSession, table: Table, statement: Statement) -> DataFram
             done = table.optimize(where, zorder_by=list(columns) or None, full=full, spark=spark)
             metrics = [(name, str(value)) for name, value in done.metrics.items()]
             kinds = pa.map_(pa.string(), pa.string())
-            found = {"path": pa.array([table.path]), "metrics": pa.array([metrics], kinds)}
+            found = {"path": arrow_array([table.path]), "metrics": arrow_array([metrics], kinds)}
             return spark.createDataFrame(pa.table(found))
         case VacuumOf(retain=retain, dry_run=dry):
             gone = table.vacuum(retain, dry_run=dry, enforce_retention=settings.keeps_retention(spark)).deleted

@@ -13,6 +13,7 @@ import orjson
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arrays import arrow_array, batch_of
 from mica.engines.spark.types import to_spark
 from mica.errors import UserError
 from mica.log import clustering, features
@@ -145,7 +146,7 @@ def history(table: Table, limit: int | None) -> pa.Table:
 
 def counts(found: Mapping[str, int]) -> pa.Table:
     """One row with these numbers, as statements that change a table return them."""
-    return pa.table({name: pa.array([number], pa.int64()) for name, number in found.items()})
+    return pa.table({name: arrow_array([number], pa.int64()) for name, number in found.items()})
 
 
 def _detail(table: Table) -> pa.Table:
@@ -162,7 +163,7 @@ def _detail(table: Table) -> pa.Table:
         **_versions(protocol),
         "tableFeatures": sorted(own or features.names(protocol)),
     }  # fmt: skip
-    return pa.Table.from_pylist([row], _DETAIL)
+    return pa.Table.from_batches([batch_of([row], _DETAIL)])
 
 
 def _properties(table: Table, key: str | None) -> pa.Table:
@@ -185,7 +186,7 @@ def _every_property(table: Table) -> Mapping[str, str]:
 
 
 def _texts(rows: Sequence[_Row], *names: str) -> pa.Table:
-    return pa.table({name: pa.array([row[i] for row in rows], pa.string()) for i, name in enumerate(names)})
+    return pa.table({name: arrow_array([row[i] for row in rows], pa.string()) for i, name in enumerate(names)})
 
 
 def _versions(protocol: Protocol) -> dict[str, int]:

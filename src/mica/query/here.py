@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arrays import batch_of
 from mica.engines import local
 from mica.engines.spark.batches import for_spark
 from mica.engines.spark.engine import Spark
@@ -83,7 +84,7 @@ def _given(
             found = gathered(batches)
         if found is None:
             return None
-        whole = found.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], to_arrow(schema))]
+        whole = found.combine_chunks().to_batches() or [batch_of([], to_arrow(schema))]
         return engine.given(pa.Table.from_batches([for_spark(batch, schema) for batch in whole]), schema)
     except Exception:  # noqa: BLE001 - a slower way is left
         _LOG.debug("left to Spark's tasks, which report what is wrong", exc_info=True)

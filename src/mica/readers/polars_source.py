@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 
 from mica.arguments import OPTIONS, TEXT, takes
+from mica.arrays import no_rows
 from mica.errors import UserError, extra
 from mica.readers.polars_filters import pushed
 from mica.readers.source import ScanSource, source_of
@@ -60,7 +61,7 @@ class _Plugin:
         self.polars, self.source, self.python = polars, source, python
 
     def schema(self) -> Any:
-        return self.frame(self.source, self.source.schema.empty_table()).schema
+        return self.frame(self.source, no_rows(self.source.schema)).schema
 
     def __call__(
         self, with_columns: list[str] | None, predicate: Any, n_rows: int | None, batch_size: int | None

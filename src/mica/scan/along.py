@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arrays import arrow_array, to_numpy
 from mica.expressions.bind import Leaf
 from mica.expressions.plain_values import to_values
 from mica.expressions.tree import And, Compare, Expr, In, LeafRef, Literal, Op
@@ -47,11 +48,11 @@ def _drawn(
 ) -> Html | None:
     """The bounds of `files` along a value, beside the ranges that are asked for; None if no file has bounds, or
     a value has no place on an axis."""
-    known = np.flatnonzero(np.asarray(pc.and_(pc.is_valid(interval.low), pc.is_valid(interval.high))))
+    known = np.flatnonzero(to_numpy(pc.and_(pc.is_valid(interval.low), pc.is_valid(interval.high))))
     if not len(known):
         return None
     some = _some(known, np.setdiff1d(np.arange(len(files)), known))
-    is_kept, places = np.isin(files[some], kept), pa.array(some)
+    is_kept, places = np.isin(files[some], kept), arrow_array(some)
     lows, highs = (to_values(side.take(places), leaf.type) for side in (interval.low, interval.high))
     if not all(_is_placed(value) for value in (*lows, *highs, *(end for pair in ranges for end in pair))):
         return None

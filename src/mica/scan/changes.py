@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from mica.arrays import no_rows
 from mica.collation.ordering import Ordering
 from mica.errors import CorruptDataError, UserError
 from mica.expressions.bind import BoundExpr
@@ -119,7 +120,7 @@ def changes(
             asked = f"{from_timestamp} to {to_timestamp}"
             raise UserError.bad_value("the range of times", asked, "from a time to the same or a later one")
         if first > last:
-            return ChangesSource(end, FEED.empty_table(), name)  # no commit is between the two
+            return ChangesSource(end, no_rows(FEED), name)  # no commit is between the two
     if first > last:
         asked = f"{first} to {last}"
         raise UserError.bad_value("the range of versions", asked, "from a version to the same or a later one")

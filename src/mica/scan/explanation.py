@@ -149,13 +149,13 @@ class Explanation(Paged):
 
     def _origins(self, costs: pa.Table) -> Iterator[dict[str, Any]]:
         read = costs.filter(costs.column("leaf").is_valid())
-        sums = read.group_by("leaf", use_threads=False).aggregate([("typed", "sum"), ("residual", "sum")])
+        sums = pc.grouped(read, ["leaf"], [("typed", "sum"), ("residual", "sum")], use_threads=False)
         for row in sums.sort_by("leaf").to_pylist():
             yield {"path": row["leaf"], "typed": row["typed_sum"], "residual": row["residual_sum"]}
 
     def _reasons(self, costs: pa.Table) -> Iterator[dict[str, Any]]:
         gone = costs.filter(costs.column("what").is_valid())
-        sums = gone.group_by(["what", "part"], use_threads=False).aggregate([("spans", "sum"), ("rows", "sum")])
+        sums = pc.grouped(gone, ["what", "part"], [("spans", "sum"), ("rows", "sum")], use_threads=False)
         parts = () if self.scan.predicate is None else self.scan.predicate.parts
         for row in sums.to_pylist():
             part = to_sql(parts[row["part"]])

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica import late
+from mica.arrays import arrow_array
 from mica.collation.ordering import Ordering
 from mica.engines import local
 from mica.errors import UserError
@@ -83,11 +84,11 @@ class FilesSource(Source):
         self.schema = _with_partitions(one_schema(paths, own, replaced, exact=exact), columns)
         self._files = pa.table(
             {
-                "path": pa.array(paths, pa.string()),
-                "size": pa.array([entry.size for _, entry in found], pa.int64()),
-                "partition_values": pa.array([list(own.items()) for own in partitions], _TEXTS),
+                "path": arrow_array(paths, pa.string()),
+                "size": arrow_array([entry.size for _, entry in found], pa.int64()),
+                "partition_values": arrow_array([list(own.items()) for own in partitions], _TEXTS),
                 "deletion_vector": pa.nulls(len(paths)),
-                "rows": pa.array([head.rows for head in heads], pa.int64()),
+                "rows": arrow_array([head.rows for head in heads], pa.int64()),
             }
         )
 

@@ -12,9 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-import pyarrow as pa
-
 from mica import late
+from mica.arrays import arrow_array
 from mica.errors import CorruptDataError
 from mica.log.paths import NULL_DIRECTORY
 from mica.schema.types import DATE, DOUBLE, INTEGER, LONG, STRING, TIMESTAMP, DataType
@@ -93,7 +92,7 @@ def _reads_as(pattern: re.Pattern[str], type_: DataType) -> Callable[[str], bool
         if not pattern.fullmatch(text):
             return False
         try:
-            parse_values(pa.array([text]), type_)
+            parse_values(arrow_array([text]), type_)
         except CorruptDataError:  # the 30th of February
             return False
         return True

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arrays import arrow_array
 from mica.expressions.tree import to_sql
 from mica.log.history import commits
 from mica.pictures import tree
@@ -65,7 +66,7 @@ def table_page(source: TableSource) -> Html:
     columns = [
         (code(f.name), code(type_to_ddl(f.type)), "" if f.nullable else "NOT NULL") for f in source.schema.fields
     ]
-    rows = pc.sum(source.rows(pa.array(range(files.num_rows), pa.int64()))).as_py()
+    rows = pc.sum(source.rows(arrow_array(range(files.num_rows), pa.int64()))).as_py()
     size = pc.sum(files.column("size")).as_py() or 0
     facts = [
         ("files", f"{files.num_rows:,}"),
@@ -80,7 +81,7 @@ def table_page(source: TableSource) -> Html:
     if snapshot.properties:
         named = [(code(name), code(value)) for name, value in sorted(snapshot.properties.items())]
         parts += [heading("Properties"), table(("name", "value"), named)]
-    every = source.files(pa.array(range(files.num_rows), pa.int64()))
+    every = source.files(arrow_array(range(files.num_rows), pa.int64()))
     parts += _shredding(source, parts_of(every), "How its files are shredded")
     return fragment(f"{source.name}, version {source.version}", parts)
 

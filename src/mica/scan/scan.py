@@ -17,7 +17,7 @@ import pyarrow as pa
 from mica import compute as pc
 from mica import engines
 from mica.arguments import COLUMNS, COUNT, FLAG, SESSION, TEXT, refuse_other, takes
-from mica.arrays import from_numpy
+from mica.arrays import from_numpy, to_numpy
 from mica.cached import cached_property
 from mica.engines import local
 from mica.errors import UnsupportedTableError, UserError, extra
@@ -309,7 +309,7 @@ class Scan:
         if is_decided(self.predicate):
             if self.predicate is not None:
                 matching = holds(self.predicate, self.source.schema, unknown.column("partition_values"))
-                kept, unknown = kept[matching.to_numpy(zero_copy_only=False)], unknown.filter(matching)
+                kept, unknown = kept[to_numpy(matching)], unknown.filter(matching)
             rows = self.source.rows(from_numpy(kept))
             whole = pc.is_null(unknown.column("deletion_vector").combine_chunks())
             if "chosen" in unknown.column_names:

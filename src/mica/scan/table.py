@@ -10,13 +10,12 @@ import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
-from mica.arrays import NDArray, from_numpy, scalar, to_numpy
+from mica.arrays import NDArray, from_numpy, one_array, scalar, to_numpy
 from mica.cached import cached_property
 from mica.collation.ordering import Ordering
 from mica.expressions.bind import BoundExpr, Leaf, bind_value
 from mica.expressions.tree import Column
 from mica.log import row_tracking
-from mica.log.arrays import one_array
 from mica.log.paths import with_names
 from mica.log.snapshot import Snapshot
 from mica.scan.source import Source
@@ -128,7 +127,7 @@ class TableSource(Source):
         table = pa.table([*keys, files.column("size"), rows], names=[*places, "bytes", "rows"])
         known = pc.ScalarAggregateOptions(skip_nulls=False)
         counted = [("bytes", "count"), ("bytes", "sum"), ("rows", "sum", known)]
-        found = table.group_by(places).aggregate(counted).select([*places, "bytes_count", "bytes_sum", "rows_sum"])
+        found = pc.grouped(table, places, counted).select([*places, "bytes_count", "bytes_sum", "rows_sum"])
         found = found.sort_by([(place, "ascending") for place in places]) if names else found
         # Without keys there is always one group, even without files.
         return found.rename_columns([*names, "files", "bytes", "rows"]).slice(0, found.num_rows if len(files) else 0)

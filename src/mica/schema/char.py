@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from mica import compute as pc
 from mica import late
-from mica.arrays import NDArray, from_numpy, to_numpy
+from mica.arrays import NDArray, from_numpy, scalar, to_numpy
 from mica.collation.identifier import parse
 from mica.collation.names import to_sql
 from mica.records import dataclass
@@ -95,7 +95,7 @@ def padded(values: pa.Array, text: str) -> pa.Array:
 def too_long(values: pa.Array, text: str) -> pa.Array:
     """Which of the values hold a text that is longer than their declared type allows."""
     found = _parsed(text)
-    return pa.repeat(pa.scalar(False), len(values)) if found is None else from_numpy(_too_long(values, found))
+    return pa.repeat(scalar(False), len(values)) if found is None else from_numpy(_too_long(values, found))
 
 
 # --- texts of types

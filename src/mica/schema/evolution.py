@@ -16,6 +16,7 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arrays import scalar
 from mica.errors import UserError
 from mica.records import dataclass
 from mica.schema.arrow import from_arrow_type, is_list, is_variant, to_arrow, to_arrow_field
@@ -237,7 +238,7 @@ def _children(array: pa.Array) -> list[pa.Array]:
             # Runs have no nulls of their own, which `flatten` would give them.
             runs = pc.run_end_decode(array.field(index))
             nulls = array.is_valid() if array.null_count else None
-            children[index] = runs if nulls is None else pc.if_else(nulls, runs, pa.scalar(None, runs.type))
+            children[index] = runs if nulls is None else pc.if_else(nulls, runs, scalar(None, runs.type))
     return children
 
 

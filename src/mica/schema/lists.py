@@ -10,14 +10,14 @@ import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
-from mica.arrays import to_numpy
+from mica.arrays import arrow_array, scalar, to_numpy
 
 
 def offsets_from_zero(array: pa.Array) -> pa.Array:
     """The offsets of a list's rows into the values of `flatten`; null rows have none."""
     lengths = pc.fill_null(pc.list_value_length(array), 0)
     sums = pc.cumulative_sum(lengths.cast(pa.int32()))
-    return pa.concat_arrays([pa.array([0], pa.int32()), sums.cast(pa.int32())])
+    return pa.concat_arrays([arrow_array([0], pa.int32()), sums.cast(pa.int32())])
 
 
 def with_offsets(array: pa.Array) -> tuple[pa.Array, pa.Array]:
@@ -29,8 +29,8 @@ def with_offsets(array: pa.Array) -> tuple[pa.Array, pa.Array]:
     null = array.is_null()
     if np.diff(to_numpy(array.offsets))[to_numpy(null)].any():
         array = pc.copied(array)
-    missing = pa.concat_arrays([null, pa.array([False])])
-    return pc.if_else(missing, pa.scalar(None, array.offsets.type), array.offsets), array
+    missing = pa.concat_arrays([null, arrow_array([False])])
+    return pc.if_else(missing, scalar(None, array.offsets.type), array.offsets), array
 
 
 def entries_of(array: pa.Array) -> pa.Array:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from mica.arrays import from_list
+from mica.arrays import arrow_array
 from mica.expressions.bind import BoundExpr, type_of
 from mica.expressions.tree import Compare, Expr, In, LeafRef, Literal, Op
 from mica.schema.arrow import to_arrow_type
@@ -63,9 +63,9 @@ def _array(values: list[Literal], type_: DataType) -> pa.Array | None:
     if not present:
         return None
     if type_ in INTEGRALS:
-        return from_list(present, pa.int64())
+        return arrow_array(present, pa.int64())
     storage, wanted = _STORED.get(type_), to_arrow_type(type_)
-    return from_list(present, wanted) if storage is None else from_list(present, storage).cast(wanted)
+    return arrow_array(present, wanted) if storage is None else arrow_array(present, storage).cast(wanted)
 
 
 def _same(value: Expr, type_: DataType) -> bool:

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
-from mica.arrays import FALSE, TRUE, NDArray, from_numpy, scalar, to_numpy
+from mica.arrays import FALSE, TRUE, NDArray, arrow_array, from_numpy, scalar, to_numpy
 from mica.expressions.bind import Leaf
 from mica.expressions.casts import CastFailedError, bits_of, cast_value
 from mica.expressions.coerce import is_exact, is_real
@@ -158,7 +158,7 @@ def _one_by_one(
     for row in rows:
         if usable[row]:
             values[row] = _cast_one(side, row, asked)
-    return pa.array(values, array.type)
+    return arrow_array(values, array.type)
 
 
 def _cast_one(side: PathSide, row: int, asked: DataType) -> object:

@@ -34,7 +34,7 @@ from typing import Any
 import pyarrow as pa
 
 from mica import compute as pc
-from mica.arrays import FALSE, TRUE, scalar
+from mica.arrays import FALSE, TRUE, arrow_array, scalar
 from mica.expressions import lookup
 from mica.expressions.bind import type_of
 from mica.expressions.calls import apply
@@ -227,7 +227,7 @@ class _Judge:
             return found
         values = sorted(v.value for v in present if not (isinstance(v.value, float) and math.isnan(v.value)))
         lows, highs = self.plain(x.low, type_), self.plain(x.high, type_)
-        hit = pa.array([_any_within(values, a, b) for a, b in zip(lows, highs, strict=True)], pa.bool_())
+        hit = arrow_array([_any_within(values, a, b) for a, b in zip(lows, highs, strict=True)], pa.bool_())
         return pc.and_(hit, pc.invert(x.all_null))
 
     def not_in(self, x: Interval, type_: DataType, constants: list[Literal]) -> Datum:
@@ -238,7 +238,7 @@ class _Judge:
         excluded = {v.value for v in constants}
         lows, highs = self.plain(x.low, type_), self.plain(x.high, type_)
         only = [a is not None and a == b and a in excluded for a, b in zip(lows, highs, strict=True)]
-        return pc.invert(pc.or_(pa.array(only, pa.bool_()), x.all_null))
+        return pc.invert(pc.or_(arrow_array(only, pa.bool_()), x.all_null))
 
     def matches(self, x: Interval, pattern: Pattern, wanted: bool) -> Datum:
         """LIKE and startswith. Strings are ordered by bytes, so all strings with one prefix are contiguous."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from mica import compute as pc
 from mica import late
+from mica.arrays import to_numpy
 from mica.expressions.bind import Leaf
 from mica.expressions.rewrite import leaves_of
 from mica.expressions.tree import Expr, IsNull
@@ -53,7 +54,7 @@ def kept_files(plan: FilePlan) -> list[KeptFiles]:
 
 
 def _unknown(leaf: Leaf, interval: Interval) -> Iterator[tuple[str, np.ndarray]]:
-    nothing = np.asarray(pc.and_not(pc.and_(pc.is_null(interval.low), pc.is_null(interval.high)), interval.all_null))
+    nothing = to_numpy(pc.and_not(pc.and_(pc.is_null(interval.low), pc.is_null(interval.high)), interval.all_null))
     unfit = np.zeros(len(nothing), np.bool_) if interval.unfit is None else interval.unfit
     yield f"{leaf.name} has values of another type in them", nothing & unfit
     yield f"they have no bounds of {leaf.name}", nothing & ~unfit

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arrays import arrow_array
 from mica.collation import lcase
 from mica.expressions.bind import BoundExpr
 from mica.expressions.coerce import is_real
@@ -79,7 +80,7 @@ def _ends(key: Key, present: pa.Array, type_: DataType) -> tuple[Any, Any]:
     if type_ in (BINARY, BOOLEAN) or len(present) == 0:
         return None, None
     found = pc.min_max(present)
-    low, high = to_values(pa.array([found["min"], found["max"]], present.type), type_)
+    low, high = to_values(pa.concat_arrays([pa.repeat(found[end], 1) for end in ("min", "max")]), type_)
     return low, None if nan else high
 
 
@@ -101,7 +102,7 @@ def _possible(key: Key, known: KeyValues, most: int) -> Expr | None:
     if known.values == ():
         found = Literal(False, BOOLEAN)
     elif key.alike is not None:
-        strings = [] if known.values is None else key.alike.all_of(pa.array(known.values, pa.string())).to_pylist()
+        strings = [] if known.values is None else key.alike.all_of(arrow_array(known.values, pa.string())).to_pylist()
         found = In(child, tuple(Literal(v, type_) for v in strings)) if 0 < len(strings) <= most else None
     elif known.values is not None and len(known.values) <= most:
         found = In(child, tuple(Literal(v, type_) for v in known.values), collation=key.collation)

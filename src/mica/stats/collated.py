@@ -26,7 +26,7 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
-from mica.arrays import NDArray
+from mica.arrays import NDArray, arrow_array
 from mica.collation.names import is_binary, to_sql
 from mica.records import dataclass
 from mica.schema.collations import walk_collated
@@ -182,7 +182,7 @@ class Evidence:
 
     def of(self, rows: NDArray[np.int64]) -> Evidence:
         """Returns the evidence for some of the files."""
-        places = pa.array(rows)
+        places = arrow_array(rows)
         why, versions = ([told[i] for i in rows.tolist()] for told in (self.why, self.versions))
         return Evidence(self.low.take(places), self.high.take(places), why, versions)
 
@@ -219,7 +219,7 @@ def read_bounds(texts: pa.Array, tags: pa.Array, names: tuple[str, ...], collati
         sides[1].append(high)
         why.append(reason)
         versions.append(() if same else others)
-    return Evidence(pa.array(sides[0], pa.string()), pa.array(sides[1], pa.string()), why, versions)
+    return Evidence(arrow_array(sides[0], pa.string()), arrow_array(sides[1], pa.string()), why, versions)
 
 
 def _collated(text: str | None) -> Mapping[str, Any]:

@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arrays import arrow_array, scalar
 from mica.errors import CorruptDataError, UserError
 from mica.schema import literals
 from mica.schema.arrow import to_arrow_type
@@ -41,7 +42,7 @@ def parse_values(texts: pa.Array | pa.ChunkedArray, type_: DataType, *, timezone
         texts = texts.combine_chunks()
     encoded = texts.cast(pa.string()).dictionary_encode()
     known = encoded.dictionary
-    known = pc.if_else(pc.equal(known, ""), pa.scalar(None, pa.string()), known)
+    known = pc.if_else(pc.equal(known, ""), scalar(None, pa.string()), known)
     if type_ == BINARY:
         known = known.cast(pa.binary())
     elif type_ != STRING:
@@ -61,7 +62,7 @@ def format_values(values: pa.Array, type_: DataType) -> pa.Array:
         plain = plain.cast(pa.int32())
     elif type_ in (TIMESTAMP, TIMESTAMP_NTZ):
         plain = plain.cast(pa.int64())
-    return pa.array([_format(v, type_) for v in plain.to_pylist()], pa.string()).take(encoded.indices)
+    return arrow_array([_format(v, type_) for v in plain.to_pylist()], pa.string()).take(encoded.indices)
 
 
 def column_texts(partition_values: pa.Array | pa.ChunkedArray, name: str) -> pa.Array:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from mica.arrays import NDArray, to_numpy
+from mica.arrays import NDArray, arrow_array, to_numpy
 from mica.records import dataclass
 from mica.variant import kernel
 
@@ -51,7 +51,9 @@ class PathSide:
     def take(self, rows: Ints) -> PathSide:
         """Returns the bounds of these files."""
         decimals = {i: self.decimals[row] for i, row in enumerate(rows.tolist()) if row in self.decimals}
-        return PathSide(self.kinds[rows], self.ints[rows], self.reals[rows], self.texts.take(pa.array(rows)), decimals)
+        return PathSide(
+            self.kinds[rows], self.ints[rows], self.reals[rows], self.texts.take(arrow_array(rows)), decimals
+        )
 
     @classmethod
     def concat(cls, sides: Sequence[PathSide]) -> PathSide:
@@ -78,7 +80,7 @@ def side_of(found: pa.StructArray) -> PathSide:
 
 def read_all(text: str) -> dict[str, Value | None]:
     """Returns all bounds in one z85 text by path; None for a value without an order. Empty for an unreadable text."""
-    found = kernel.all_bounds(pa.array([text], pa.string()))
+    found = kernel.all_bounds(arrow_array([text], pa.string()))
     decimals = _decimals(found.column("unscaled"), found.column("scale"))
     bounds: dict[str, Value | None] = {}
     for i, row in enumerate(found.select(["path", "kind", "int", "real", "text"]).to_pylist()):
@@ -91,6 +93,6 @@ def read_all(text: str) -> dict[str, Value | None]:
 def _decimals(unscaled: pa.Array, scales: pa.Array) -> dict[int, Decimal]:
     if scales.null_count == len(scales):
         return {}
-    rows = np.flatnonzero(np.asarray(scales.is_valid()))
-    pairs = zip(*(values.take(pa.array(rows)).to_pylist() for values in (unscaled, scales)), strict=True)
+    rows = np.flatnonzero(to_numpy(scales.is_valid()))
+    pairs = zip(*(values.take(arrow_array(rows)).to_pylist() for values in (unscaled, scales)), strict=True)
     return {int(row): value.scaleb(-scale, _EXACT) for row, (value, scale) in zip(rows, pairs, strict=True)}

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from mica import compute as pc
 from mica import late
-from mica.arrays import FALSE, NDArray, scalar
+from mica.arrays import FALSE, NDArray, arrow_array, scalar, to_numpy
 from mica.cores import cores
 from mica.records import dataclass
 from mica.schema.arrow import to_arrow_type
@@ -75,7 +75,7 @@ class ColumnStats:
 
     def take(self, rows: Rows) -> ColumnStats:
         """Returns the statistics of these files."""
-        places = pa.array(rows)
+        places = arrow_array(rows)
         low, high = (side.take(rows if isinstance(side, PathSide) else places) for side in (self.min, self.max))
         return ColumnStats(low, high, self.null_count.take(places), self.num_rows.take(places))
 
@@ -121,7 +121,7 @@ def read_shares(shares: Iterable[Share], wanted: Sequence[Wanted]) -> list[Colum
                 ahead.result()  # no more texts are held than the cores are busy with
         read = [some for part in parts for some in (part if isinstance(part, list) else part.result())]
     if not read:
-        return read_stats(pa.array([], pa.string()), wanted)
+        return read_stats(arrow_array([], pa.string()), wanted)
     every = np.concatenate(places)
     joined = [ColumnStats.concat(leaf) if len(leaf) > 1 else leaf[0] for leaf in zip(*read, strict=True)]
     if is_ascending(every):
@@ -190,10 +190,10 @@ def _unless(wrong: pa.Array, values: pa.Array) -> pa.Array:
 
 def _of_float(bounds: pa.Array, wider: Any) -> pa.Array:
     """Widens bounds so that they hold for texts of floats and of doubles: 0.7 also means 0.699999988079071."""
-    values = bounds.to_numpy(zero_copy_only=False)
+    values = to_numpy(bounds)
     with np.errstate(over="ignore"):
         floats = values.astype(np.float32).astype(np.float64)
-    return pa.array(wider(values, floats), mask=np.asarray(bounds.is_null()))
+    return arrow_array(wider(values, floats), mask=to_numpy(bounds.is_null()))
 
 
 def in_order(low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array]:

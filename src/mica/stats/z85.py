@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from mica.arrays import arrow_array
 from mica.variant import kernel
 
 
 def encode(data: bytes) -> str:
     """Encodes in the strict form; `data` is padded with zeros to a multiple of 4 bytes."""
-    text: str = kernel.encode_z85(pa.array([data], pa.binary()))[0].as_py()
+    text: str = kernel.encode_z85(arrow_array([data], pa.binary()))[0].as_py()
     return text
 
 
@@ -24,5 +25,5 @@ def decode(text: str) -> bytes | None:
     """Decodes one text, strict or with a short tail; None for any other text."""
     if not text.isascii():  # lone surrogates cannot be in Arrow
         return None
-    found: bytes | None = kernel.decode_z85(pa.array([text], pa.string()))[0].as_py()
+    found: bytes | None = kernel.decode_z85(arrow_array([text], pa.string()))[0].as_py()
     return found

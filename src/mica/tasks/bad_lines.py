@@ -15,6 +15,7 @@ import orjson
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arrays import arrow_array
 from mica.errors import CorruptDataError, MicaError, UserError
 from mica.storage import Storage, Writer
 from mica.tasks import lane
@@ -104,7 +105,7 @@ def sifted(
                 yield from sifted(batch.slice(0, half), made, bad)
                 batch = batch.slice(half)
                 continue
-            failing = pa.array([True]) if e.failing is None else pc.fill_null(e.failing, False)
+            failing = arrow_array([True]) if e.failing is None else pc.fill_null(e.failing, False)
             bad(batch.filter(failing), e)
             batch = batch.filter(pc.invert(failing))
         else:

@@ -17,6 +17,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
+from mica.arrays import arrow_array
 from mica.expressions.evaluate import RowError
 from mica.skipping.row_ranges import numbers_at
 from mica.tasks.file import DataFileReader
@@ -40,7 +41,7 @@ def match_block(spec: ShuffleSpec, batches: Batches) -> Iterator[pa.RecordBatch]
     for part in (part for some in spec.files for part in some):
         file = DataFileReader(spec.merge.read, part)
         for found in _found(spec, file, source, matched):
-            task, rows = all_of(spec.task_of[part.number], len(found.rows)), pa.array(found.rows, pa.int64())
+            task, rows = all_of(spec.task_of[part.number], len(found.rows)), arrow_array(found.rows, pa.int64())
             numbered = all_of(part.number, len(found.rows))
             yield from moving(spec, task, numbered, rows, found.clauses, source.batch, found.sources)
     if spec.match.numbers("not matched"):

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arrays import arrow_array
 from mica.collation.narrow import narrowed
 from mica.stats.collated import CollatedColumn
 
@@ -94,6 +95,6 @@ def values(rows: Sequence[Sequence[Candidates]], leaves: Sequence[CollatedColumn
     for i, _ in enumerate(leaves):
         strings = [_NONE, *(row[i].take() if row else _NONE for row in rows)]
         ends = np.cumsum([*map(len, strings)])
-        found.append(pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pa.concat_arrays(strings)))
-        found.append(pa.array([row[i].whole if row else None for row in rows], pa.bool_()))
+        found.append(pa.ListArray.from_arrays(arrow_array(ends, pa.int32()), pa.concat_arrays(strings)))
+        found.append(arrow_array([row[i].whole if row else None for row in rows], pa.bool_()))
     return found

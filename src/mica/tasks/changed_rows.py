@@ -16,6 +16,7 @@ from typing import Literal
 
 import pyarrow as pa
 
+from mica.arrays import scalar
 from mica.log.feed_columns import CHANGE_TYPE, DIRECTORY
 from mica.schema.types import STRING, StructField, StructType
 from mica.tasks.facts import facts
@@ -53,7 +54,7 @@ def of_type(change: ChangeType, rows: Iterable[pa.RecordBatch]) -> Iterator[pa.R
 
 
 def _typed(change: ChangeType, batch: pa.RecordBatch) -> pa.RecordBatch:
-    return batch.append_column(CHANGE_TYPE, pa.repeat(pa.scalar(change, pa.string()), batch.num_rows))
+    return batch.append_column(CHANGE_TYPE, pa.repeat(scalar(change, pa.string()), batch.num_rows))
 
 
 def _feeding(spec: WriteSpec) -> WriteSpec:

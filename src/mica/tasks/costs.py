@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arrays import batch_of
 from mica.skipping.row_ranges import RowRanges, rows_of
 from mica.tasks.ahead import in_order, readers_of
 from mica.tasks.file import DataFileReader, ReadSpec
@@ -79,7 +80,7 @@ def measured_costs(spec: ReadSpec, parts: Sequence[FilePart]) -> Iterator[pa.Rec
             "seconds": time.perf_counter() - began,
         }
         yield _rows(file, ranges, file.passed, took)
-        yield pa.RecordBatch.from_pylist(list(_origins(file, ranges)), schema=COSTS)
+        yield batch_of(list(_origins(file, ranges)), COSTS)
 
 
 def _origins(file: DataFileReader, ranges: RowRanges) -> Iterator[dict[str, Any]]:
@@ -134,4 +135,4 @@ def _rows(file: DataFileReader, ranges: RowRanges, passed: RowRanges, took: dict
         for proof in file.skipper.proofs
         for part, spans, rows in proof.gone
     ]
-    return pa.RecordBatch.from_pylist([one, *gone], schema=COSTS)
+    return batch_of([one, *gone], COSTS)

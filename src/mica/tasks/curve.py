@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
-from mica.arrays import NDArray
+from mica.arrays import NDArray, arrow_array, scalar, to_numpy
 from mica.records import dataclass
 from mica.schema.arrow import from_arrow_type, to_arrow
 from mica.schema.types import StructField, StructType
@@ -69,7 +69,7 @@ class Dimension:
         types, *typed = values
         kinds = _kinds(types)
         masked = [
-            pc.if_else(pc.fill_null(pc.equal(kinds, kind), False), value, pa.scalar(None, value.type))
+            pc.if_else(pc.fill_null(pc.equal(kinds, kind), False), value, scalar(None, value.type))
             for kind, value in zip((_NUMBERS, _STRINGS, _TIMES), typed, strict=True)
         ]
         return [kinds, *masked]
@@ -83,14 +83,14 @@ def _kinds(types: pa.Array) -> pa.Array:
         None if name == "VOID" else _NUMBERS if name.startswith("DECIMAL") else _KINDS.get(name, _OTHERS)
         for name in names
     ]
-    return pa.array(kinds, pa.int32()).take(encoded.indices)
+    return arrow_array(kinds, pa.int32()).take(encoded.indices)
 
 
 def folded(strings: pa.Array) -> pa.Array:
     """The strings without case and accents; each distinct one is looked at once."""
     encoded = strings.cast(pa.string()).dictionary_encode()
     texts = [_folded(text) for text in encoded.dictionary.to_pylist()]
-    return pa.array(texts, pa.string()).take(encoded.indices)
+    return arrow_array(texts, pa.string()).take(encoded.indices)
 
 
 def _folded(text: str) -> str:
@@ -113,10 +113,8 @@ class Curve:
 
     def places(self, keys: Sequence[Sequence[pa.Array]]) -> pa.Array:
         """The place of each row, by the keys of each dimension."""
-        axes = [
-            found.of(columns).to_numpy().astype(np.uint64) for found, columns in zip(self.ranges, keys, strict=True)
-        ]
-        return pa.array(hilbert(axes, self.bits).astype(np.int64))
+        axes = [to_numpy(found.of(columns)).astype(np.uint64) for found, columns in zip(self.ranges, keys, strict=True)]
+        return arrow_array(hilbert(axes, self.bits).astype(np.int64))
 
 
 def bits_for(dimensions: int) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from mica.arrays import arrow_array
 from mica.log.added import ADDED
 from mica.stats.collated import CollatedColumn
 from mica.tasks import candidates, lane
@@ -47,6 +48,6 @@ def numbers(mine: lane.Lane) -> list[dict[str, Any]]:
 def facts(rows: list[dict[str, Any]], leaves: Sequence[CollatedColumn] = ()) -> pa.RecordBatch:
     """Facts as a batch; numbers that are left out are 0."""
     full = [{"rows": 0, "bytes": 0, "bad": 0, **row} for row in rows]
-    columns = [pa.array([row.get(f.name) for row in full], f.type) for f in FACTS]
+    columns = [arrow_array([row.get(f.name) for row in full], f.type) for f in FACTS]
     strings = candidates.values([row.get("candidates", ()) for row in rows], leaves)
     return pa.RecordBatch.from_arrays([*columns, *strings], schema=facts_schema(leaves))

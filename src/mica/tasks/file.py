@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from mica.arrays import arrow_array, scalar
 from mica.cached import cached_property
 from mica.errors import CorruptDataError, MicaError, StorageError, UserError
 from mica.expressions.bind import BoundExpr, Leaf
@@ -354,7 +355,7 @@ class DataFileReader:
         if top.name in constants or top.name in self.spec.partition_by:
             text = constants[top.name] if top.name in constants else self.part.partition.get(physical_name(top))
             try:
-                values = parse_values(pa.array([text], pa.string()), top.type, timezone=self.spec.timezone)
+                values = parse_values(arrow_array([text], pa.string()), top.type, timezone=self.spec.timezone)
             except CorruptDataError:
                 if COMMIT_VERSION not in self.part.partition:
                     raise
@@ -362,7 +363,7 @@ class DataFileReader:
             return FileColumn(leaf, None, value=padded(values, leaf.padded)[0])
         found = self._located(leaf.column)
         if found is None:
-            return FileColumn(leaf, None, value=pa.scalar(None, to_arrow_type(leaf.type)))
+            return FileColumn(leaf, None, value=scalar(None, to_arrow_type(leaf.type)))
         if leaf.path is not None:
             return FileColumn(leaf, leaf.request(found.names))
         wanted, at = field_of(self.spec.columns, leaf.column), ".".join(leaf.column)
@@ -400,4 +401,4 @@ class DataFileReader:
             raise file_errors.untracked(self.name)
         name = names[0] if counts else names[1]
         request = leaf.request((name,)) if self.schema.get_field_index(name) >= 0 else None
-        return TrackedColumn(leaf, request, value=pa.scalar(first, pa.int64()), counts=counts)
+        return TrackedColumn(leaf, request, value=scalar(first, pa.int64()), counts=counts)

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arrays import scalar
 from mica.records import dataclass
 from mica.schema.types import (
     BINARY,
@@ -107,7 +108,7 @@ class Fold:
         for m in self.measures:
             match m.function:
                 case "rows":
-                    found[m.name] = ([], "count_all")
+                    found[m.name] = ("", "count_all")
                 case "count":
                     found[m.name] = (m.column, "count", counting)
                 case _:
@@ -120,7 +121,7 @@ class Fold:
 
     def _grouped(self, table: pa.Table, aggregates: Mapping[str, Any], *, threads: bool = False) -> pa.Table:
         # Keys come first in every version of pyarrow from 12 on.
-        found = table.group_by(list(self.keys), use_threads=threads).aggregate(list(aggregates.values()))
+        found = pc.grouped(table, self.keys, list(aggregates.values()), use_threads=threads)
         return found.rename_columns([*self.keys, *aggregates])
 
     def _single(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -128,7 +129,7 @@ class Fold:
         for m in self.measures:
             match m.function:
                 case "rows":
-                    arrays.append(pa.repeat(pa.scalar(1, pa.int64()), batch.num_rows))
+                    arrays.append(pa.repeat(scalar(1, pa.int64()), batch.num_rows))
                 case "count":
                     arrays.append(batch.column(m.column).is_valid().cast(pa.int64()))
                 case _:

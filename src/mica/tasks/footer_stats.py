@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arrays import arrow_array
 from mica.errors import UserError
 from mica.expressions.bind import Leaf
 from mica.expressions.coerce import is_exact, is_real
@@ -54,7 +55,7 @@ def footer_stats(spec: FooterSpec, files: Iterable[FilePart]) -> Iterator[pa.Rec
 
     def stats(part: FilePart) -> Iterator[pa.RecordBatch]:
         found = _stats(spec, DataFileReader(spec.read, part))
-        yield pa.record_batch([pa.array([part.number], pa.int32()), pa.array([found])], schema=STATS)
+        yield pa.record_batch([arrow_array([part.number], pa.int32()), arrow_array([found])], schema=STATS)
 
     yield from in_order(stats, list(files), readers_of(spec.read.storage))
 

@@ -39,4 +39,4 @@ def groups(columns: list[pa.Array]) -> Iterator[tuple[tuple[str | None, ...], pa
 def scattered(values: pa.Table) -> bool:
     """Whether rows with these partition values would be written to more files at once than may be open: unless they
     are brought together first, a partition gets many small files."""
-    return bool(values.group_by(values.column_names).aggregate([]).num_rows > MAX_OPEN)
+    return bool(pc.grouped(values, values.column_names).num_rows > MAX_OPEN)

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arrays import arrow_array, scalar
 from mica.expressions.bind import Leaf
 from mica.records import dataclass
 from mica.schema.types import VARIANT
@@ -61,7 +62,7 @@ class FileColumn:
     def constant(self, rows: int) -> list[pa.Array]:
         """Its columns if the file does not have it."""
         values = pa.repeat(self.value, rows)
-        return [values] if self.leaf.path is None else [values, pa.repeat(pa.scalar(False), rows)]
+        return [values] if self.leaf.path is None else [values, pa.repeat(scalar(False), rows)]
 
     def take(
         self, arrays: Iterator[pa.Array], rows: int, numbers: Numbers | None, failed: pa.Array | None
@@ -106,7 +107,7 @@ class TrackedColumn(FileColumn):
         assert self.value is not None
         if self.counts:
             assert numbers is not None
-            told: pa.Array = pa.array(numbers + self.value.as_py(), pa.int64())
+            told: pa.Array = arrow_array(numbers + self.value.as_py(), pa.int64())
         else:
             told = pa.repeat(self.value, rows)
         return [told if self.request is None else pc.coalesce(next(arrays).cast(pa.int64()), told)]

@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
-from mica.arrays import NDArray
+from mica.arrays import NDArray, arrow_array, scalar, to_numpy
 from mica.errors import UserError
 from mica.expressions.bind import Leaf
 from mica.expressions.coerce import is_exact, is_real
@@ -196,7 +196,7 @@ class SourceRows:
         if rest is None or not len(rows):
             return rows, sources
         mask = filter_rows(rest.bound, columns(rest, self._sides(target, rows, sources)), num_rows=len(rows))
-        passing = mask.to_numpy(zero_copy_only=False)
+        passing = to_numpy(mask)
         return rows[passing], sources[passing]
 
     def _sides(self, target: Leaves, rows: Rows, sources: Rows) -> Sides:
@@ -229,7 +229,7 @@ class SourceRows:
         keys = self.spec.on.keys
         texts = []
         for key in keys:
-            values = evaluate(key.target, target.of(key.target), num_rows=target.rows).take(pa.array(rows))
+            values = evaluate(key.target, target.of(key.target), num_rows=target.rows).take(arrow_array(rows))
             texts.append([literals.show(v, key.target.type) for v in to_values(values, key.target.type)])
         named = [
             " and ".join(f"{to_sql(key.target.expr)} = {text}" for key, text in zip(keys, row, strict=True))
@@ -277,7 +277,7 @@ def choose(spec: MatchSpec, when: When, sides: Sides) -> tuple[Rows, Rows]:
             break
         some = {side: (leaves, own[left]) for side, (leaves, own) in sides.items()}
         mask = filter_rows(condition.bound, columns(condition, some), num_rows=len(left))
-        true = mask.to_numpy(zero_copy_only=False)
+        true = to_numpy(mask)
         found[left[true]] = number
         left = left[~true]
     acting = np.flatnonzero(found >= 0)
@@ -288,7 +288,7 @@ def columns(expr: JoinedExpr, sides: Sides) -> list[pa.Array]:
     """The columns that an expression is evaluated on for these rows or pairs."""
     values: dict[Side, dict[Leaf, list[pa.Array]]] = {"target": {}, "source": {}}
     for side, (leaves, rows) in sides.items():
-        places = pa.array(rows)
+        places = arrow_array(rows)
         for leaf in expr.leaves(side):
             values[side].setdefault(leaf, [column.take(places) for column in leaves.columns[leaf]])
     return expr.columns(values)
@@ -309,8 +309,8 @@ def key_values(on: Condition, side: Side, rows: Leaves) -> tuple[NDArray[np.bool
         values = [evaluate(one, rows.of(one), num_rows=rows.rows) for one in bound]
         return np.ones(rows.rows, np.bool_), values, late
     some = rows.filter(mask, mask.true_count)
-    usable: NDArray[np.bool_] = mask.to_numpy(zero_copy_only=False)
-    places = pa.array(np.cumsum(usable) - 1, mask=~usable)
+    usable: NDArray[np.bool_] = to_numpy(mask)
+    places = arrow_array(np.cumsum(usable) - 1, mask=~usable)
     return usable, [evaluate(one, some.of(one), num_rows=some.rows).take(places) for one in bound], False
 
 
@@ -330,7 +330,7 @@ def _canonical(key: Key, values: pa.Array, side: Side) -> pa.Array:
 
 
 def _exact(values: pa.Array, own: DataType, other: DataType) -> pa.Array:
-    wide, _ = exact_pair(values, pa.scalar(None, to_arrow_type(other)), own, other)
+    wide, _ = exact_pair(values, scalar(None, to_arrow_type(other)), own, other)
     return wide.cast(pa.int64()) if pa.types.is_integer(wide.type) else wide
 
 
@@ -371,5 +371,5 @@ class _Codes:
                 self._combined.append(pc.unique(both.drop_null()))
             # Renumbered after each key, so that numbers stay below the number of rows.
             codes = pc.index_in(both, value_set=self._combined[i - 1], skip_nulls=True).cast(pa.int64())
-        found: Rows = pc.fill_null(codes, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+        found: Rows = to_numpy(pc.fill_null(codes, -1)).astype(np.int64)
         return found

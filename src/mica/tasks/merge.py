@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arrays import arrow_array
 from mica.cached import cached_property
 from mica.expressions.evaluate import RowError, evaluate
 from mica.expressions.joined import Side
@@ -305,7 +306,7 @@ def _assigned(
         pieces.append(pc.as_type(_value(value, asked, len(mine.rows)), array.type))
         index[mine.rows] = size + np.arange(len(mine.rows))
         size += len(mine.rows)
-    return array if len(pieces) == 1 else pa.concat_arrays(pieces).take(pa.array(index))
+    return array if len(pieces) == 1 else pa.concat_arrays(pieces).take(arrow_array(index))
 
 
 def _value(assigned: Assigned, asked: list[pa.Array], rows: int) -> pa.Array:

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
+from mica.arrays import arrow_array
+
 PACKED = pa.schema([pa.field("rows", pa.binary())])
 
 
@@ -23,7 +25,7 @@ def packed(rows: pa.Table | pa.RecordBatch) -> bytes:
 def packing(batches: Iterable[pa.RecordBatch | pa.Table]) -> Iterator[pa.RecordBatch]:
     """The rows of each batch as one value."""
     for batch in batches:
-        yield pa.record_batch([pa.array([packed(batch)], pa.binary())], schema=PACKED)
+        yield pa.record_batch([arrow_array([packed(batch)], pa.binary())], schema=PACKED)
 
 
 def unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arrays import arrow_array, to_numpy
 from mica.schema.arrow import with_leaves
 from mica.tasks import spill
 from mica.tasks.groups import groups, scattered
@@ -34,8 +35,8 @@ class Partitions:
         """The number of each row."""
         found = np.empty(len(columns[0]), np.int64)
         for values, rows in groups([_keys(column) for column in columns]):
-            found[rows.to_numpy()] = self._numbers.setdefault(values, len(self._numbers))
-        return pa.array(found)
+            found[to_numpy(rows)] = self._numbers.setdefault(values, len(self._numbers))
+        return arrow_array(found)
 
 
 def scatter(rows: pa.Table, names: Sequence[str]) -> bool:
@@ -50,7 +51,7 @@ def arranged(rows: pa.Table, names: Sequence[str]) -> pa.Table:
     """The rows of a table, those of a partition together; `names` are the partition columns."""
     rows = _as_plain(rows)
     numbers = Partitions().of([rows.column(name).combine_chunks() for name in names])
-    return rows.take(pa.array(np.argsort(numbers.to_numpy(), kind="stable")))
+    return rows.take(arrow_array(np.argsort(to_numpy(numbers), kind="stable")))
 
 
 def arranged_on_disk(rows: Iterable[pa.RecordBatch], names: Sequence[str]) -> Iterator[pa.RecordBatch]:

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
-from mica.arrays import NDArray
+from mica.arrays import NDArray, arrow_array, scalar, to_numpy
 from mica.records import dataclass
 from mica.tasks.bad_lines import sifted
 from mica.tasks.groups import scattered
@@ -49,13 +49,13 @@ class Ranges:
         """The range of each row, int32."""
         count = self.starts.num_rows
         if not count:
-            return pa.repeat(pa.scalar(0, pa.int32()), len(keys[0]))
+            return pa.repeat(scalar(0, pa.int32()), len(keys[0]))
         columns = [pa.chunked_array([*start.chunks, key]) for start, key in zip(self.starts.columns, keys, strict=True)]
         # The sort is stable: a start comes before the rows that equal it.
         order = _order(columns, self.descending)
         ranges = np.empty(len(order), np.int32)
         ranges[order] = np.cumsum(order < count)
-        return pa.array(ranges[count:])
+        return arrow_array(ranges[count:])
 
 
 #: The only range of rows without a sample.
@@ -82,7 +82,7 @@ def _keys(spec: IngestSpec, split: Split, every: int, weight: float) -> Iterator
     reader = open_reader(spec, split)
     while (batch := reader.next_batch(pa.null(), BATCH_ROWS, BATCH_BYTES)) is not None:
         reader.take_errors()
-        rows = batch.to_arrow().take(pa.array(np.arange(0, batch.num_rows, every)))
+        rows = batch.to_arrow().take(arrow_array(np.arange(0, batch.num_rows, every)))
         weigh = partial(_weighed, spec, split.name, weight)
         # Bad rows fail the real read, or are kept aside by it.
         yield from [weigh(rows)] if spec.quarantine is None else sifted(rows, weigh, lambda *_: None)
@@ -107,7 +107,7 @@ def scatters(spec: IngestSpec, splits: Sequence[Split]) -> bool:
 
 def weighted(keys: Sequence[pa.Array | pa.ChunkedArray], weights: NDArray[np.float64]) -> pa.Table:
     """A sample: keys of rows, and how many rows each stands for."""
-    return pa.table([*keys, pa.array(weights)], [*map(str, range(len(keys))), _WEIGHT])
+    return pa.table([*keys, arrow_array(weights)], [*map(str, range(len(keys))), _WEIGHT])
 
 
 def plan(sample: pa.Table | None, count: int, descending: Sequence[bool]) -> Ranges | None:
@@ -117,9 +117,9 @@ def plan(sample: pa.Table | None, count: int, descending: Sequence[bool]) -> Ran
     keys = sample.drop_columns([_WEIGHT])
     downs = (*[False] * (keys.num_columns - len(descending)), *descending)
     order = _order(keys.columns, downs)
-    weights = np.cumsum(sample.column(_WEIGHT).to_numpy()[order])
+    weights = np.cumsum(to_numpy(sample.column(_WEIGHT))[order])
     places = np.unique(np.searchsorted(weights, weights[-1] * np.arange(1, count) / count, side="right"))
-    return Ranges(keys.take(pa.array(order[places[places < len(order)]])).combine_chunks(), downs)
+    return Ranges(keys.take(arrow_array(order[places[places < len(order)]])).combine_chunks(), downs)
 
 
 def sort_indices(rows: pa.Table, keys: Sequence[tuple[str, bool]]) -> pa.Array:
@@ -141,5 +141,5 @@ def sort_indices(rows: pa.Table, keys: Sequence[tuple[str, bool]]) -> pa.Array:
 def _order(columns: Sequence[pa.ChunkedArray], descending: Sequence[bool]) -> np.ndarray:
     names = [str(i) for i in range(len(columns))]
     rows = pa.table(list(columns), names)
-    order: np.ndarray = sort_indices(rows, list(zip(names, descending, strict=True))).to_numpy()
+    order: np.ndarray = to_numpy(sort_indices(rows, list(zip(names, descending, strict=True))))
     return order

@@ -13,6 +13,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arrays import arrow_array
 from mica.expressions.bind import BoundExpr, Leaf
 from mica.expressions.evaluate import RowError, evaluate
 from mica.expressions.tree import LeafRef
@@ -119,6 +120,6 @@ def count_rows(spec: ReadSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordB
             total = rows_of(file.ranges())
         else:
             total = sum(found.rows for found in file.read([], spec.predicate))
-        yield pa.record_batch({"rows": pa.array([total], pa.int64())})
+        yield pa.record_batch({"rows": arrow_array([total], pa.int64())})
 
     yield from read_together(spec, parts, count)

@@ -18,6 +18,7 @@ from typing import Literal
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arrays import arrow_array, scalar
 from mica.errors import UserError
 from mica.expressions.bind import BoundExpr, Leaf
 from mica.expressions.evaluate import RowError, filter_rows
@@ -151,8 +152,8 @@ def _with(batch: pa.RecordBatch, name: str, values: pa.Array) -> pa.RecordBatch:
 def _counted(identity: Identity, numbers: object, name: str) -> pa.Array:
     try:
         return pc.add_checked(
-            pc.multiply_checked(pa.array(numbers, pa.int64()), pa.scalar(identity.step, pa.int64())),
-            pa.scalar(identity.first, pa.int64()),
+            pc.multiply_checked(arrow_array(numbers, pa.int64()), scalar(identity.step, pa.int64())),
+            scalar(identity.first, pa.int64()),
         )
     except (pa.ArrowInvalid, OverflowError):  # of a number, or of the first
         raise UserError(

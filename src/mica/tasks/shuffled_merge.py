@@ -23,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arrays import arrow_array, batch_of, scalar, to_numpy
 from mica.cached import cached_property
 from mica.expressions.bind import Leaf
 from mica.expressions.evaluate import RowError
@@ -153,9 +154,9 @@ def summarize(spec: MatchSpec, source: StructType, batches: Batches) -> Iterator
         rows, size = rows + batch.num_rows, size + batch.nbytes
         usable, values, _ = _source_keys(spec, batch)
         for key, found, mine in zip(spec.on.keys, known, values, strict=True):
-            found[:] = [KeyValues.joined(key, [*found, KeyValues.of(key, mine.filter(pa.array(usable)))])]
+            found[:] = [KeyValues.joined(key, [*found, KeyValues.of(key, mine.filter(arrow_array(usable)))])]
     packed = pickle.dumps([found[0] if found else None for found in known])
-    yield pa.RecordBatch.from_pylist([{"rows": rows, "bytes": size, "keys": packed}], schema=SUMMARY)
+    yield batch_of([{"rows": rows, "bytes": size, "keys": packed}], schema=SUMMARY)
 
 
 def source_strings(spec: MatchSpec, source: StructType, batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -195,7 +196,7 @@ def target_key_rows(spec: ShuffleSpec, parts: Sequence[FilePart]) -> Iterator[pa
             places = numbers_at(file.passed, np.arange(before, before + chunk.rows))
             before += chunk.rows
             own = {"side": all_of(1, chunk.rows), "file": all_of(part.number, chunk.rows)}
-            own["row"] = pa.array(places, pa.int64())
+            own["row"] = arrow_array(places, pa.int64())
             for leaf, names in spec.leaf_columns.items():
                 own |= zip(names, chunk.columns[leaf], strict=True)
             yield from _shuffled(spec, keys, chunk.rows, own)
@@ -209,8 +210,8 @@ def _shuffled(
     salt = np.zeros(rows, np.int32)
     for key, values in zip(spec.match.on.keys, keys, strict=True):
         if not key.null_safe and values.null_count:
-            salt = np.where(np.asarray(values.is_null()), np.arange(rows, dtype=np.int32) % 4096 + 1, salt)
-    known = {**dict(zip(spec.keys, [*_hashable(keys), pa.array(salt, pa.int32())], strict=True)), **own}
+            salt = np.where(to_numpy(values.is_null()), np.arange(rows, dtype=np.int32) % 4096 + 1, salt)
+    known = {**dict(zip(spec.keys, [*_hashable(keys), arrow_array(salt, pa.int32())], strict=True)), **own}
     schema = to_arrow(spec.rows)
     arrays = [pc.as_type(known[f.name], f.type) if f.name in known else pa.nulls(rows, f.type) for f in schema]
     yield from cut(pa.RecordBatch.from_arrays(arrays, schema=schema))
@@ -218,7 +219,7 @@ def _shuffled(
 
 def all_of(value: int, rows: int) -> pa.Array:
     """A number for each row."""
-    return pa.repeat(pa.scalar(value, pa.int32()), rows)
+    return pa.repeat(scalar(value, pa.int32()), rows)
 
 
 def _struct(batch: pa.RecordBatch, schema: StructType) -> pa.StructArray:
@@ -261,7 +262,7 @@ def match_rows(spec: ShuffleSpec, batches: Batches) -> Iterator[pa.RecordBatch]:
 def together(spec: ShuffleSpec, batches: Sequence[pa.RecordBatch]) -> SourceRows:
     """Rows of the source, ready to be matched."""
     whole = pa.Table.from_batches(batches, to_arrow(spec.source)).combine_chunks().to_batches()
-    return SourceRows(spec.match, whole[0] if whole else pa.RecordBatch.from_pylist([], to_arrow(spec.source)))
+    return SourceRows(spec.match, whole[0] if whole else batch_of([], to_arrow(spec.source)))
 
 
 def _leaves(spec: ShuffleSpec, rows: pa.RecordBatch) -> Leaves:
@@ -272,9 +273,9 @@ def _leaves(spec: ShuffleSpec, rows: pa.RecordBatch) -> Leaves:
 def _changes(
     spec: ShuffleSpec, source: pa.RecordBatch, found: Changes, rows: pa.RecordBatch
 ) -> Iterator[pa.RecordBatch]:
-    places = pa.array(found.rows)
+    places = arrow_array(found.rows)
     files = rows.column("file").take(places)
-    tasks = pa.array([spec.task_of[number] for number in files.to_pylist()], pa.int32())
+    tasks = arrow_array([spec.task_of[number] for number in files.to_pylist()], pa.int32())
     yield from moving(spec, tasks, files, rows.column("row").take(places), found.clauses, source, found.sources)
 
 
@@ -283,12 +284,12 @@ def inserts(spec: ShuffleSpec, source: SourceRows, free: Rows) -> Iterator[pa.Re
     acting, clauses = choose(spec.match, "not matched", {"source": (source.leaves, free)})
     rows = free[acting]
     count = len(rows)
-    tasks = pa.array(_insert_tasks(spec, source, rows, clauses) + len(spec.files), pa.int32())
+    tasks = arrow_array(_insert_tasks(spec, source, rows, clauses) + len(spec.files), pa.int32())
     yield from moving(
         spec,
         tasks,
         all_of(_INSERTED, count),
-        pa.array(np.zeros(count), pa.int64()),
+        arrow_array(np.zeros(count), pa.int64()),
         clauses,
         source.batch,
         rows,
@@ -305,7 +306,7 @@ def _insert_tasks(spec: ShuffleSpec, source: SourceRows, rows: Rows, clauses: Ro
     made = inserted_columns(spec.merge, source.leaves, changes, names)
     texts = [format_values(made[name], spec.merge.write.schema.field(name).type) for name in names]
     for values, indices in groups(texts):
-        found[indices.to_numpy()] = zlib.crc32(repr(values).encode()) % spec.inserting
+        found[to_numpy(indices)] = zlib.crc32(repr(values).encode()) % spec.inserting
     return found
 
 
@@ -321,9 +322,9 @@ def moving(
     """Changes on their way to the tasks of their files, with the rows of the source that their clauses need; `sources`
     are the numbers of these."""
     needing = [i for i, c in enumerate(spec.match.clauses) if c.action != "delete" and c.when != NOT_BY_SOURCE]
-    taken = pa.array(sources, pa.int64(), mask=~np.isin(clauses, needing))
+    taken = arrow_array(sources, pa.int64(), mask=~np.isin(clauses, needing))
     structs = _struct(source, spec.source).take(taken)
-    arrays = [tasks, files, rows, pa.array(clauses, pa.int32()), structs]
+    arrays = [tasks, files, rows, arrow_array(clauses, pa.int32()), structs]
     yield from cut(pa.RecordBatch.from_arrays(arrays, schema=to_arrow(spec.changes)))
 
 
@@ -338,7 +339,7 @@ def change_files(spec: ShuffleSpec, settled: Settled | None, batches: Batches) -
             yield from insert_chosen(spec.merge, (_chosen(spec, batch) for _, batch in some))
             continue
         whole = pa.Table.from_batches([batch for _, batch in some]).combine_chunks().to_batches()[0]
-        rows, clauses = (whole.column(name).to_numpy().astype(np.int64) for name in ("row", "clause"))
+        rows, clauses = (to_numpy(whole.column(name)).astype(np.int64) for name in ("row", "clause"))
         unpacked = _unpacked(whole.column("source"), spec.source)
         leaves = extract(spec.match.leaves("source", "update"), unpacked, spec.match.timezone)
         file = DataFileReader(spec.merge.read, parts[number])
@@ -348,7 +349,7 @@ def change_files(spec: ShuffleSpec, settled: Settled | None, batches: Batches) -
 
 def _by_file(batches: Batches) -> Iterator[tuple[int, pa.RecordBatch]]:
     for batch in batches:
-        files = batch.column("file").to_numpy()
+        files = to_numpy(batch.column("file"))
         edges = [0, *(np.flatnonzero(np.diff(files)) + 1).tolist(), len(files)]
         for start, end in itertools.pairwise(edges):
             if end > start:
@@ -358,4 +359,4 @@ def _by_file(batches: Batches) -> Iterator[tuple[int, pa.RecordBatch]]:
 def _chosen(spec: ShuffleSpec, batch: pa.RecordBatch) -> tuple[Leaves, Rows, Rows]:
     unpacked = _unpacked(batch.column("source"), spec.source)
     leaves = extract(spec.match.leaves("source", "insert"), unpacked, spec.match.timezone)
-    return leaves, np.arange(batch.num_rows), batch.column("clause").to_numpy().astype(np.int64)
+    return leaves, np.arange(batch.num_rows), to_numpy(batch.column("clause")).astype(np.int64)

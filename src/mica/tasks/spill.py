@@ -15,6 +15,7 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
+from mica.arrays import arrow_array, to_numpy
 from mica.records import dataclass
 from mica.storage.local import local_errors
 from mica.tasks.ranges import sort_indices
@@ -71,9 +72,9 @@ def spill(rows: Iterable[pa.RecordBatch], found: Numbering, keys: Sequence[str],
 def _cut(rows: pa.Table, found: Numbering, keys: Sequence[str]) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The rows of each range, as one batch."""
     rows = rows.combine_chunks()
-    numbers = found.of([rows.column(name).combine_chunks() for name in keys]).to_numpy()
+    numbers = to_numpy(found.of([rows.column(name).combine_chunks() for name in keys]))
     order = np.argsort(numbers, kind="stable")
-    arranged = rows.take(pa.array(order))
+    arranged = rows.take(arrow_array(order))
     edges = np.concatenate([[0], np.flatnonzero(np.diff(numbers[order])) + 1, [len(order)]])
     for start, end in itertools.pairwise(edges.tolist()):
         for batch in arranged.slice(start, end - start).combine_chunks().to_batches():

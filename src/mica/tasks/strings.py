@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
+from mica.arrays import arrow_array
 from mica.records import dataclass
 from mica.stats.collated import CollatedColumn
 from mica.storage import Storage
@@ -62,5 +63,5 @@ def gathered(reader: kernel.FileReader, found: Sequence[Candidates]) -> Iterator
 
 
 def _row(spec: StringsSpec, file: FilePart, found: Sequence[Candidates]) -> pa.RecordBatch:
-    arrays = [pa.array([file.number], pa.int32()), *values([found], spec.leaves)]
+    arrays = [arrow_array([file.number], pa.int32()), *values([found], spec.leaves)]
     return pa.RecordBatch.from_arrays(arrays, schema=spec.schema)

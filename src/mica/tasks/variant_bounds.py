@@ -11,6 +11,7 @@ from dataclasses import field
 
 import pyarrow as pa
 
+from mica.arrays import arrow_array, scalar
 from mica.records import dataclass
 from mica.storage import Storage
 from mica.tasks.file_columns import Level, called
@@ -67,8 +68,8 @@ def bounds_of_files(spec: VariantBoundsSpec, files: Sequence[FilePart]) -> Itera
         if sink is not None:
             found = sink.close()["paths"]
             columns = [list(there[name]) for (name,) in found.column("column").to_pylist()]
-            numbers = pa.repeat(pa.scalar(file.number, pa.int32()), found.num_rows)
+            numbers = pa.repeat(scalar(file.number, pa.int32()), found.num_rows)
             rest = [found.column(name).cast(PATHS.field(name).type) for name in ("path", "rows", "min", "max")]
             yield pa.RecordBatch.from_arrays(
-                [numbers, pa.array(columns, PATHS.field("column").type), *rest], schema=PATHS
+                [numbers, arrow_array(columns, PATHS.field("column").type), *rest], schema=PATHS
             )

@@ -19,6 +19,7 @@ from typing import Any, Literal, Self
 
 import pyarrow as pa
 
+from mica.arrays import batch_of
 from mica.errors import MicaError, UserError
 from mica.log.paths import NULL_DIRECTORY, encode_path, escape_partition_value, new_file_name
 from mica.records import dataclass
@@ -368,7 +369,7 @@ class DataFileWriter:
 
     def begin_empty(self) -> None:
         """Begins the file before there is a row; Variants are unshredded."""
-        self._begin(physical(pa.RecordBatch.from_pylist([], to_arrow(self.spec.schema)), self.spec.schema))
+        self._begin(physical(batch_of([], to_arrow(self.spec.schema)), self.spec.schema))
 
     def close(self) -> dict[str, Any]:
         """Finishes the file and returns its fact."""

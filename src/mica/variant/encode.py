@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica.arguments import COUNT, VALUES, takes
+from mica.arrays import arrow_array
 from mica.errors import UserError
 from mica.schema.arrow import MARKED_VARIANT
 
@@ -62,8 +63,8 @@ def from_python(values: Iterable[Any], *, max_size: int = 16 << 20) -> pa.Struct
             )  # fmt: skip
         metadata.append(names)
         encoded.append(body)
-    mask = pa.array([body is None for body in encoded], pa.bool_())
-    parts = [pa.array([part or b"" for part in column], pa.binary()) for column in (metadata, encoded)]
+    mask = arrow_array([body is None for body in encoded], pa.bool_())
+    parts = [arrow_array([part or b"" for part in column], pa.binary()) for column in (metadata, encoded)]
     return pa.StructArray.from_arrays(parts, fields=list(MARKED_VARIANT), mask=mask)
 
 

@@ -17,6 +17,7 @@ import orjson
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arrays import scalar, to_numpy
 from mica.errors import extra
 from mica.schema import literals
 from mica.schema.types import (
@@ -140,8 +141,8 @@ def _dates_and_texts(column: pa.Array, type_: DataType) -> list[Any]:
     numbers = column.view(pa.int32() if type_ == DATE else pa.int64())
     first, last = _PYTHONS[type_]
     known = pc.fill_null(pc.and_(pc.greater_equal(numbers, first), pc.less_equal(numbers, last)), True)
-    values: list[Any] = pc.if_else(known, column, pa.scalar(None, column.type)).to_pylist()
-    for place in np.flatnonzero(pc.invert(known).to_numpy(zero_copy_only=False)).tolist():
+    values: list[Any] = pc.if_else(known, column, scalar(None, column.type)).to_pylist()
+    for place in np.flatnonzero(to_numpy(pc.invert(known))).tolist():
         number = numbers[place].as_py()
         if type_ == DATE:
             values[place] = literals.show_date(number)

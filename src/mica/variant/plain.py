@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arrays import scalar
 from mica.errors import CorruptDataError, UserError
 from mica.schema.arrow import from_arrow_type, is_list, is_variant, to_arrow_type, variant_field
 from mica.schema.evolution import cast_to, decoded
@@ -139,7 +140,7 @@ def _leaf(f: pa.Field, at: str) -> Callable[[pa.Array], pa.Array]:
 
 def _pair(array: pa.Array, typed: pa.Array) -> pa.StructArray:
     # A null here is inside an object or an array, so it is the JSON null; a null row is masked by its parent.
-    null = pc.if_else(array.is_null(), pa.scalar(_NULL, pa.binary()), pa.scalar(None, pa.binary()))
+    null = pc.if_else(array.is_null(), scalar(_NULL, pa.binary()), scalar(None, pa.binary()))
     if pa.types.is_null(typed.type):
         return pa.StructArray.from_arrays([null], ["value"])
     return pa.StructArray.from_arrays([null, typed], ["value", "typed_value"])
@@ -148,7 +149,7 @@ def _pair(array: pa.Array, typed: pa.Array) -> pa.StructArray:
 def _shredded(array: pa.Array, layout: _Layout, metadata: bytes) -> pa.Array:
     """Builds the fully shredded array, as a file would hold it, and lets the kernel reconstruct the Variants."""
     pair = layout(array)
-    parts = [pa.repeat(pa.scalar(metadata, pa.binary()), len(array)), *pair.flatten()]
+    parts = [pa.repeat(scalar(metadata, pa.binary()), len(array)), *pair.flatten()]
     group = pa.StructArray.from_arrays(parts, ["metadata", *(f.name for f in pair.type)], mask=array.is_null())
     field = variant_field("v").with_type(group.type)
     return kernel.unshred(pa.record_batch([group], schema=pa.schema([field]))).column(0)

@@ -20,6 +20,7 @@ from typing import Any
 import pyarrow as pa
 
 from mica.arguments import COUNT, TEXT, VALUES, Kind, takes
+from mica.arrays import arrow_array, batch_of, scalar
 from mica.errors import CorruptDataError, UserError
 from mica.schema.arrow import MARKED_VARIANT, marked, variant_field
 from mica.schema.evolution import holds_bytes, primitive_cast
@@ -55,7 +56,7 @@ def from_json(
         if wrong is not None:
             raise UserError.bad_value("a text", wrong, "JSON as str or bytes")
         try:
-            texts = pa.array(texts, pa.large_binary() if binary else pa.large_string())
+            texts = arrow_array(texts, pa.large_binary() if binary else pa.large_string())
         except UnicodeEncodeError as e:
             row = next(at for at, text in enumerate(texts) if text == e.object)
             raise UserError("INVALID_JSON", f"a text has half of a surrogate pair at {e.start}", row=row) from None
@@ -81,7 +82,7 @@ def infer(variants: pa.Array | pa.ChunkedArray, limits: Limits | None = None) ->
     """Infers the shredding schema that fits these values."""
     batches = _batches(variants)
     table = pa.Table.from_batches(batches, pa.schema([variant_field("v")])).combine_chunks()
-    rows = table.to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]
+    rows = table.to_batches() or [batch_of([], table.schema)]
     return ShreddingSchema(kernel.infer(rows[0], ["v"], limits or Limits()).tree)
 
 
@@ -144,7 +145,7 @@ def _bytes(part: pa.Array) -> pa.Array:
 
 def _join(arrays: list[pa.Array], type_: pa.DataType) -> pa.Array:
     if not arrays:
-        return pa.array([], type_)
+        return arrow_array([], type_)
     return arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
 
 
@@ -232,7 +233,7 @@ def _date(value: bytes, at: int) -> Any:
     try:
         return dt.date.fromordinal(days + _EPOCH_DAY)
     except (ValueError, OverflowError):
-        return pa.scalar(days, pa.int32()).cast(pa.date32())
+        return scalar(days, pa.int32()).cast(pa.date32())
 
 
 def _timestamp(unit: str, utc: bool) -> Any:
@@ -246,7 +247,7 @@ def _timestamp(unit: str, utc: bool) -> Any:
                 return epoch + dt.timedelta(microseconds=micros)
         except OverflowError:
             pass
-        return pa.scalar(count, pa.timestamp(unit, "UTC" if utc else None))
+        return scalar(count, pa.timestamp(unit, "UTC" if utc else None))
 
     return read
 

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arrays import arrow_array, to_numpy
 from mica.collation.identifier import parse
 from mica.collation.names import to_sql
 from mica.engines.base import Engine
@@ -85,12 +86,12 @@ class Bytewise:
             return None
         strings = self._strings(bound, child)
         asked = [(0, str(to_sql(parse(name))), text) for text in texts]
-        found = [np.isin(np.asarray(one), signs) for one in self._engine.comparator.signs([strings], asked)]
+        found = [np.isin(to_numpy(one), signs) for one in self._engine.comparator.signs([strings], asked)]
         holds = np.logical_or.reduce(found)
         negated = isinstance(expr, In) and expr.negated
         if 2 * int(holds.sum()) > len(holds):
             holds, negated = ~holds, not negated
-        listed = strings.filter(pa.array(holds))
+        listed = strings.filter(arrow_array(holds))
         if not len(listed):
             return Compare(Op.EQ if negated else Op.NE, child, child)  # null for null, as a list is
         if len(listed) > MOST:

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from mica import compute as pc
 from mica import engines, properties
-from mica.arrays import NDArray
+from mica.arrays import NDArray, arrow_array, to_numpy
 from mica.engines.base import Engine, Task
 from mica.errors import UserError
 from mica.expressions import conditionals
@@ -184,12 +184,12 @@ class Change:
             return None
         if self.predicate is None:
             return np.ones(len(kept), np.bool_)
-        values = self.snapshot.files.column("partition_values").take(pa.array(kept))
+        values = self.snapshot.files.column("partition_values").take(arrow_array(kept))
         try:
             found = holds_for(self.predicate, self.snapshot.schema, values)
         except UserError:  # a task fails on the same value, and names its file
             return None
-        return np.asarray(found.to_numpy(zero_copy_only=False), np.bool_)
+        return np.asarray(to_numpy(found), np.bool_)
 
     @property
     def reads(self) -> FilePredicate:
@@ -209,18 +209,18 @@ class Change:
 
     def _metrics(self, facts: Facts) -> dict[str, int]:
         sizes, vectors = (self.snapshot.files.column(name).combine_chunks() for name in ("size", "deletion_vector"))
-        places = facts.vectors.column("file").to_numpy()
+        places = to_numpy(facts.vectors.column("file"))
         removed = np.concatenate([facts.removed, self.target.removes]).astype(np.int64)
-        had = np.asarray(vectors.is_valid())
+        had = to_numpy(vectors.is_valid())
         changed = facts.counted("changed")
         if len(self.target.removes):
-            rows = self.scan.source.rows(pa.array(self.target.removes))
-            deleted = pc.struct_field(vectors.take(pa.array(self.target.removes)), "cardinality")
+            rows = self.scan.source.rows(arrow_array(self.target.removes))
+            deleted = pc.struct_field(vectors.take(arrow_array(self.target.removes)), "cardinality")
             changed += pc.sum(pc.subtract(rows, pc.fill_null(deleted, 0))).as_py() or 0
         new = "numDeletedRows" if self.deletes else "numUpdatedRows"
         return {
             "numRemovedFiles": len(removed),
-            "numRemovedBytes": pc.sum(sizes.take(pa.array(removed))).as_py() or 0,
+            "numRemovedBytes": pc.sum(sizes.take(arrow_array(removed))).as_py() or 0,
             "numAddedFiles": facts.files.num_rows,
             "numAddedBytes": facts.bytes,
             new: changed,
@@ -250,8 +250,8 @@ def may_keep_rows(source: TableSource, kept: NDArray[np.int64]) -> frozenset[int
         return frozenset()
     if not properties.ENABLE_DELETION_VECTORS.of(snapshot.properties):
         return frozenset()
-    known = source.rows(pa.array(kept)).is_valid()
-    return frozenset(kept[np.asarray(known)].tolist())
+    known = source.rows(arrow_array(kept)).is_valid()
+    return frozenset(kept[to_numpy(known)].tolist())
 
 
 def read_files(snapshot: Snapshot, predicate: BoundExpr | None, engine: Engine, is_all: bool) -> FilePredicate:

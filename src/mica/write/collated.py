@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from mica.arrays import arrow_array
 from mica.engines.base import Ends, Engine
 from mica.log import features
 from mica.log.actions import Protocol
@@ -75,15 +76,15 @@ def bounded(engine: Engine, spec: WriteSpec, facts: Facts) -> Facts:
     found = [_bounds(leaves, row) for row in rows]
     many = [n for n, row in enumerate(rows) if not all(row[f"c{i}_whole"] for i, _ in enumerate(leaves))]
     if many:
-        parts = parts_of(files.take(pa.array(np.array(many, np.int64))), of_log=True)
+        parts = parts_of(files.take(arrow_array(np.array(many, np.int64))), of_log=True)
         read = collated_bounds(engine, spec.storage, leaves, spec.version, parts)
         for number, bounds in zip(many, read, strict=True):
             found[number] = bounds
     texts = zip(files.column("stats").to_pylist(), found, strict=True)
     tags = files.column("tags").to_pylist(maps_as_pydicts="lossy")
     return facts.with_columns(
-        stats=pa.array([added_bounds(text, own, spec.version) for text, own in texts], pa.string()),
-        tags=pa.array(list(map(tagged, tags)), files.schema.field("tags").type),
+        stats=arrow_array([added_bounds(text, own, spec.version) for text, own in texts], pa.string()),
+        tags=arrow_array(list(map(tagged, tags)), files.schema.field("tags").type),
     )
 
 

@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arrays import arrow_array, scalar, to_numpy
 from mica.engines.base import Engine, Task
 from mica.errors import ConflictError
 from mica.log import clustering
@@ -125,13 +126,13 @@ def waiting(snapshot: Snapshot) -> frozenset[int]:
     """The numbers of files with paths that rules leave for later (`mica.shredding`)."""
     if not variant_columns(snapshot.schema):
         return frozenset()
-    tagged = pc.is_valid(pc.map_lookup(snapshot.tags(), pa.scalar(LATER), "first"))
-    return frozenset(np.flatnonzero(tagged.to_numpy(zero_copy_only=False)).tolist())
+    tagged = pc.is_valid(pc.map_lookup(snapshot.tags(), scalar(LATER), "first"))
+    return frozenset(np.flatnonzero(to_numpy(tagged)).tolist())
 
 
 def metrics(files: Sequence[FilePart], facts: Facts) -> dict[str, int]:
     """Sizes and numbers of the new files and of those that they replace, as delta-spark's OPTIMIZE has them."""
-    sizes = np.sort(facts.files.column("size").to_numpy()) if facts.files.num_rows else np.zeros(1, np.int64)
+    sizes = np.sort(to_numpy(facts.files.column("size"))) if facts.files.num_rows else np.zeros(1, np.int64)
     return {
         "numAddedFiles": facts.files.num_rows,
         "numAddedBytes": facts.bytes,
@@ -179,16 +180,16 @@ def _asks(snapshot: Snapshot) -> bool:
 
 def _crowded(snapshot: Snapshot) -> np.ndarray:
     """The positions of the small files of partitions that have many of them."""
-    sizes = snapshot.files.column("size").to_numpy()
+    sizes = to_numpy(snapshot.files.column("size"))
     small = np.flatnonzero(sizes < TARGET_FILE_SIZE.of(snapshot.properties) * SMALL)
     if len(small) < MANY:
         return small[:0]
     keys = partition_keys(snapshot.metadata, snapshot.protocol)
-    values = snapshot.files.column("partition_values").take(pa.array(small))
+    values = snapshot.files.column("partition_values").take(arrow_array(small))
     columns = {str(i): column_texts(values, key) for i, key in enumerate(keys)}
     if not columns:
         return small
-    rows = pa.table({**columns, "at": pa.array(small)})
-    counted = rows.group_by(list(columns)).aggregate([("at", "list"), ("at", "count")])
+    rows = pa.table({**columns, "at": arrow_array(small)})
+    counted = pc.grouped(rows, list(columns), [("at", "list"), ("at", "count")])
     crowded = counted.filter(pc.greater_equal(counted.column("at_count"), MANY)).column("at_list").combine_chunks()
-    return np.sort(crowded.flatten().to_numpy())
+    return np.sort(to_numpy(crowded.flatten()))

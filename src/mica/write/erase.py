@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mica import engines
+from mica.arrays import to_numpy
 from mica.engines.base import Task
 from mica.errors import UserError
 from mica.expressions.parse import parse
@@ -102,7 +103,7 @@ class _Erase(Change):
             parts = self.table.rewritten()
             plain = Scan(self.table, None, {"v": quote_if_needed(self.column)}, None, True, "UTC").spec()
         else:
-            hiding = np.flatnonzero(np.asarray(self.snapshot.files.column("deletion_vector").is_valid()))
+            hiding = np.flatnonzero(to_numpy(self.snapshot.files.column("deletion_vector").is_valid()))
             parts = self.table.rewritten(np.union1d(self.scan.plan.kept, hiding))
         if not parts:
             return self.target.commit_nothing()

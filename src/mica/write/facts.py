@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
-from mica.arrays import NDArray
+from mica.arrays import NDArray, arrow_array, no_rows, to_numpy
 from mica.cached import cached_property
 from mica.log.paths import decode_path
 from mica.records import dataclass
@@ -39,7 +39,7 @@ class Facts:
         files = sum(is_file)
         if all(is_file[:files]):  # of one task the files come first: nothing is copied
             return cls(found.slice(0, files), found.slice(files))
-        return cls(found.filter(pa.array(is_file)), found.filter(pa.array([not one for one in is_file])))
+        return cls(found.filter(arrow_array(is_file)), found.filter(arrow_array([not one for one in is_file])))
 
     @property
     def names(self) -> list[str]:
@@ -65,7 +65,7 @@ class Facts:
     @property
     def removed(self) -> NDArray[np.int64]:
         """The positions in the snapshot of files that were rewritten or have no rows any more."""
-        found: NDArray[np.int64] = self._of("remove").column("file").to_numpy().astype(np.int64)
+        found: NDArray[np.int64] = to_numpy(self._of("remove").column("file")).astype(np.int64)
         return found
 
     @property
@@ -82,7 +82,7 @@ class Facts:
     def left(self) -> list[dict[str, Any]]:
         """The paths that did not become typed columns, those of rules first: `path`, `why`, how many `paths` of a file
         a rule left out, and in how many `files`."""
-        found = self._of("left").group_by(["path", "stats"]).aggregate([("rows", "max"), ("rows", "count")])
+        found = pc.grouped(self._of("left"), ["path", "stats"], [("rows", "max"), ("rows", "count")])
         rows = [
             {"path": row["path"], "why": row["stats"], "paths": row["rows_max"], "files": row["rows_count"]}
             for row in found.to_pylist()
@@ -114,7 +114,7 @@ class Facts:
 @cache
 def no_facts() -> Facts:
     """A write without files."""
-    return Facts.of(FACTS.empty_table())
+    return Facts.of(no_rows(FACTS))
 
 
 def _sum(files: pa.Table, name: str) -> int:

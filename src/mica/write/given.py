@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arrays import arrow_array
 from mica.errors import UserError, extra
 from mica.schema.arrow import MARKED_VARIANT, to_arrow, to_arrow_type
 from mica.schema.types import DOUBLE, FLOAT, VARIANT, ArrayType, DataType, MapType, Primitive, StructType, contains
@@ -217,7 +218,7 @@ def _column(values: list[Any], type_: DataType | None, at: str) -> pa.Array:
     elif type_ in (DOUBLE, FLOAT) and all(v is None or _is_integer(v) for v in values):
         wanted, values = pa.float64(), [None if v is None else _exactly(v, at) for v in values]
     try:
-        made = pa.array(values, wanted, from_pandas=False)
+        made = arrow_array(values, wanted)
     except (pa.ArrowException, ValueError, OverflowError, TypeError) as e:
         raise UserError("INVALID_VALUE", f"the values of the column {at!r} have no common type: {e}") from None
     if isinstance(made, pa.ChunkedArray):
@@ -262,7 +263,7 @@ def _variants(values: list[Any], at: str) -> pa.Array:
     if len(made) == 1:
         return made[0]
     places = [0 if form is None else len(values) * present.index(form) for form in forms]
-    return pa.concat_arrays(made).take(pa.array([place + i for i, place in enumerate(places)]))
+    return pa.concat_arrays(made).take(arrow_array([place + i for i, place in enumerate(places)]))
 
 
 def _form(value: Any) -> Callable[[list[Any]], pa.Array] | None:
@@ -281,7 +282,7 @@ _PARTS = {"metadata", "value"}
 
 
 def _of_parts(values: list[Any]) -> pa.Array:
-    return pa.array(values, MARKED_VARIANT)
+    return arrow_array(values, MARKED_VARIANT)
 
 
 def _of_texts(values: list[Any]) -> pa.Array:
@@ -293,7 +294,7 @@ def _of_python(values: list[Any]) -> pa.Array:
 
 
 def _mask(values: list[Any]) -> pa.Array:
-    return pa.array([is_null(value) for value in values], pa.bool_())
+    return arrow_array([is_null(value) for value in values], pa.bool_())
 
 
 def _structs(values: list[Any], type_: StructType, at: str) -> pa.Array:
@@ -333,7 +334,7 @@ def _field(name: str, array: pa.Array) -> pa.Field:
 
 
 def _offsets(rows: Iterable[list[Any]]) -> pa.Array:
-    return pa.array([0, *itertools.accumulate(len(row) for row in rows)], pa.int32())
+    return arrow_array([0, *itertools.accumulate(len(row) for row in rows)], pa.int32())
 
 
 def _refuse_others(rows: Iterable[Any], kind: Any, expected: str, at: str) -> None:

@@ -27,6 +27,7 @@ from dataclasses import field
 
 import pyarrow as pa
 
+from mica.arrays import arrow_array
 from mica.errors import ConflictError, CorruptDataError, StorageError, UserError
 from mica.log.applications import INGESTED
 from mica.log.listing import list_log
@@ -220,7 +221,7 @@ def _file(version: int) -> str:
 
 
 def _written(record: _Record) -> bytes:
-    columns = [pa.array(list(record.files), pa.string()), pa.array(list(record.files.values()), pa.int64())]
+    columns = [arrow_array(list(record.files), pa.string()), arrow_array(list(record.files.values()), pa.int64())]
     schema, sink = _SCHEMA.with_metadata({_PREVIOUS: str(record.previous)}), pa.BufferOutputStream()
     with pa.ipc.new_file(sink, schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as file:
         file.write_table(pa.Table.from_arrays(columns, schema=schema))

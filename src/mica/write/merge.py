@@ -15,11 +15,11 @@ from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
 from mica.arguments import TEXT, TEXTS, TXN, takes
+from mica.arrays import arrow_array, to_numpy
 from mica.collation.alike import Alike
 from mica.errors import UserError
 from mica.expressions.collations import collations_of, in_process, judged_in_process, refuse_in_process
@@ -218,7 +218,7 @@ class _Merge:
         if isinstance(rows, pa.RecordBatch):
             source = SharedSource(self.match, rows)
             count = rows.num_rows
-            usable = pa.array(source.rows.usable)
+            usable = arrow_array(source.rows.usable)
             values = [found.filter(usable) for found in source.rows.key_values]
             known = [KeyValues.of(key, found) for key, found in zip(keys, values, strict=True)]
         else:
@@ -278,8 +278,8 @@ class _Merge:
 
     def _metrics(self, facts: Facts) -> dict[str, int]:
         sizes, vectors = (self.snapshot.files.column(name).combine_chunks() for name in ("size", "deletion_vector"))
-        places, removed = facts.vectors.column("file").to_numpy(), facts.removed
-        had = np.asarray(vectors.is_valid())
+        places, removed = to_numpy(facts.vectors.column("file")), facts.removed
+        had = to_numpy(vectors.is_valid())
         inserted, copied = facts.counted("not matched insert"), facts.counted("copied")
         changed = {
             (when, action): facts.counted(f"{when} {action}")
@@ -303,7 +303,7 @@ class _Merge:
             "numTargetFilesAdded": facts.files.num_rows,
             "numTargetFilesRemoved": len(removed),
             "numTargetBytesAdded": facts.bytes,
-            "numTargetBytesRemoved": pc.sum(sizes.take(pa.array(removed))).as_py() or 0,
+            "numTargetBytesRemoved": pc.sum(sizes.take(arrow_array(removed))).as_py() or 0,
             "numTargetChangeFilesAdded": facts.changes.num_rows,
             "numTargetDeletionVectorsAdded": len(places),
             "numTargetDeletionVectorsUpdated": int(had[places].sum()),

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arrays import arrow_array
 from mica.engines.base import Engine
 from mica.engines.spark.engine import by_keys, by_number
 from mica.records import dataclass
@@ -70,7 +71,7 @@ class WithSource(flow.RowSource):
                 yield batch
         if not merging.match.numbers("not matched") or matched.all():
             return
-        free = rows.filter(pa.array(~matched))
+        free = rows.filter(arrow_array(~matched))
         count = max(1, min(engine.parallelism, free.nbytes // _INSERT_BYTES))
         edges = [free.num_rows * i // count for i in range(count + 1)]
         slices = [free.slice(start, end - start) for start, end in itertools.pairwise(edges)]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pyarrow as pa
 
 from mica import engines
+from mica.arrays import batch_of
 from mica.engines.base import Engine
 from mica.engines.spark import types
 from mica.errors import UserError
@@ -85,7 +86,7 @@ def _batch(rows: pa.Table) -> pa.RecordBatch:
             f"the source has {rows.nbytes >> 20:,} MiB, more than a merge in process can hold",
             hint="Merge on Spark: give spark=, or a DataFrame.",
         )
-    return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=rows.schema)
+    return batches[0] if batches else batch_of([], schema=rows.schema)
 
 
 def _typed(rows: pa.Table, schema: StructType) -> pa.Table:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from mica.arrays import NDArray
+from mica.arrays import NDArray, to_numpy
 from mica.errors import ConflictError, UserError
 from mica.expressions.bind import bind
 from mica.log import added, creation, features, row_tracking
@@ -214,7 +214,7 @@ class Target:
             reads = partitions.those_of(
                 self.schema, self.metadata.partition_columns, facts.files, timezone=self.replaced.timezone
             )
-            files = np.flatnonzero(np.asarray(reads(self.snapshot.files)))
+            files = np.flatnonzero(to_numpy(reads(self.snapshot.files)))
             self.replaced = replace(self.replaced, files=files, reads=reads)
         try:
             self._last = self.transaction(facts)
@@ -262,7 +262,7 @@ class Target:
         if self.reads is not None:
             transaction.read(self.reads)
         if self.vectors and self.snapshot is not None:
-            places = facts.vectors.column("file").to_numpy()
+            places = to_numpy(facts.vectors.column("file"))
             transaction.remove_files(places)
             transaction.add_files(added.with_vectors(self.snapshot, places, self.vectors))
         if len(self.removes):

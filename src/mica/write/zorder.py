@@ -19,6 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from mica.arrays import to_numpy
 from mica.engines.base import Engine, MadeRows, Order
 from mica.errors import UserError
 from mica.expressions.bind import BoundExpr, bind_value
@@ -107,7 +108,7 @@ def _tell_of_absent(
 def _curve(found: pa.Table, partitions: int, dimensions: tuple[Dimension, ...]) -> tuple[pa.Table, Curve]:
     """The ranges of each dimension by the sample, and the sample in the order of the curve: partition values, keys."""
     *columns, counts = (column.combine_chunks() for column in found.columns)
-    weights = counts.to_numpy()
+    weights = to_numpy(counts)
     keys, at = [], partitions
     for dimension in dimensions:
         width = len(VARIANT_PARTS) if dimension.variant else 1

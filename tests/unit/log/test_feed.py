@@ -55,8 +55,8 @@ def test_files_of_many_commits_are_held_together(tmp_path: Path, monkeypatch: py
     for number in range(10):
         table.append([{"id": number}])
     files, _ = feed.changed_files(load(Storage.open(str(tmp_path / "t"))), 1)
-    # Of an empty table, of four commits twice, and of the last two, each with files that it removed and added.
-    assert files["path"].num_chunks == 1 + 2 + 4
+    # Of four commits twice, and of the last two, each with files that it removed and added.
+    assert files["path"].num_chunks == 2 + 4
     rows = table.changes(1).to_arrow()
     assert rows["id"].to_pylist() == list(range(10))
     assert rows["_commit_version"].to_pylist() == list(range(1, 11))

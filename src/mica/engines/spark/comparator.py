@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
-from mica.arrays import NDArray
+from mica.arrays import NDArray, arrow_array, scalar, to_numpy
 from mica.collation.identifier import parse
 from mica.collation.names import to_sql
 from mica.collation.narrow import Signs
@@ -79,7 +79,7 @@ class SparkComparator:
         for number, rows, signs in itertools.chain.from_iterable(self._asked(columns, asked, some) for some in left):
             whole = np.array(found[number].fill_null(0))
             whole[rows] = signs
-            found[number] = pa.array(whole, pa.int8(), mask=np.asarray(columns[asked[number][0]].is_null()))
+            found[number] = arrow_array(whole, pa.int8(), mask=to_numpy(columns[asked[number][0]].is_null()))
         return found
 
     def compared(self, left: pa.Array, right: pa.Array, collations: Sequence[str]) -> NDArray[np.int8]:
@@ -89,14 +89,14 @@ class SparkComparator:
         if not len(left):
             return np.zeros(0, np.int8)
         names = {name: number for number, name in enumerate(dict.fromkeys(collations))}
-        numbers = pa.array([names[name] for name in collations], pa.int32())
-        table = pa.table({"row": pa.array(np.arange(len(left))), "l": left, "r": right, "n": numbers})
+        numbers = arrow_array([names[name] for name in collations], pa.int32())
+        table = pa.table({"row": arrow_array(np.arange(len(left))), "l": left, "r": right, "n": numbers})
         sign: Any = sql
         for name, number in names.items():
             a, b = (sql.collate(sql.col(side), name) for side in ("l", "r"))
             sign = sign.when(sql.col("n") == number, sql.when(a < b, -1).when(a == b, 0).otherwise(1))
         judged = self.spark.createDataFrame(table).select("row", sign.cast("tinyint").alias("sign")).toArrow()
-        return np.asarray(judged.column("sign").take(pc.sort_indices(judged.column("row"))))
+        return to_numpy(judged.column("sign").take(pc.sort_indices(judged.column("row"))))
 
     def classes(self, strings: pa.Array, collation: str) -> pa.Array:
         """The least string of those that are equal to each of these, in one job."""
@@ -104,7 +104,7 @@ class SparkComparator:
 
         if not len(strings):
             return strings
-        table = pa.table({"row": pa.array(np.arange(len(strings))), "s": strings})
+        table = pa.table({"row": arrow_array(np.arange(len(strings))), "s": strings})
         by = sql.collate("s", str(to_sql(parse(collation))))
         grouped = self.spark.createDataFrame(table).groupBy(by.alias("by"))
         found = grouped.agg(sql.min("s").alias("least"), sql.collect_list("row").alias("rows"))
@@ -123,8 +123,8 @@ class SparkComparator:
         strings, constants, names = [], [], []
         for number, rows in left:
             column, name, constant = asked[number]
-            strings.append(columns[column].take(pa.array(rows)))
-            constants.append(pa.repeat(pa.scalar(constant, pa.string()), len(rows)))
+            strings.append(columns[column].take(arrow_array(rows)))
+            constants.append(pa.repeat(scalar(constant, pa.string()), len(rows)))
             names += [name] * len(rows)
         signs = self.compared(pa.concat_arrays(strings), pa.concat_arrays(constants), names)
         start = 0

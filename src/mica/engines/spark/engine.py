@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from mica.arrays import arrow_array, scalar
 from mica.engines.base import (
     AS_THEY_COME,
     NO_ENDS,
@@ -174,7 +175,7 @@ class Spark(Engine):
         """Rows of this process as a DataFrame, of which each task gets a part."""
         count = max(1, -(-rows.nbytes // _PACK_BYTES), min(self.parallelism, rows.num_rows))
         size = -(-rows.num_rows // count)
-        packs = [pa.array([packed(rows.slice(at, size))], pa.binary()) for at in range(0, rows.num_rows, size or 1)]
+        packs = [arrow_array([packed(rows.slice(at, size))], pa.binary()) for at in range(0, rows.num_rows, size or 1)]
         frame = self.session.createDataFrame(pa.table({"rows": pa.chunked_array(packs, pa.binary())}))
         return self.mapped(frame.repartition(max(1, min(len(packs), 4 * self.parallelism))), unpacked, schema)
 
@@ -254,7 +255,7 @@ class _Numbered:
     def __call__(self, given: Any) -> Iterator[pa.RecordBatch]:
         for batch in self.task(given):
             if self.found is None:
-                numbers = pa.repeat(pa.scalar(0, pa.int32()), batch.num_rows)
+                numbers = pa.repeat(scalar(0, pa.int32()), batch.num_rows)
             else:
                 numbers = self.found.of([batch.column(name) for name in self.keys])
             yield batch.append_column(RANGE, numbers)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from mica.arrays import arrow_array
 from mica.engines.spark.types import to_spark
 from mica.records import dataclass
 from mica.schema.char import declared, is_padded
@@ -116,7 +117,9 @@ def native(spark: SparkSession, reading: Reading) -> DataFrame:
                 field = reading.columns.field(name)
                 kind, shown = field.type, to_spark(StructType((field,))).fields[0]
                 # Parsed as everywhere ('' is null), and written so that every cast of Spark reads the same value.
-                value = format_values(parse_values(pa.array([text], pa.string()), kind, timezone=zone), kind)[0].as_py()
+                value = format_values(parse_values(arrow_array([text], pa.string()), kind, timezone=zone), kind)[
+                    0
+                ].as_py()
                 column = sql.lit(value).cast(shown.dataType).alias(name, metadata=shown.metadata)
                 frame = frame.withColumn(name, column)
         branches.append(frame)
