@@ -129,8 +129,6 @@ def altered(
     needed = needed_features({name: text for name, text in changes.items() if text is not None})
     changed = metadata.with_configuration(kept(changes))
     if properties.COMMENT in changes:
-        # One of an older mica is a property; it must not stay beside the new one.
-        changed = changed.with_configuration({properties.COMMENT: None})
         changed = replace(changed, description=changes[properties.COMMENT])
     changed = changed.with_configuration(row_tracking.columns(changed.configuration))
     if schema is not None:
