@@ -20,8 +20,9 @@ assert mica.__file__.startswith(sys.argv[1]), mica.__file__
 given, target, times = *sys.argv[2:4], int(sys.argv[4])
 found, answers = {}, []
 
-def measured(name, work, times, cold=1):
+def measured(name, work, times, cold=1, before=lambda: None):
     for number in range(cold + times):
+        before()
         began = time.perf_counter()
         work()
         if number >= cold:
@@ -34,10 +35,10 @@ ONE_CORE = """
 every = os.sched_getaffinity(0)
 os.sched_setaffinity(0, {max(every)})
 for codec in ("zstd", "snappy"):
-    def ingest():
-        shutil.rmtree(target, ignore_errors=True)
-        mica.ingest_json(given + "/events.ndjson", target, properties={"delta.parquet.compression.codec": codec})
-    measured(f"ingest in {codec}", ingest, times)
+    ingest = lambda: mica.ingest_json(
+        given + "/events.ndjson", target, properties={"delta.parquet.compression.codec": codec}
+    )
+    measured(f"ingest in {codec}", ingest, times, before=lambda: shutil.rmtree(target, ignore_errors=True))
 table = mica.Table.open(given + "/table")
 for note in ("", ", all cores"):
     if note:
