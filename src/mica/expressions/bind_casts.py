@@ -5,9 +5,9 @@ The rule: what a file can supply in the requested type is a leaf of that type; a
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
+from mica import moment
 from mica.cached import cached_property
 from mica.collation.names import BINARY
 from mica.expressions import casts, moments
@@ -50,8 +50,8 @@ class CastBinder(LeafBinder):
 
     @cached_property
     def now(self) -> int:
-        """The moment of binding, in microseconds since the epoch."""
-        return time.time_ns() // 1000
+        """The statement's moment, in microseconds since the epoch."""
+        return moment.now()
 
     def cast(self, expr: Cast) -> Expr:
         """Binds a cast; the cast of a path moves into its leaf, because the file supplies the requested type."""

@@ -1,7 +1,7 @@
 """The current moment as a constant: `current_timestamp()` and its kin, with or without brackets, and texts of times.
 
-The rule: an expression sees one moment, that of its binding. Rows of one write have the same, on every worker, as in
-Spark.
+The rule: an expression sees the moment of its statement (`mica.moment`). Rows of one write have the same, on every
+worker, as in Spark.
 
 Source: Spark's SpecialDatetimeValues and SparkDateTimeUtils.extractSpecialValue for the texts.
 """

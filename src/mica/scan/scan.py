@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 
 from mica import compute as pc
-from mica import engines
+from mica import engines, moment
 from mica.arguments import COLUMNS, COUNT, FLAG, SESSION, TEXT, refuse_other, takes
 from mica.arrays import from_numpy, to_numpy
 from mica.cached import cached_property
@@ -67,6 +67,8 @@ class Scan:
     planned: FilePlan | None = field(default=None, repr=False)
     #: Whether texts beside CHAR columns are padded; Spark's own conditions are so already, where they have to be.
     pads: bool = field(default=True, repr=False)
+    #: What its expressions take for the current time: microseconds since 1970 UTC.
+    moment: int = field(default_factory=moment.now, repr=False)
 
     def __post_init__(self) -> None:
         refuse_other("limit", self.limit, COUNT, optional=True)
@@ -100,7 +102,8 @@ class Scan:
     def _bind_where(self, ansi: bool) -> BoundExpr | None:
         if self.where is None:
             return None
-        found = bind(self.where, self.source.readable, **self._options(ansi))
+        with moment.one_moment(self.moment):
+            found = bind(self.where, self.source.readable, **self._options(ansi))
         self.refuse_hidden(found.leaves)
         return found
 
@@ -114,7 +117,8 @@ class Scan:
             return known
         if not isinstance(columns, dict | str) and len(set(columns)) < len(list(columns)):
             raise UserError.bad_value("columns", asked, "a list of distinct names, or a dict of names to expressions")
-        found = bind_columns(columns, self.source.readable, **self._options(ansi))
+        with moment.one_moment(self.moment):
+            found = bind_columns(columns, self.source.readable, **self._options(ansi))
         self.refuse_hidden(leaf for one in (found or {}).values() for leaf in one.leaves)
         if not found:
             raise UserError.bad_value("columns", self.columns, "a list or dict of at least one column")

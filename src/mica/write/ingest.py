@@ -18,6 +18,7 @@ from mica.arguments import CALLABLE, INPUTS, PATH, SESSION, TXN, Mode, takes
 from mica.engines.base import Engine, MadeRows, Order
 from mica.engines.progress import Progress, watched
 from mica.log.snapshot import Snapshot
+from mica.moment import one_moment
 from mica.pictures.paged import Paged
 from mica.records import dataclass
 from mica.storage import Storage
@@ -211,6 +212,7 @@ class Ingest:
         """The files that the table does not have. Errors: INPUT_CHANGED."""
         return list(self.ingested.move(self.snapshot).fresh(files).values())
 
+    @one_moment()
     def run(self, source: Sequence[Split] | Callable[[], list[Split]], txn: Txn | None = None) -> IngestReport:
         """Ingests files, or those that a function finds, in one commit. Errors: those of `ingest_json`."""
         began, found, table = time.monotonic(), self.snapshot, str(self.storage)

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from mica.errors import ConflictError, UserError
 from mica.log.snapshot import Snapshot
+from mica.moment import one_moment
 from mica.storage import Storage
 from mica.write.commit import Commit
 from mica.write.ingested import PREFIX
@@ -50,6 +51,7 @@ def once(storage: Storage, snapshot: Snapshot | None, txn: Txn | None, write: Ca
     return once_or(storage, snapshot, txn, write, _repeated)
 
 
+@one_moment()
 def once_or(
     storage: Storage,
     snapshot: Snapshot | None,
