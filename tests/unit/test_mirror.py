@@ -130,7 +130,6 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "tasks/shuffled_merge.py": "tests/property/test_merge_model.py",
         "tasks/strings.py": "tests/unit/maintain/test_restats.py",
         "tasks/variant_bounds.py": "tests/unit/maintain/test_restats.py",
-        "tasks/zones.py": "tests/unit/checking/test_zones.py",
         "variant/kernel/batches.py": "tests/unit/kernel",
         "variant/kernel/json_input.py": "tests/unit/write/test_ingest.py",
         "variant/kernel/reader.py": "tests/unit/kernel/test_reading.py",

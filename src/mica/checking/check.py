@@ -23,7 +23,6 @@ from mica.checking.columns_fit import unfit
 from mica.checking.foreign_vacuum import not_for_a_foreign_vacuum
 from mica.checking.report import TOTALS, VIOLATIONS, Report
 from mica.checking.statistics import Bounds, Found, Statistics, spelled
-from mica.checking.zones import late_times
 from mica.engines import local
 from mica.errors import CorruptDataError, StorageError, UserError
 from mica.log.deletion_vectors import deleted_rows
@@ -86,7 +85,7 @@ def check_table(snapshot: Snapshot, limit: int = LIMIT, spark: SparkSession | No
     unread = {t["file"] for t in report.totals.to_pylist() if t["kind"] in _UNREAD}
     collated = compared(snapshot, spark, unread)
     found = [batch for name, told in collated.found.items() for batch in _listed(told, by_name[name], limit)]
-    return report.with_more(found, [*collated.notes, *late_times(snapshot), *not_for_a_foreign_vacuum(snapshot)])
+    return report.with_more(found, [*collated.notes, *not_for_a_foreign_vacuum(snapshot)])
 
 
 def check_files(snapshot: Snapshot, paths: Sequence[str], statistics: Sequence[str | None]) -> Report:

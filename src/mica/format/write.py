@@ -41,7 +41,6 @@ from mica.tasks.facts import facts_schema
 from mica.tasks.rules import Rules
 from mica.tasks.unshred import unshredded_schema
 from mica.tasks.write import WriteSpec, write_files
-from mica.tasks.zones import zone_tags
 from mica.variant.plain import to_variants
 from mica.write import collated, compact, flow
 from mica.write.commit import Commit
@@ -140,7 +139,7 @@ class Planned:
                 _refuse_other_zone(replacement, where)
             rules, feeds = replacement.rules(rules), replacement.feeds
         leaves, version = collated.comparable(target.collated, IN_PROCESS)
-        spec = replace(target.write_spec(), tags=zone_tags(), rules=rules, collated=tuple(leaves), version=version)
+        spec = replace(target.write_spec(), rules=rules, collated=tuple(leaves), version=version)
         if (codec := options.codec) is not None:
             spec = replace(spec, options={**spec.options, "compression": codec})
         refuse_given(spec.schema, given.names, str(storage))

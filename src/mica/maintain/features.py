@@ -59,7 +59,6 @@ from mica.stats.columns import TYPE_CHANGES
 from mica.tasks.parts import FilePart, in_tasks
 from mica.tasks.rewrite import RewriteSpec, rewrite_files, unshred_files
 from mica.tasks.write import WriteSpec
-from mica.tasks.zones import zone_tags
 from mica.write import flow
 from mica.write.rules import constraints
 from mica.write.target import target_of
@@ -156,7 +155,7 @@ def _without_traces(before: Snapshot, removal: _Removal, name: str) -> Snapshot:
         operation="REORG", parameters={"predicate": [], "applyPurge": True},
         metrics=lambda facts: {"numRemovedFiles": len(facts.removed), "numAddedFiles": len(facts.names)},
     )  # fmt: skip
-    spec = replace(target.write_spec(), target_file_size=1 << 62, tags=zone_tags())
+    spec = replace(target.write_spec(), target_file_size=1 << 62)
     read = Scan(source).rewriting()
 
     def task(write: WriteSpec) -> Callable[[Any], Any]:

@@ -28,7 +28,6 @@ from mica.tasks.packed import PACKED, collected
 from mica.tasks.parts import FilePart, in_tasks
 from mica.tasks.reshred import ReshredSpec, VariantsSpec, reshred_files, sample
 from mica.tasks.write import WriteSpec
-from mica.tasks.zones import zone_tags
 from mica.variant import kernel
 from mica.variant.shredding import ShreddingSchema
 from mica.variant.wanted import ShreddingWishes
@@ -57,7 +56,7 @@ def _reshred(snapshot: Snapshot, schema: Any, where: str | None, spark: SparkSes
     if not target.variants:
         raise UserError("UNKNOWN_COLUMN", f"{snapshot.storage} has no VARIANT column", hint="There is nothing to do.")
     target.operation, target.data_change = "RESHRED", False
-    spec = replace(target.write_spec(schema, moment="again"), target_file_size=1 << 62, tags=zone_tags())
+    spec = replace(target.write_spec(schema, moment="again"), target_file_size=1 << 62)
     scan = Scan(source := TableSource(snapshot))
     files = files_in(source, where)
     trees = _trees(target, spec, schema, engine, scan, files)

@@ -98,8 +98,6 @@ class WriteSpec:
     data_change: bool = True
     #: Whether the Variants come from JSON, which has none of the types that Spark's Variants lack.
     from_json: bool = False
-    #: Tags of every file, in addition to those that depend on its rows.
-    tags: Mapping[str, str] = field(default_factory=dict)
     #: Columns whose strings are gathered for a comparator, and its version.
     collated: tuple[CollatedColumn, ...] = ()
     version: str = ""
@@ -118,7 +116,7 @@ class WriteSpec:
     def tags_of(self, late_types: bool) -> dict[str, str]:
         """The tags of a file with Variants, which may hold late types or not."""
         waits = self.moment != "again" and any(one.has_later for one in self.steering.values())
-        return {**late_tags(late_types), **({LATER: "yes"} if waits else {}), **self.tags}
+        return {**late_tags(late_types), **({LATER: "yes"} if waits else {})}
 
     def stored(self, names: Iterable[str]) -> StructType:
         """The columns of files for rows with columns of these names: those of the table, and the ids that rows keep.

@@ -43,7 +43,6 @@ from mica.skipping.partitions import is_decided, of_partitions
 from mica.tasks.change import ChangeSpec, change_files
 from mica.tasks.parts import FilePart, in_tasks
 from mica.tasks.write import WriteSpec
-from mica.tasks.zones import zone_tags
 from mica.write import flow
 from mica.write.assignment import Place, as_bytes, in_field, meant, place_of, shown, stored, together
 from mica.write.bytewise import Bytewise, needs_comparator
@@ -173,7 +172,7 @@ class Change:
     def _run(self, task: Callable[[WriteSpec], Task], parts: Sequence[FilePart]) -> Commit:
         """Runs the task on these files and commits, unless no row matches."""
         source = flow.FromTasks(task, in_tasks(parts, self.engine.parallelism))
-        spec = replace(self.target.write_spec(), tags=zone_tags())
+        spec = self.target.write_spec()
         if not self.deletes:
             spec = replace(spec, rules=self.target.rules(self.scan.ansi, self.scan.timezone))
         return flow.commit_changes(self.engine, self.target, spec, source)

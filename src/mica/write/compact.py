@@ -37,7 +37,6 @@ from mica.tasks.ahead import readers_of
 from mica.tasks.parts import FilePart
 from mica.tasks.rewrite import RewriteSpec, join_files
 from mica.tasks.write import LATER, WriteSpec
-from mica.tasks.zones import zone_tags
 from mica.write import flow, zorder
 from mica.write.commit import Commit
 from mica.write.facts import Facts
@@ -60,9 +59,7 @@ def opened(
 ) -> tuple[Target, WriteSpec]:
     """The table as the target of an OPTIMIZE, and the spec of its files."""
     target = target_of(snapshot, txn)
-    spec = replace(
-        target.write_spec(moment="again", target_file_size=target_file_size), data_change=False, tags=zone_tags()
-    )
+    spec = replace(target.write_spec(moment="again", target_file_size=target_file_size), data_change=False)
     target.operation, target.data_change = "OPTIMIZE", False
     target.parameters = {"predicate": [], "zOrderBy": [], "auto": False, **parameters}
     return target, spec

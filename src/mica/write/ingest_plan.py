@@ -23,7 +23,6 @@ from mica.schema.types import VARIANT, VOID, Primitive, StructField, StructType
 from mica.storage import Storage
 from mica.tasks.bad_lines import QUARANTINE
 from mica.tasks.ingest import IngestSpec
-from mica.tasks.zones import zone_tags
 from mica.variant.steering import Steering
 from mica.write import computed
 from mica.write.ingest_options import IngestOptions, sort_key
@@ -49,7 +48,7 @@ def plan(storage: Storage, found: Snapshot | None, options: IngestOptions) -> In
     rules = target.rules(options.ansi, options.timezone)
     refuse_given(target.schema, bound, str(storage))
     spec = IngestSpec(
-        write=replace(write, from_json=True, tags=zone_tags(), rules=rules, reports_left=True),
+        write=replace(write, from_json=True, rules=rules, reports_left=True),
         column=column,
         tree=None if write.trees is None else write.trees.get((column,)),
         columns=bound,

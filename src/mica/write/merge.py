@@ -36,7 +36,6 @@ from mica.skipping.keys import MOST_IN_FILES, KeyValues, possible
 from mica.tasks.matching import NOT_BY_SOURCE, MatchSpec
 from mica.tasks.merge import MergeSpec, SharedSource
 from mica.tasks.shuffled_merge import STRINGS, source_strings
-from mica.tasks.zones import zone_tags
 from mica.write import flow, merge_source
 from mica.write.bytewise import distinct_strings
 from mica.write.change import may_keep_rows, read_files
@@ -233,7 +232,7 @@ class _Merge:
         rules = self.target.rules(self.scan.ansi, self.scan.timezone)
         spec = MergeSpec(
             replace(self.scan.rewriting(), predicate=filtering),
-            replace(self.target.write_spec(), tags=zone_tags(), rules=rules),
+            replace(self.target.write_spec(), rules=rules),
             self.match,
             may_keep_rows(self.table, kept),
             self._feeds(),

@@ -16,7 +16,6 @@ from mica.engines.spark import types
 from mica.schema.evolution import plan_write
 from mica.tasks.unshred import unshredded_schema
 from mica.tasks.write import WriteSpec
-from mica.tasks.zones import zone_tags
 from mica.variant.plain import to_variants
 from mica.write import flow
 from mica.write.commit import Commit
@@ -44,7 +43,7 @@ def write_rows(
     rules = target.rules(*settings)
     replaced = None if where is None else Replacement(target, engine, where)
     rules = rules if replaced is None else replaced.rules(rules)
-    spec = replace(target.write_spec(shredding), tags=zone_tags(), rules=rules)
+    spec = replace(target.write_spec(shredding), rules=rules)
     for note in target.notes:
         warnings.warn(f"{target.storage}: {note}", stacklevel=8)
     refuse_given(spec.schema, engine.schema(rows).names, str(target.storage))

@@ -135,6 +135,15 @@ def test_a_time_zone_that_does_not_exist_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "table").exists()
 
 
+def test_times_after_2037_are_those_of_a_zones_last_rules(tmp_path: Path) -> None:
+    text = '{"t": "2040-07-15 12:00:00"}\n{"t": "2400-07-15 12:00:00"}'
+    ingested(tmp_path, text, columns={"t": "v:t::timestamp"}, timezone="Europe/Moscow")
+    table = mica.Table.open(tmp_path / "table")
+    assert [t.isoformat()[:13] for t in table.scan().to_arrow()["t"].to_pylist()] == ["2040-07-15T09", "2400-07-15T09"]
+    asked = "t = timestamp'2040-07-15 12:00:00'"
+    assert table.scan(where=asked, timezone="Europe/Moscow").count() == 1
+
+
 def test_paths_for_statistics_are_checked_before_anything_is_written(tmp_path: Path) -> None:
     for text, code in (("v.a", "INVALID_PROPERTY"), ("w:a", "UNKNOWN_COLUMN")):
         with pytest.raises(mica.UserError) as caught:
