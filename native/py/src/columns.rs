@@ -131,8 +131,8 @@ impl FileWriter {
     /// schema marks; `bloom_filters` lists Parquet column paths.
     #[new]
     #[pyo3(signature = (
-        schema, *, path=None, compression="zstd", row_group_rows=None, row_group_bytes=None, page_rows=None,
-        page_bytes=None, key_value_metadata=None, created_by=None, bloom_filters=None,
+        schema, *, path=None, compression="zstd", row_group_rows=None, page_rows=None, key_value_metadata=None,
+        created_by=None, bloom_filters=None,
     ))]
     #[allow(clippy::too_many_arguments)]
     fn new(
@@ -141,9 +141,7 @@ impl FileWriter {
         path: Option<String>,
         compression: &str,
         row_group_rows: Option<usize>,
-        row_group_bytes: Option<usize>,
         page_rows: Option<usize>,
-        page_bytes: Option<usize>,
         key_value_metadata: Option<&Bound<'_, PyDict>>,
         created_by: Option<String>,
         bloom_filters: Option<Vec<Vec<String>>>,
@@ -152,9 +150,7 @@ impl FileWriter {
         let mut options = WriteOptions::default();
         options.compression = parse_compression(compression).map_err(|e| raise(py, &e))?;
         options.row_group_rows = row_group_rows.unwrap_or(options.row_group_rows);
-        options.row_group_bytes = row_group_bytes.unwrap_or(options.row_group_bytes);
         options.page_rows = page_rows.unwrap_or(options.page_rows);
-        options.page_bytes = page_bytes.unwrap_or(options.page_bytes);
         options.created_by = created_by.unwrap_or(options.created_by);
         options.bloom_filters = bloom_filters.unwrap_or_default();
         if let Some(metadata) = key_value_metadata {

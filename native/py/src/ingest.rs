@@ -69,8 +69,7 @@ impl JsonReader {
     #[new]
     #[pyo3(signature = (
         *, column, format="ndjson", compression=None, path=None, start=0, end=None, duplicate_keys="error",
-        max_size=16 << 20, max_depth=1000, on_error="fail", replace_invalid_utf8=false,
-        name=None, views=false,
+        max_size=16 << 20, on_error="fail", replace_invalid_utf8=false, name=None, views=false,
     ))]
     #[allow(clippy::too_many_arguments)]
     fn new(
@@ -83,7 +82,6 @@ impl JsonReader {
         end: Option<u64>,
         duplicate_keys: &str,
         max_size: usize,
-        max_depth: usize,
         on_error: &str,
         replace_invalid_utf8: bool,
         name: Option<String>,
@@ -94,8 +92,7 @@ impl JsonReader {
         let parse = ParseOptions {
             duplicate_keys: choice(py, "duplicate_keys", duplicate_keys, &duplicates)?,
             max_size,
-            max_depth,
-            ignore_rest: false,
+            ..ParseOptions::default()
         };
         let reader = ReaderOptions {
             name: name.or_else(|| path.clone()).unwrap_or_else(|| "input".into()),

@@ -154,8 +154,8 @@ impl Rule<'_> {
     }
 }
 
-/// A tree, and the paths that did not become typed columns: steps (`None`: elements), why, the rule, rows of the sample.
-pub type Inferred<'py> = (Bound<'py, PyAny>, Vec<(Vec<Option<String>>, &'static str, Option<usize>, u32)>);
+/// A tree, and the paths that did not become typed columns: steps (`None`: elements), why, the rule.
+pub type Inferred<'py> = (Bound<'py, PyAny>, Vec<(Vec<Option<String>>, &'static str, Option<usize>)>);
 
 /// What the kernel inferred, for Python.
 pub fn inferred<'py>(py: Python<'py>, (tree, left): (Tree, Vec<Left>)) -> PyResult<Inferred<'py>> {
@@ -176,7 +176,7 @@ pub fn inferred<'py>(py: Python<'py>, (tree, left): (Tree, Vec<Left>)) -> PyResu
             Why::Rule(rule) => ("rule", Some(rule)),
             Why::Most(rule) => ("most", rule),
         };
-        (path.collect(), why, rule, one.rows)
+        (path.collect(), why, rule)
     });
     Ok((tree, left.collect()))
 }

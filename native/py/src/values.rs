@@ -9,7 +9,7 @@ use mica_kernel::batch::edit::{self, Edit};
 use mica_kernel::batch::{bounds, decimals, late, nested, place, stats, values};
 use mica_kernel::json::{DuplicateKeys, ParseOptions};
 use mica_kernel::path::Step;
-use mica_kernel::text::zone::{DATABASE, Zone};
+use mica_kernel::text::zone::Zone;
 use mica_kernel::{Code, Error, Result};
 use pyo3::prelude::*;
 
@@ -27,7 +27,6 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(type_texts, m)?)?;
     m.add_function(wrap_pyfunction!(cast, m)?)?;
     m.add_function(wrap_pyfunction!(fixed_offset, m)?)?;
-    m.add("ZONES", DATABASE)?;
     m.add_function(wrap_pyfunction!(without_late_types, m)?)?;
     m.add_function(wrap_pyfunction!(may_hold_late_types, m)?)?;
     m.add_function(wrap_pyfunction!(calculate, m)?)?;
@@ -42,12 +41,7 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 }
 
 /// The options of the JSON parser as Python spells them.
-pub fn parse_options(
-    py: Python<'_>,
-    duplicate_keys: &str,
-    max_size: usize,
-    max_depth: usize,
-) -> PyResult<ParseOptions> {
+pub fn parse_options(py: Python<'_>, duplicate_keys: &str, max_size: usize) -> PyResult<ParseOptions> {
     let refuse = |message: String| raise(py, &Error::new(Code::InvalidArgument, message));
     let duplicate_keys = match duplicate_keys {
         "error" => DuplicateKeys::Error,
@@ -57,10 +51,7 @@ pub fn parse_options(
     if max_size > 128 << 20 {
         return Err(refuse(format!("max_size may be 128 MiB at most, not {max_size} bytes")));
     }
-    if max_depth > 1000 {
-        return Err(refuse(format!("max_depth may be 1000 at most, not {max_depth}")));
-    }
-    Ok(ParseOptions { duplicate_keys, max_size, max_depth, ignore_rest: false })
+    Ok(ParseOptions { duplicate_keys, max_size, ..ParseOptions::default() })
 }
 
 type Batch = PyArrowType<RecordBatch>;
@@ -75,15 +66,9 @@ fn each(
 
 /// Column 0 (JSON as strings or binary) as the variant column `v`; nulls stay null.
 #[pyfunction]
-#[pyo3(signature = (batch, *, duplicate_keys = "error", max_size = 16 << 20, max_depth = 1000))]
-fn json_to_variant(
-    py: Python<'_>,
-    batch: Batch,
-    duplicate_keys: &str,
-    max_size: usize,
-    max_depth: usize,
-) -> PyResult<Batch> {
-    let options = parse_options(py, duplicate_keys, max_size, max_depth)?;
+#[pyo3(signature = (batch, *, duplicate_keys = "error", max_size = 16 << 20))]
+fn json_to_variant(py: Python<'_>, batch: Batch, duplicate_keys: &str, max_size: usize) -> PyResult<Batch> {
+    let options = parse_options(py, duplicate_keys, max_size)?;
     each(py, batch, move |b| values::json_to_variant(b, options))
 }
 

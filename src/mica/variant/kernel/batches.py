@@ -35,10 +35,10 @@ def taken(rows: Rows) -> Batch:
 
 
 def json_to_variant(
-    batch: pa.RecordBatch, *, duplicate_keys: str = "error", max_size: int = 16 << 20, max_depth: int = 1000
+    batch: pa.RecordBatch, *, duplicate_keys: str = "error", max_size: int = 16 << 20
 ) -> pa.RecordBatch:
     """Parses column 0, JSON texts, to the variant column `v`; nulls stay null."""
-    return call(native.json_to_variant, batch, duplicate_keys=duplicate_keys, max_size=max_size, max_depth=max_depth)
+    return call(native.json_to_variant, batch, duplicate_keys=duplicate_keys, max_size=max_size)
 
 
 def try_json_to_variant(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -148,12 +148,11 @@ def validate_nested(batch: Rows) -> None:
 
 class Left(NamedTuple):
     """A path that did not become a typed column: its steps (None: elements of an array), why (`types`, `keys`, `rare`,
-    `arrays`, `depth`, `empty`, `rule`, `most`), the number of the rule, the rows of the sample that have it."""
+    `arrays`, `depth`, `empty`, `rule`, `most`), the number of the rule."""
 
     path: Sequence[str | None]
     why: str
     rule: int | None
-    rows: int
 
 
 class Inferred(NamedTuple):

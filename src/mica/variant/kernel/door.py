@@ -29,7 +29,7 @@ finally:
     if _given is None:
         del os.environ[_KEPT]
 
-__all__ = ["P", "T", "call", "native", "to_error", "version", "zones"]
+__all__ = ["P", "T", "call", "native", "to_error", "version"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -38,11 +38,6 @@ T = TypeVar("T")
 def version() -> str:
     """Returns the version of the kernel, which equals the package's."""
     return native.__version__
-
-
-def zones() -> str:
-    """Returns the version of the time zone database, such as `2026e`."""
-    return native.ZONES
 
 
 def call(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

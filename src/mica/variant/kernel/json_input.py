@@ -16,7 +16,6 @@ class JsonOptions(TypedDict, total=False):
 
     duplicate_keys: str
     max_size: int
-    max_depth: int
     replace_invalid_utf8: bool
     on_error: Literal["fail", "collect"]
 

@@ -44,16 +44,14 @@ class FileWriter:
         compression: str = "zstd",
         bloom_filters: Sequence[Sequence[str]] = (),
         row_group_rows: int | None = None,
-        row_group_bytes: int | None = None,
         page_rows: int | None = None,
-        page_bytes: int | None = None,
         key_value_metadata: Mapping[str, str] | None = None,
         created_by: str | None = None,
     ) -> None:
         self._path = path
         self._native = self._call(
             native.FileWriter, schema, path=path, compression=compression, bloom_filters=bloom_filters,
-            row_group_rows=row_group_rows, row_group_bytes=row_group_bytes, page_rows=page_rows, page_bytes=page_bytes,
+            row_group_rows=row_group_rows, page_rows=page_rows,
             key_value_metadata=None if key_value_metadata is None else dict(key_value_metadata), created_by=created_by,
         )  # fmt: skip
 
