@@ -2,8 +2,8 @@
 
 The rule: a task is a picklable function from one input to Arrow batches and does not know engines; an engine does not
 know formats. All differences of the two engines (threads or a job, sort in memory or shuffle, settings of the call or
-of the session, comparator of collations) are behind this interface; of other code only a merge's shuffle
-and what is Spark's by name (`query`, `format`, `Scan.to_df`) know which engine they have.
+of the session, comparator of collations) are behind this interface; which other code knows the engine that it has is
+listed in docs/architecture.md, "Engines and tasks".
 """
 
 from __future__ import annotations
