@@ -45,7 +45,6 @@ class PathRows:
     type: DataType
     typed_rows: int
     residual_rows: int
-    residual_bytes: int
     typed_bytes: int
 
 
@@ -79,7 +78,7 @@ def look_at(snapshot: Snapshot, path: str) -> Look:
             row = report.get(tree_path.normalized(steps))
             if row is not None:
                 found[ColumnPath(column, steps)] = PathRows(
-                    type_of(type_), row["typed_rows"], row["residual_rows"], row["residual_bytes"], row["typed_bytes"]
+                    type_of(type_), row["typed_rows"], row["residual_rows"], row["typed_bytes"]
                 )
     return Look(reader.num_rows, residual, found)
 

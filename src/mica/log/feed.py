@@ -118,7 +118,7 @@ def change_files_since(snapshot: Snapshot, oldest: int) -> pa.Array:
 Changing = Literal["refused", "skipped", "deletes skipped", "given again"]
 
 
-def appended_files(end: Snapshot, listing: Listing, version: int, *, changing: Changing = "refused") -> pa.Table:
+def appended_files(end: Snapshot, listing: Listing, version: int, *, changing: Changing) -> pa.Table:
     """Returns the files that the commit of a version added, as `FEED`, in its order; the table needs no feed for it.
 
     Errors: CHANGES_IN_STREAM if the commit deletes or changes rows, unless `changing` says what to do;

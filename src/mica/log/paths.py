@@ -116,13 +116,13 @@ NULL_DIRECTORY = "__HIVE_DEFAULT_PARTITION__"
 
 def escape_partition_value(value: str) -> str:
     """Escapes a partition column or value for a directory name, as Hive and Spark do."""
-    return "".join(f"%{ord(c):02X}" if c in _HIVE_ESCAPED or c < " " or c == "\x7f" else c for c in value)
+    return "".join(f"%{ord(c):02X}" if c in _HIVE_ESCAPED or c < " " else c for c in value)
 
 
 _HIVE_ESCAPED = frozenset("\"#%'*/:=?\\\x7f{[]^")
 
 
-def new_file_name(suffix: str = ".parquet", mark: str = "", prefix: str = "part") -> str:
+def new_file_name(suffix: str, mark: str, prefix: str) -> str:
     """Returns a new unique data file name; it begins with the prefix, `-` and the mark."""
     return f"{prefix}-{mark}{uuid.uuid4()}{suffix}"
 

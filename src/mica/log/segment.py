@@ -28,7 +28,7 @@ class Segment:
         return self.deltas[-1].entry if self.deltas else self.checkpoint.entries[0]  # type: ignore[union-attr]
 
 
-def choose_segment(listing: Listing, version: int | None, table: str, skip: frozenset[str] = frozenset()) -> Segment:
+def choose_segment(listing: Listing, version: int | None, table: str, skip: frozenset[str]) -> Segment:
     """Returns the segment of `version` (None: the latest) of a log that has commits. `skip` names checkpoint files that
     proved unreadable."""
     latest = listing.latest

@@ -118,12 +118,10 @@ def from_arrow_type(type_: pa.DataType, at: str = "") -> DataType:
     if pa.types.is_decimal(type_):
         if type_.precision > 38 or type_.scale < 0:
             raise _unsupported(type_, at)
-        return decimal(type_.precision, max(type_.scale, 0))
+        return decimal(type_.precision, type_.scale)
     if pa.types.is_timestamp(type_):
         return Primitive("timestamp_ntz" if type_.tz is None else "timestamp")
-    if pa.types.is_dictionary(type_):
-        return from_arrow_type(type_.value_type, at)
-    if pa.types.is_run_end_encoded(type_):
+    if pa.types.is_dictionary(type_) or pa.types.is_run_end_encoded(type_):
         return from_arrow_type(type_.value_type, at)
     if pa.types.is_fixed_size_binary(type_):
         return Primitive("binary")
@@ -186,9 +184,9 @@ def looks_like_variant(type_: DataType) -> bool:
     return sorted((f.name, f.type) for f in fields) == [(n, Primitive("binary")) for n in ("metadata", "value")]
 
 
-def variant_field(name: str, nullable: bool = True) -> pa.Field:
+def variant_field(name: str) -> pa.Field:
     """Returns the Arrow field of an unshredded Variant column."""
-    return to_arrow_field(StructField(name, VARIANT, nullable))
+    return to_arrow_field(StructField(name, VARIANT))
 
 
 def _unsupported(type_: pa.DataType, at: str) -> UserError:

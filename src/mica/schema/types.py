@@ -1,6 +1,6 @@
 """The types of a Delta table, as values.
 
-The rule: `TYPES` is the one table of primitive types with their spellings in Delta JSON, Spark DDL, Arrow and Parquet.
+The rule: `TYPES` is the one table of primitive types with their spellings in Delta JSON, Spark DDL and Arrow.
 Unknown types keep their name: they can be shown and written back, but not read.
 
 Source: Delta protocol, "Schema Serialization Format"; Parquet, "LogicalTypes".
@@ -146,8 +146,6 @@ class TypeRow:
     delta: str
     ddl: tuple[str, ...]
     arrow: pa.DataType
-    parquet: str
-    variant: str
 
 
 _US = "us"
@@ -156,31 +154,26 @@ _US = "us"
 TYPES: Mapping[str, TypeRow] = {
     row.delta: row
     for row in (
-        TypeRow("boolean", ("BOOLEAN",), pa.bool_(), "BOOLEAN", "boolean"),
-        TypeRow("byte", ("TINYINT", "BYTE"), pa.int8(), "INT32 INT(8, true)", "int8"),
-        TypeRow("short", ("SMALLINT", "SHORT"), pa.int16(), "INT32 INT(16, true)", "int16"),
-        TypeRow("integer", ("INT", "INTEGER"), pa.int32(), "INT32", "int32"),
-        TypeRow("long", ("BIGINT", "LONG"), pa.int64(), "INT64", "int64"),
-        TypeRow("float", ("FLOAT", "REAL"), pa.float32(), "FLOAT", "float"),
-        TypeRow("double", ("DOUBLE",), pa.float64(), "DOUBLE", "double"),
-        TypeRow("string", ("STRING",), pa.string(), "BYTE_ARRAY STRING", "string"),
-        TypeRow("binary", ("BINARY",), pa.binary(), "BYTE_ARRAY", "binary"),
-        TypeRow("date", ("DATE",), pa.date32(), "INT32 DATE", "date"),
+        TypeRow("boolean", ("BOOLEAN",), pa.bool_()),
+        TypeRow("byte", ("TINYINT", "BYTE"), pa.int8()),
+        TypeRow("short", ("SMALLINT", "SHORT"), pa.int16()),
+        TypeRow("integer", ("INT", "INTEGER"), pa.int32()),
+        TypeRow("long", ("BIGINT", "LONG"), pa.int64()),
+        TypeRow("float", ("FLOAT", "REAL"), pa.float32()),
+        TypeRow("double", ("DOUBLE",), pa.float64()),
+        TypeRow("string", ("STRING",), pa.string()),
+        TypeRow("binary", ("BINARY",), pa.binary()),
+        TypeRow("date", ("DATE",), pa.date32()),
+        TypeRow("timestamp", ("TIMESTAMP", "TIMESTAMP_LTZ"), pa.timestamp(_US, "UTC")),
+        TypeRow("timestamp_ntz", ("TIMESTAMP_NTZ",), pa.timestamp(_US)),
+        TypeRow("void", ("VOID", "NULL"), pa.null()),
         TypeRow(
-            "timestamp", ("TIMESTAMP", "TIMESTAMP_LTZ"), pa.timestamp(_US, "UTC"),
-            "INT64 TIMESTAMP(true, MICROS)", "timestamp",
-        ),
-        TypeRow(
-            "timestamp_ntz", ("TIMESTAMP_NTZ",), pa.timestamp(_US), "INT64 TIMESTAMP(false, MICROS)", "timestamp_ntz"
-        ),
-        TypeRow("void", ("VOID", "NULL"), pa.null(), "(not stored)", "null"),
-        TypeRow(
-            "variant", ("VARIANT",),
+            "variant",
+            ("VARIANT",),
             pa.struct([pa.field("metadata", pa.binary(), False), pa.field("value", pa.binary(), False)]),
-            "group VARIANT(1)", "(any)",
         ),
     )
-}  # fmt: skip
+}
 
 MAX_PRECISION = 38
 

@@ -91,12 +91,10 @@ def parts_of(files: pa.Table, *, of_log: bool = False) -> list[FilePart]:
     return found
 
 
-def in_tasks(
-    files: Sequence[FilePart], parallelism: int, task_bytes: int = TASK_BYTES, *, shared: bool = False
-) -> list[list[FilePart]]:
-    """The files in tasks of about `task_bytes`, less if cores would be idle; with `shared`, large files are split."""
+def in_tasks(files: Sequence[FilePart], parallelism: int, *, shared: bool = False) -> list[list[FilePart]]:
+    """The files in tasks of about `TASK_BYTES`, less if cores would be idle; with `shared`, large files are split."""
     sizes = sum(file.size or 0 for file in files)
-    per_task = max(LEAST_BYTES, min(task_bytes, sizes // max(1, parallelism)))
+    per_task = max(LEAST_BYTES, min(TASK_BYTES, sizes // max(1, parallelism)))
     if shared:
         files = [part for file in files for part in _shares(file, per_task)]
     return grouped(files, lambda file: (file.size or 0) // file.parts, per_task)

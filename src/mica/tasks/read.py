@@ -46,9 +46,9 @@ def read_parts(spec: ReadSpec, parts: Sequence[FilePart], readers: int = 1) -> I
             return
 
 
-def read_file(spec: ReadSpec, part: FilePart, limit: int | None = None) -> Iterator[pa.RecordBatch]:
-    """The rows of the file that pass, at most `limit`, as batches of the scan's schema."""
-    yield from _rows(DataFileReader(spec, part), limit)
+def read_file(spec: ReadSpec, part: FilePart) -> Iterator[pa.RecordBatch]:
+    """The rows of the file that pass, as batches of the scan's schema."""
+    yield from _rows(DataFileReader(spec, part), None)
 
 
 def _rows(file: DataFileReader, limit: int | None) -> Iterator[pa.RecordBatch]:

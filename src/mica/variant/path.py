@@ -14,7 +14,6 @@ Source: Spark's VariantPathParser; RFC 9535, section 2.7.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 from mica import late
 from mica.errors import CorruptDataError, UserError
@@ -117,10 +116,6 @@ class VariantPath:
                 escaped = s.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
                 parts.append(f"['{escaped}']")
         return "".join(parts) or "$"
-
-    def child(self, steps: Iterable[Step]) -> VariantPath:
-        """Returns this path with more steps."""
-        return VariantPath((*self.steps, *steps))
 
 
 def _index(text: str, at: int, digits: str) -> int:

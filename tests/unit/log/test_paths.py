@@ -74,7 +74,7 @@ def test_a_partition_value_becomes_a_directory_name_as_in_hive() -> None:
 
 
 def test_new_file_names_differ() -> None:
-    assert new_file_name() != new_file_name()
+    assert new_file_name(".parquet", "", "part") != new_file_name(".parquet", "", "part")
 
 
 def test_spellings_of_one_file_are_one_key() -> None:

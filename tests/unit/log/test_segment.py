@@ -64,12 +64,12 @@ def shape(segment) -> tuple[int, str | None, list[str]]:
     ],
 )
 def test_a_version_is_its_newest_checkpoint_and_the_commits_after(names, version, expected) -> None:
-    assert shape(choose_segment(listing(*names), version, "t")) == expected
+    assert shape(choose_segment(listing(*names), version, "t", frozenset())) == expected
 
 
 def test_an_empty_checkpoint_file_is_none() -> None:
     found = listing("0.json", "1.json", "1.checkpoint.parquet", empty=("1.checkpoint.parquet",))
-    assert shape(choose_segment(found, None, "t")) == (1, None, ["0-0", "1-1"])
+    assert shape(choose_segment(found, None, "t", frozenset())) == (1, None, ["0-0", "1-1"])
 
 
 def test_a_checkpoint_to_skip_is_not_chosen() -> None:
@@ -89,19 +89,19 @@ def test_a_checkpoint_to_skip_is_not_chosen() -> None:
 )
 def test_a_gap_is_named(names: list[str], version: int | None, missing: int) -> None:
     with pytest.raises(CorruptDataError) as caught:
-        choose_segment(listing(*names), version, "t")
+        choose_segment(listing(*names), version, "t", frozenset())
     assert caught.value.code == "LOG_GAP"
     assert caught.value.context["missing"] == missing
 
 
 def test_a_version_before_the_oldest_checkpoint_has_expired() -> None:
     with pytest.raises(UserError, match="oldest version that can be read is 5") as caught:
-        choose_segment(listing("4.json", "5.checkpoint.parquet", "5.json", "6.json"), 3, "t")
+        choose_segment(listing("4.json", "5.checkpoint.parquet", "5.json", "6.json"), 3, "t", frozenset())
     assert caught.value.code == "VERSION_EXPIRED"
 
 
 @pytest.mark.parametrize("version", [2, -1])
 def test_a_version_that_is_not_there_is_named_with_the_latest(version: int) -> None:
     with pytest.raises(UserError, match="latest version is 1") as caught:
-        choose_segment(listing("0.json", "1.json"), version, "t")
+        choose_segment(listing("0.json", "1.json"), version, "t", frozenset())
     assert caught.value.code == "VERSION_NOT_FOUND"

@@ -116,7 +116,7 @@ class FileReader:
         return found
 
     def bounds_in_runs(
-        self, requests: Sequence[Request], *, pages: bool = False, ranges: RowRanges | None = None
+        self, requests: Sequence[Request], *, pages: bool, ranges: RowRanges | None
     ) -> list[pa.RecordBatch]:
         """Returns the bounds of all files, a batch for each run of files in which they have the same types."""
         return self.call(self.native.bounds, list(requests), pages=pages, ranges=ranges)
