@@ -41,9 +41,6 @@ KEY = "statsWithCollation"
 TAG = "mica.collatedBounds"
 MADE_BY = "spark/2"
 
-#: Makers whose bounds are used. The first omits bounds of strings with `ß`; older versions of mica rely on that.
-TRUSTED = ("spark/1", MADE_BY)
-
 #: Longer strings (in bytes of UTF-8) get no bound.
 MAX_BYTES = 512
 
@@ -95,8 +92,8 @@ def with_bounds(
     stats: str | None,
     bounds: Iterable[CollatedBounds],
     version: str,
-    tags: Mapping[str, str] | None = None,
-    others: Iterable[CollatedColumn] = (),
+    tags: Mapping[str, str] | None,
+    others: Iterable[CollatedColumn],
 ) -> str:
     """Returns a file's statistics with these bounds, of the comparator's version; bounds of `others`, and those of
     other versions and collations, stay. A collation without bounds gets no key.
@@ -104,7 +101,7 @@ def with_bounds(
     `tags` are the file's before it gets the tag that all of its bounds can be used: other makers' bounds do not stay.
     """
     document = documents.read(stats)
-    before = documents.as_object(document.get(KEY)) if (tags or {}).get(TAG) in TRUSTED else {}
+    before = documents.as_object(document.get(KEY)) if (tags or {}).get(TAG) == MADE_BY else {}
     keys = Counter(map(str.lower, before))  # of keys that differ in case only, no bounds are used
     made = _sides(bounds, version, {k.lower(): v for k, v in before.items() if keys[k.lower()] == 1}, others)
     # Our bounds keep their position, so that equal statistics are equal texts.
@@ -204,7 +201,7 @@ def read_bounds(texts: pa.Array, tags: pa.Array, names: tuple[str, ...], collati
         low = high = reason = None
         if len(same) > 1:
             reason = f"two keys for {same[0]} that differ in case"
-        elif same and maker not in TRUSTED:
+        elif same and maker != MADE_BY:
             reason = f"the bounds of {same[0]} were made by another writer"
         elif same:
             low, high = (_string(found[same[0]], side, names) for side in _SIDES)

@@ -134,5 +134,5 @@ def test_other_columns_keep_their_bounds(tmp_path: Path) -> None:
 def test_numbers_keep_their_digits() -> None:
     leaf = CollatedColumn(("s",), ("s",), "icu.de")
     text = '{"numRecords":1,"minValues":{"d":123456789012345678901234567890.12,"x":1e-300,"i":99999999999999999999}}'
-    found = with_bounds(text, [CollatedBounds(leaf, "a", "b")], "78.3")
+    found = with_bounds(text, [CollatedBounds(leaf, "a", "b")], "78.3", None, ())
     assert found.startswith(text[:-1] + ',"statsWithCollation"')

@@ -12,7 +12,7 @@ LEAF = CollatedColumn(("d", "e"), ("d", "e"), "icu.en_USA")
 
 
 def added(low: str | None, high: str | None, leaf: CollatedColumn = LEAF) -> object:
-    text = with_bounds(None, [CollatedBounds(leaf, low, high)], "78.3")
+    text = with_bounds(None, [CollatedBounds(leaf, low, high)], "78.3", None, ())
     return orjson.loads(text).get("statsWithCollation")
 
 
@@ -31,7 +31,7 @@ def test_what_others_wrote_stays_and_our_own_version_is_replaced() -> None:
             "ICU.en_usa.78.3": {"minValues": {"d": {"e": "y"}}},
         },
     }
-    text = with_bounds(orjson.dumps(before).decode(), [CollatedBounds(LEAF, "a", "B")], "78.3", {TAG: MADE_BY})
+    text = with_bounds(orjson.dumps(before).decode(), [CollatedBounds(LEAF, "a", "B")], "78.3", {TAG: MADE_BY}, ())
     assert orjson.loads(text) == {
         "numRecords": 1,
         "minValues": {"d": {"e": "B"}},
@@ -48,7 +48,7 @@ def test_bounds_of_other_columns_stay_and_keep_their_place() -> None:
     before = orjson.dumps({"statsWithCollation": {key: sides}}).decode()
 
     def after(low: str | None, high: str | None, **options: Any) -> Any:
-        options = {"tags": {TAG: "spark/1"}, "others": [other], **options}
+        options = {"tags": {TAG: MADE_BY}, "others": [other], **options}
         return orjson.loads(with_bounds(before, [CollatedBounds(LEAF, low, high)], "78.3", **options))
 
     kept = {"minValues": {"d": {"e": "a", "f": ""}}, "maxValues": {"d": {"f": "z", "e": "b"}}}
@@ -63,13 +63,13 @@ def test_bounds_of_other_columns_stay_and_keep_their_place() -> None:
 @pytest.mark.parametrize("collated", [[1], "a", {"icu.en_USA.78.3": 1}, {"icu.en_USA.78.3": {"minValues": {"d": [1]}}}])
 def test_what_is_no_object_is_made_anew(collated: object) -> None:
     text = orjson.dumps({"statsWithCollation": collated}).decode()
-    found = with_bounds(text, [CollatedBounds(LEAF, "a", None)], "78.3", {TAG: MADE_BY})
+    found = with_bounds(text, [CollatedBounds(LEAF, "a", None)], "78.3", {TAG: MADE_BY}, ())
     assert orjson.loads(found)["statsWithCollation"] == {"icu.en_USA.78.3": {"minValues": {"d": {"e": "a"}}}}
 
 
 def test_bounds_of_another_maker_go_as_the_file_gets_a_tag() -> None:
     text = orjson.dumps({"statsWithCollation": {"ICU.de.72": {"minValues": {"x": "a"}}}}).decode()
-    assert orjson.loads(with_bounds(text, [CollatedBounds(LEAF, None, None)], "78.3", {"a": "b"})) == {}
+    assert orjson.loads(with_bounds(text, [CollatedBounds(LEAF, None, None)], "78.3", {"a": "b"}, ())) == {}
 
 
 def test_long_strings_are_left_out_and_never_cut() -> None:
