@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -35,10 +35,6 @@ def _time(value: object) -> str:
     return value.isoformat(sep=" ", timespec="seconds") if isinstance(value, datetime) else str(value)
 
 
-def _facts(row: dict[str, object]) -> str:
-    found = []
-    for name in ("parameters", "metrics", "operation_parameters", "operation_metrics"):
-        values = row.get(name)
-        items = values.items() if isinstance(values, dict) else values if isinstance(values, list) else ()
-        found += [f"{key}={value}" for key, value in items]
-    return ", ".join(found)
+def _facts(row: dict[str, Any]) -> str:
+    pairs = [*(row["operation_parameters"] or ()), *(row["operation_metrics"] or ())]
+    return ", ".join(f"{key}={value}" for key, value in pairs)

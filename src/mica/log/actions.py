@@ -92,7 +92,7 @@ class Metadata:
             id=str(identity or ""),
             schema_string=schema or EMPTY_SCHEMA,
             partition_columns=tuple(columns),
-            configuration={str(key): _text(value) for key, value in configuration.items() if value is not None},
+            configuration={str(key): as_text(value) for key, value in configuration.items() if value is not None},
             name=known.pop("name", None),
             description=known.pop("description", None),
             created_time=known.pop("createdTime", None),
@@ -149,7 +149,8 @@ def _names(value: Any, what: str) -> list[str]:
     return value
 
 
-def _text(value: Any) -> str:
+def as_text(value: Any) -> str:
+    """Returns a string as it is, any other value as JSON: delta-spark keeps operation parameters so."""
     return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 

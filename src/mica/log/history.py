@@ -12,11 +12,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import orjson
 import pyarrow as pa
 
 from mica.arrays import batch_of
-from mica.log.actions import whole
+from mica.log.actions import as_text, whole
 from mica.log.commit_info import commit_info
 from mica.log.listing import list_log
 from mica.log.time_travel import commit_times
@@ -97,4 +96,4 @@ def _map(value: Any) -> list[tuple[str, str | None]] | None:
 
 
 def _text(value: Any) -> str | None:
-    return value if value is None or isinstance(value, str) else orjson.dumps(value).decode()
+    return None if value is None else as_text(value)

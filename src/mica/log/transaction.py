@@ -17,14 +17,13 @@ from dataclasses import field
 from typing import Any
 
 import numpy as np
-import orjson
 import pyarrow as pa
 
 from mica import properties
 from mica.arrays import arrow_array, no_rows
 from mica.errors import ConflictError, CorruptDataError, MicaError, StorageError, UserError
 from mica.log import added, conflicts, features, row_tracking
-from mica.log.actions import Metadata, Protocol, format_line
+from mica.log.actions import Metadata, Protocol, as_text, format_line
 from mica.log.added import Added
 from mica.log.checkpoint_writer import write_checkpoint
 from mica.log.cleanup import clean_log
@@ -249,7 +248,7 @@ class Transaction:
         info |= {
             "timestamp": now,
             "operation": self.operation,
-            "operationParameters": {key: _parameter(value) for key, value in self.parameters.items()},
+            "operationParameters": {key: as_text(value) for key, value in self.parameters.items()},
             "isolationLevel": properties.ISOLATION_LEVEL.of(self.metadata.configuration),
             "isBlindAppend": blind,
             "operationMetrics": {key: str(value) for key, value in self.metrics.items()},
@@ -466,7 +465,7 @@ def change_line(file: Mapping[str, Any]) -> str:
 
 
 def remove_line(
-    file: Mapping[str, Any], *, deletion_timestamp: int, data_change: bool = True, tags: Mapping[str, str] | None = None
+    file: Mapping[str, Any], *, deletion_timestamp: int, data_change: bool, tags: Mapping[str, str] | None
 ) -> str:
     """Formats the log line that removes a file, given as a row of `snapshot.files`."""
     action: dict[str, Any] = {
@@ -488,8 +487,3 @@ def remove_line(
 
 def _list(indices: Iterable[int] | np.ndarray | pa.Array) -> Any:
     return indices if isinstance(indices, np.ndarray | pa.Array) else list(indices)
-
-
-def _parameter(value: Any) -> str:
-    # delta-spark keeps operation parameters as JSON texts inside strings; plain strings stay unchanged.
-    return value if isinstance(value, str) else orjson.dumps(value).decode()
