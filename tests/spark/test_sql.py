@@ -182,10 +182,10 @@ def test_rows_in_groups(spark: SparkSession, events: mica.Table) -> None:
         "SELECT v:k::string AS k, count(*), min(v:n::int), count(DISTINCT s) FROM events WHERE v:n::int >= 5 GROUP BY k"
     )
     assert sorted(map(tuple, mica.sql(text, spark).collect())) == [("a", 17, 6, 17), ("b", 18, 5, 18)]
-    assert [scan.grouped for scan in scans(spark, text)] == [True]
+    assert [scan.folded is not None for scan in scans(spark, text)] == [True]
     # Each row counts for itself where Spark filters, or the aggregate takes more than counts and ends.
     for other in (text.replace("count(*)", "sum(v:n::int)"), text.replace("WHERE", "WHERE hash(s) <> 0 AND")):
-        assert [scan.grouped for scan in scans(spark, other)] == [False]
+        assert [scan.folded is not None for scan in scans(spark, other)] == [False]
 
 
 @pytest.mark.parametrize("kind", ["TIMESTAMP_LTZ", "TIMESTAMP_NTZ"])

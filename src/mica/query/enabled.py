@@ -33,7 +33,7 @@ def enable(spark: SparkSession | None = None) -> SparkSession:
 
     def sql(sqlQuery: str, args: Any = None, **kwargs: Any) -> DataFrame:  # noqa: N803 - Spark's name
         def by_spark() -> DataFrame:
-            given: DataFrame = own_sql(sqlQuery, args, **kwargs) if args is not None else own_sql(sqlQuery, **kwargs)
+            given: DataFrame = own_sql(sqlQuery, args, **kwargs)
             return given
 
         if kwargs or not isinstance(sqlQuery, str):

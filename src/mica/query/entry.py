@@ -61,8 +61,8 @@ def sql(
     INVALID_ARGUMENT for a view that Spark cannot store; UNSUPPORTED_EXPRESSION for a star beside `_metadata` over other
     rows than a table's; those of reading.
     """
-    spark = current(spark)
-    return run(text, spark, args, lambda: _by_spark(spark, text, args))
+    session: Any = current(spark)
+    return run(text, session, args, lambda: session.sql(text, args))
 
 
 def run(text: str, spark: SparkSession, args: Any, otherwise: Callable[[], DataFrame]) -> DataFrame:
@@ -172,10 +172,6 @@ def _relations(spark: SparkSession, text: str) -> catalog.Parsed | None:
 def _mentioned(text: str) -> dict[str, Table]:
     """The registered tables that a text may name: where no parser of Spark's says which words are names of tables."""
     return {name: table for name in sorted(names.words(text)) if (table := names.registered(name)) is not None}
-
-
-def _by_spark(spark: SparkSession, text: str, args: Any) -> DataFrame:
-    return spark.sql(text, args) if args is not None else spark.sql(text)
 
 
 def _hinted(work: Callable[[], DataFrame]) -> DataFrame:

@@ -29,16 +29,10 @@ class Narrowed:
     left: tuple[tuple[str, str], ...]
     columns: tuple[str, ...]
     reader: str
-    #: The aggregate that takes rows in groups.
+    #: The aggregate that takes rows that are alike as one, with their number.
     folded: Folded | None = None
-
     #: How many rows are enough, if Spark asks for neither all nor the names of their files.
     limit: int | None = None
-
-    @property
-    def grouped(self) -> bool:
-        """Whether Spark gets rows that are alike as one, with their number."""
-        return self.folded is not None
 
     @property
     def scan(self) -> Scan:
