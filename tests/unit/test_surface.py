@@ -238,3 +238,7 @@ def test_a_schema_that_could_be_of_two_columns_is_refused(tmp_path: Path) -> Non
     with pytest.warns(DeprecationWarning, match="by column") as caught:
         mica.ingest_json(tmp_path / "a.ndjson", tmp_path / "i", shredding={"a": "bigint"})
     assert caught[0].filename == __file__
+    table = mica.Table.create(tmp_path / "u", "v VARIANT", properties={"delta.enableVariantShredding": "false"})
+    with pytest.warns(UserWarning, match="are written unshredded") as caught:
+        table.append([{"v": 1}], shredding={"v": SCHEMA})
+    assert caught[0].filename == __file__

@@ -20,6 +20,7 @@ from mica.variant.plain import to_variants
 from mica.write import flow
 from mica.write.commit import Commit
 from mica.write.given import arrow, without_columns
+from mica.write.own_rows import own_reads
 from mica.write.replacement import Replacement
 from mica.write.rules import refuse_given
 from mica.write.target import Target
@@ -44,8 +45,10 @@ def write_rows(
     replaced = None if where is None else Replacement(target, engine, where)
     rules = rules if replaced is None else replaced.rules(rules)
     spec = replace(target.write_spec(shredding), rules=rules)
+    if target.snapshot is not None:
+        target.reads = own_reads(data, target.snapshot, engine)
     for note in target.notes:
-        warnings.warn(f"{target.storage}: {note}", stacklevel=8)
+        warnings.warn(f"{target.storage}: {note}", stacklevel=9)
     refuse_given(spec.schema, engine.schema(rows).names, str(target.storage))
     found = source(engine, spec, rows, feeds=replaced is not None and replaced.feeds)
     commit, _ = flow.commit(engine, target, spec, found if replaced is None else replaced.source(found))
