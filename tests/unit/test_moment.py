@@ -33,7 +33,10 @@ def test_a_statement_has_its_moment() -> None:
 
 def test_what_a_statement_sets_agrees(tmp_path: Path) -> None:
     defaults = "a TIMESTAMP DEFAULT now(), b TIMESTAMP DEFAULT current_timestamp()"
-    table = mica.Table.create(tmp_path / "t", f"id INT, {defaults}, m BIGINT GENERATED ALWAYS AS (unix_micros(a))")
+    columns = f"id INT, {defaults}, m BIGINT GENERATED ALWAYS AS (unix_micros(a))"
+    made = mica.Table.create(tmp_path / "made", columns, data=[{"id": 1}])
+    assert made.scan(where="a = b").count() == 1
+    table = mica.Table.create(tmp_path / "t", columns)
     table.add_constraint("no_future", "a <= current_timestamp()")
     agree = {"agree": "a = b AND m = unix_micros(a)"}
     table.append([{"id": 1}, {"id": 2}])

@@ -30,6 +30,7 @@ from mica.log.actions import Metadata, Protocol
 from mica.log.fingerprint import replaced
 from mica.log.snapshot import Snapshot, load
 from mica.log.user_metadata import user_metadata
+from mica.moment import now, one_moment
 from mica.records import dataclass
 from mica.schema.arrow import to_arrow
 from mica.schema.evolution import plan_write
@@ -99,6 +100,8 @@ class Planned:
     protocol: Protocol
     metadata: Metadata
     spec: WriteSpec
+    #: What all expressions of the write take for the current time, in every task too.
+    moment: int
     #: Whether tasks write change files too, as for a replacement that needs them.
     feeds: bool = False
     #: A text for the history.
@@ -107,6 +110,7 @@ class Planned:
     zoned: bool = False
 
     @classmethod
+    @one_moment()
     def of(
         cls,
         options: Options,
@@ -154,8 +158,8 @@ class Planned:
         found = None if snapshot is None else snapshot.version
         text = options.text("userMetadata")
         return cls(
-            storage, overwrite, where, dynamic, timezone, found, target.protocol, target.metadata, spec, feeds, text,
-            options.text("timeZone") is not None,
+            storage, overwrite, where, dynamic, timezone, found, target.protocol, target.metadata, spec, now(), feeds,
+            text, options.text("timeZone") is not None,
         )  # fmt: skip
 
     def target(self, latest: Snapshot | None) -> Target:
@@ -198,7 +202,8 @@ class Planned:
         zone = self.timezone if self.zoned or own is None else own
         if (ansi, zone) == (True, rules.timezone):
             return rules
-        found = Target(self.storage, None, self.protocol, self.metadata).rules(ansi, zone)
+        with one_moment(self.moment):
+            found = Target(self.storage, None, self.protocol, self.metadata).rules(ansi, zone)
         asked = tuple(check for check in rules.checks if check.asked_by == "overwrite")
         return replace(found, checks=(*found.checks, *asked))
 
@@ -222,7 +227,8 @@ class Planned:
             with user_metadata(self.user_metadata):
                 return flow.commit(IN_PROCESS, target, self.spec, found)[0]
 
-        done = once(self.storage, latest, txn, committed)
+        with one_moment(self.moment):
+            done = once(self.storage, latest, txn, committed)
         if done.repeated and done.snapshot is not None and not self._named_in(done.snapshot):
             self._discard()
         return compact.afterwards(done, IN_PROCESS)

@@ -21,6 +21,7 @@ from mica.log import creation
 from mica.log.snapshot import Snapshot
 from mica.maintain import cluster
 from mica.maintain.alter import writable
+from mica.moment import one_moment
 from mica.properties import CONSTRAINTS
 from mica.schema import json as schema_json
 from mica.schema.arrow import from_arrow
@@ -33,6 +34,7 @@ from mica.write.rules import refuse_other_types, rules_of
 from mica.write.target import Replaced, Target, load_if_any, write_metrics
 
 
+@one_moment()
 def create(
     storage: Storage,
     schema: Any,

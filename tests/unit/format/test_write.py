@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import pickle
+import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +16,7 @@ from pyspark.sql.types import DateType, IntegerType, StructType, TimestampType
 
 import mica
 from mica.errors import StorageError, UserError
+from mica.format import write
 from mica.format.options import Options
 from mica.format.write import BatchWriter, StreamWriter
 from mica.log.transaction import Transaction
@@ -124,3 +127,17 @@ def test_a_predicate_that_depends_on_the_zone_needs_it(
     with pytest.raises(UserError, match="time zone") as raised:
         BatchWriter(Options.of(options), {}, schema, overwrite=True)
     assert raised.value.code == "INVALID_ARGUMENT"
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo"])
+def test_all_tasks_of_a_write_see_one_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, zone: str) -> None:
+    # A constraint was bound before the default, and tasks of a session in another zone bind both again.
+    context = SimpleNamespace(partitionId=lambda: 0, getLocalProperty={"spark.sql.session.timeZone": zone}.get)
+    monkeypatch.setattr(write.TaskContext, "get", lambda: context)
+    seconds = iter(range(1_700_000_000, 1_800_000_000))
+    monkeypatch.setattr(time, "time_ns", lambda: next(seconds) * 1_000_000_000)
+    table = mica.Table.create(tmp_path, "id INT, made TIMESTAMP DEFAULT now()")
+    table.add_constraint("no_future", "made <= now()")
+    writer = BatchWriter(Options.of({"path": str(tmp_path)}), {}, SCHEMA, overwrite=False)
+    writer.commit([sent(writer).write(rows(number)) for number in range(3)])
+    assert len(set(table.refresh().to_arrow()["made"].to_pylist())) == 1
