@@ -51,13 +51,14 @@ MORE = 0.1
 #: A path keeps its type if at least this share of its values have it.
 HALF = 0.5
 
-DriftKind = Literal["new", "vanished", "type", "residual"]
-KINDS: tuple[DriftKind, ...] = ("new", "vanished", "type", "residual")
+DriftKind = Literal["new", "vanished", "unshredded", "type", "residual"]
+KINDS: tuple[DriftKind, ...] = ("new", "vanished", "unshredded", "type", "residual")
 
 
 @dataclass(frozen=True)
 class PathDrift:
-    """A path that changed: `new`, `vanished`, its `type`, or more values of other types (`residual`).
+    """A path that changed: `new`, `vanished` (no row has it), `unshredded` (it has no column any more, but rows may
+    have it, in a residual or as an object), its `type`, or more values of other types (`residual`).
 
     `before` and `after` are its types (None: not there); `typed_before` and `typed_after` the shares of its values that
     have them. `file`, `version` (None: unknown) and `time` (ms since 1970) are of the first file that shows the change;
@@ -149,9 +150,12 @@ class Drift(Paged):
         of = f"{self.files:,} of {self.total_files:,} files were looked at"
         yield of if self.since is None else f"{of}; those after version {self.since} are held against those before"
         size = sum(moment.bytes for moment in self.moments)
-        yield f"residuals: {self.residual_bytes:,} of {size:,} bytes, the most that reshred could turn into columns"
+        of = f"{self.residual_bytes:,} of {size:,} bytes"
+        yield f"{of} are values without a column (residual); reshred can move at most these"
         if not self.paths:
             yield "no path has changed"
+        if any(path.kind == "unshredded" for path in self.paths):
+            yield "unshredded paths have no column any more; rows may still have them, most often in the residual"
         if self.rules:
             yield f"rules that follow, for mica.shredding: {self.rules}"
 
@@ -168,7 +172,7 @@ class Drift(Paged):
         lines = [self.title(), *(f"  {line}" for line in self._notes())]
         for path, kind, before, after, first, example in self._rows():
             types = " -> ".join(filter(None, (before, after)))
-            lines.append(f"  {kind} {path}: {types}, first in {first}{f', such as {example}' if example else ''}")
+            lines.append(f"  {kind} {path}: {types}, since {first}{f', such as {example}' if example else ''}")
         return "\n".join(lines)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -187,7 +191,7 @@ class Drift(Paged):
             yield shown
 
 
-NAMES = ("path", "change", "before", "after", "first in", "example")
+NAMES = ("path", "change", "before", "after", "since", "example")
 
 
 @dataclass(frozen=True)
@@ -307,7 +311,8 @@ def _changes(snapshot: Snapshot, before: Sequence[_File], after: Sequence[_File]
             yield _drifted(snapshot, path, "new", old, new, _first(after, path, None))
         elif new is None:
             gone = next((file for file in after if path not in file.look.paths), after[0])
-            yield _drifted(snapshot, path, "vanished", old, new, gone)
+            kind: DriftKind = "unshredded" if any(file.look.may_have(path) for file in after) else "vanished"
+            yield _drifted(snapshot, path, kind, old, new, gone)
         elif old.type != new.type:
             yield _drifted(snapshot, path, "type", old, new, _first(after, path, old.type))
         elif (old.typed or 0) - (new.typed or 0) > MORE:

@@ -50,11 +50,24 @@ class PathRows:
 
 @dataclass(frozen=True)
 class Look:
-    """A file: its rows, the bytes of its residuals, and the paths with columns of their own, by column and path."""
+    """A file: its rows, the bytes of its residuals, and the paths with columns of their own, by column and path.
+
+    `levels` are all levels of the trees, by column and normalized path: the rows with a typed value, an object or an
+    array there, and those with a residual.
+    """
 
     rows: int
     residual_bytes: int
     paths: Mapping[ColumnPath, PathRows]
+    levels: Mapping[tuple[tuple[str, ...], str], tuple[int, int]]
+
+    def may_have(self, path: ColumnPath) -> bool:
+        """Whether rows may have the path: it is there as a leaf, an object or an array, or a residual above it may
+        hold it."""
+        column, steps = path
+        above = (tree_path.normalized(steps[:at]) for at in range(len(steps)))
+        own = self.levels.get((column, tree_path.normalized(steps)), (0, 0))
+        return any(own) or any(self.levels.get((column, level), (0, 0))[1] for level in above)
 
 
 def evenly(count: int, most: int) -> list[int]:
@@ -69,9 +82,11 @@ def look_at(snapshot: Snapshot, path: str) -> Look:
     reader = kernel.open_file(place, name, variants=list(physical.values()))
     trees = reader.inspect_columns() if physical else {}
     found: dict[ColumnPath, PathRows] = {}
+    levels: dict[tuple[tuple[str, ...], str], tuple[int, int]] = {}
     residual = 0
     for column, names in physical.items():
         report = {row["path"]: row for row in trees[names].to_pylist()} if names in trees else {}
+        levels |= {(column, at): (row["typed_rows"], row["residual_rows"]) for at, row in report.items()}
         residual += sum(row["residual_bytes"] for row in report.values() if row["residual_rows"])
         tree = reader.tree(names)
         for steps, type_ in _leaves(tree[0]) if tree is not None else ():
@@ -80,7 +95,7 @@ def look_at(snapshot: Snapshot, path: str) -> Look:
                 found[ColumnPath(column, steps)] = PathRows(
                     type_of(type_), row["typed_rows"], row["residual_rows"], row["typed_bytes"]
                 )
-    return Look(reader.num_rows, residual, found)
+    return Look(reader.num_rows, residual, found, levels)
 
 
 def _leaves(

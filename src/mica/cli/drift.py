@@ -24,7 +24,7 @@ def run(
     html: options.Html = None,
     json: options.Json = False,
 ) -> None:
-    """Show new and vanished paths, changed types and growing residuals, from footers and the log alone."""
+    """Show new, vanished and unshredded paths, changed types and growing residuals, from footers and the log alone."""
     asked = [] if fail_on is None else [text.strip() for text in fail_on.split(",")]
     for text in asked:
         if text not in KINDS:

@@ -117,7 +117,7 @@ KEYS: Mapping[str, Keys] = {
         "files": "files that were looked at",
         "total_files": "files of the table",
         "paths[].path": "a path that changed",
-        "paths[].kind": "`new`, `vanished`, `type` or `residual`",
+        "paths[].kind": "`new`, `vanished`, `unshredded`, `type` or `residual`",
         "paths[].before": "its type before; null: not there",
         "paths[].after": "its type afterwards",
         "paths[].typed_before": "the share of its values that had the type",

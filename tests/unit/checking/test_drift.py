@@ -100,6 +100,17 @@ def test_what_changed_in_arrays(tmp_path: Path) -> None:
     assert type_to_ddl(look.paths[("V 1",), ("items", None, "price")].type) == "STRING"
 
 
+def test_a_path_that_rows_may_still_have_has_not_vanished(tmp_path: Path) -> None:
+    cases: dict[str, tuple[Rows, Rows, str]] = {
+        "in another case too": (lambda i: {"id": i, "x": 1}, lambda i: {"id": i, "ID": "u", "x": 1}, "id"),
+        "now an object": (lambda i: {"a": i}, lambda i: {"a": {"b": i}}, "a"),
+    }
+    for name, (old, new, path) in cases.items():
+        found = mica.drift(filled(tmp_path / name, old, new))
+        assert {p.kind for p in found.paths if p.path == f"`V 1`:{path}"} == {"unshredded"}, name
+        assert "unshredded paths have no column any more" in str(found)
+
+
 def test_types_that_no_column_has(tmp_path: Path) -> None:
     moment = pd.Timestamp("2020-01-01 00:00:00.000000001")
     table = mica.Table.create(tmp_path / "t", "v VARIANT")
@@ -145,7 +156,7 @@ def test_people_programs_and_ci_are_told(table: mica.Table) -> None:
     assert "Files over time" in Read(mica.drift(table).to_html()).text
     first, *lines = str(mica.drift(table)).splitlines()
     assert first == f"{table.path}, version {table.version}"
-    assert "  type `V 1`:price: BIGINT (100.0%) -> STRING (100.0%), first in version 3, such as 0 EUR" in lines
+    assert "  type `V 1`:price: BIGINT (100.0%) -> STRING (100.0%), since version 3, such as 0 EUR" in lines
     assert runner.invoke(app, ["drift", table.path, "--fail-on", "newer"]).exit_code == 2
 
 
