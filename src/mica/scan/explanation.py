@@ -238,7 +238,7 @@ class Explanation(Paged):
         """What is to be said beside the numbers, a line each."""
         costs, why = self._costs
         undecided = undecided_files(self.scan.plan, self.scan.source.all_files().column("path"))
-        yield from self._unknown()
+        yield from self._kept()
         reasons = Counter(file["reason"] for file in undecided)
         for reason, count in reasons.most_common(SHOWN):
             yield f"kept {counted(count, 'file')} whose bounds could not be evaluated: {reason}"
@@ -258,15 +258,17 @@ class Explanation(Paged):
         elif self.scan.predicate is not None:
             yield "pages and bytes are upper bounds: columns outside the predicate are read for passing rows only"
 
-    def _unknown(self) -> Iterator[str]:
-        """What the log does not say of the kept files; a path that no file has is named with the nearest one."""
+    def _kept(self) -> Iterator[str]:
+        """Why files are kept; a path that no file has is named with the nearest one. Of one file that meets the
+        condition there is nothing to say."""
         plan, source = self.scan.plan, self.scan.source
         for group in kept_files(plan):
-            if group.leaf is None:
+            if group.leaf is None and len(group.files) < 2:
                 continue
             line = f"kept {counted(len(group.files), 'file')}: {group.reason}"
             near = None
-            if isinstance(source, TableSource) and len(group.files) == len(plan.kept) + len(plan.dropped):
+            whole = len(group.files) == len(plan.kept) + len(plan.dropped)
+            if group.leaf is not None and isinstance(source, TableSource) and whole:
                 near = source.nearest_path(group.leaf, int(group.files[0]))
             yield line if near is None else f"{line}; the nearest path that has is {near}"
 

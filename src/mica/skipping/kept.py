@@ -66,10 +66,19 @@ def _compared(parts: Iterable[Expr]) -> frozenset[int]:
 
 
 def nearest_path(leaf: Leaf, text: str | None) -> VariantPath | None:
-    """Returns the path most like `leaf`'s among those with bounds in a file's bounds of its column (`text`, z85)."""
+    """Returns the path most like `leaf`'s among those with bounds in a file's bounds of its column (`text`, z85).
+
+    The keys are compared, in any case: the brackets around them are alike in all paths.
+    """
     if leaf.path is None or text is None:
         return None
-    known = list(read_all(text))
-    asked = leaf.path.normalized
-    near = late.difflib.get_close_matches(asked, known, 1, 0.75)
-    return VariantPath.parse_normalized(near[0]) if near and asked not in known else None
+    known = [VariantPath.parse_normalized(path) for path in read_all(text)]
+    if leaf.path in known:
+        return None
+    by_keys = {_keys(path): path for path in known}
+    near = late.difflib.get_close_matches(_keys(leaf.path), by_keys, 1, 0.75)
+    return by_keys[near[0]] if near else None
+
+
+def _keys(path: VariantPath) -> str:
+    return ".".join(map(str, path.steps)).lower()

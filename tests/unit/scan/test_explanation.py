@@ -104,6 +104,16 @@ def test_many_footers_are_opened_only_when_asked_for(tmp_path: Path) -> None:
     assert table.scan(where="p < 3").explain(footers=False).to_dict()["footers"]["opened"] == 0
 
 
+def test_that_bounds_meet_the_condition_is_said_of_more_than_one_file(tmp_path: Path) -> None:
+    table = Table.create(tmp_path / "t", "i BIGINT")
+    for first in (0, 5, 100):
+        table.append(pa.table({"i": pa.array([first, first + 10], pa.int64())}))
+    line = "  kept 2 files: their bounds meet the condition"
+    assert line in str(table.scan(where="i = 7").explain()).splitlines()
+    assert "kept" not in str(table.scan(where="i = 100").explain())
+    assert "kept" not in str(table.scan().explain())
+
+
 def test_a_file_that_is_gone_does_not_hide_the_plan(tmp_path: Path) -> None:
     table = Table.create(str(tmp_path / "t"), "i BIGINT")
     table.append(pa.table({"i": pa.array([1], pa.int64())}))

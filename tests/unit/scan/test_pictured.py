@@ -49,9 +49,9 @@ def test_a_page_shows_what_the_plan_knew(table: mica.Table, value: str) -> None:
 
 
 def test_what_is_unknown_is_said(table: mica.Table) -> None:
-    report = table.scan(where="v:nn::bigint = 5 AND v:kind::string = 'k'").explain()
-    assert "kept 11 files: they have no bounds of v:nn; the nearest path that has is v:n" in str(report)
-    assert report.to_dict()["files"]["kept_because"] == [{"reason": "they have no bounds of v:nn", "files": 11}]
+    report = table.scan(where="v:kinds::bigint = 5 AND v:kind::string = 'k'").explain()
+    assert "kept 11 files: they have no bounds of v:kinds; the nearest path that has is v:kind" in str(report)
+    assert report.to_dict()["files"]["kept_because"] == [{"reason": "they have no bounds of v:kinds", "files": 11}]
     assert "without bounds" not in report.to_html(), "nothing is drawn along a value without bounds"
     assert "are drawn" not in table.scan().explain().to_html()
 

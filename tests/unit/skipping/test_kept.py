@@ -31,8 +31,14 @@ def test_without_a_condition_there_is_no_reason() -> None:
 
 
 def test_the_nearest_path() -> None:
-    bounds = encode_bounds({"$['commit']['collection']": text("x"), "$['kind']": text("y")})
-    leaves = [bind(f"v:{path}::string = 'x'", SCHEMA).leaves[0] for path in ("commit.colection", "kind", "zzz")]
-    assert [str(nearest_path(leaf, bounds)) for leaf in leaves] == ["commit.collection", "None", "None"]
+    bounds = encode_bounds({
+        "$['commit']['collection']": text("x"), "$['kind']": text("y"), "$['user']['e.mail']": text("z")
+    })  # fmt: skip
+    near = {
+        "commit.colection": "commit.collection", "kind": "None", "zzz": "None", "KIND": "kind", "id": "None",
+        "usr.idd": "None", "user.email": "user['e.mail']",
+    }  # fmt: skip
+    leaves = [bind(f"v:{path}::string = 'x'", SCHEMA).leaves[0] for path in near]
+    assert [str(nearest_path(leaf, bounds)) for leaf in leaves] == [*near.values()]
     assert nearest_path(leaves[0], None) is None
     assert nearest_path(leaves[0], "?") is None
