@@ -13,6 +13,7 @@ from pyspark.errors import PySparkException
 
 import mica
 from mica.engines.spark import engine
+from mica.log.transaction import Transaction
 from mica.schema.ddl import parse_ddl
 
 if TYPE_CHECKING:
@@ -466,3 +467,24 @@ def test_an_insert_takes_fields_of_structs_by_their_places(delta_session: SparkS
             found[-1].append((str(table.schema), sorted(table.to_arrow().to_pylist(), key=str)))
     assert found[0] == found[1]
     assert [one is None for one in found[0]] == [False, True, True, True, True, False, True, False]
+
+
+def test_an_insert_of_a_tables_own_rows_reads_them(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    t, commit = f"delta.`{tmp_path / 't'}`", Transaction.commit
+    mica.Table.create(tmp_path / "t", "id INT, p STRING", ["p"]).append([{"id": 1, "p": "a"}, {"id": 2, "p": "b"}])
+
+    def after_a_delete(self: Transaction, **given: object) -> object:
+        monkeypatch.setattr(Transaction, "commit", commit)
+        mica.Table.open(tmp_path / "t").delete("id = 2")
+        return commit(self, **given)
+
+    monkeypatch.setattr(Transaction, "commit", after_a_delete)
+    with pytest.raises(mica.MicaError, match="CONCURRENT_DELETE"):
+        mica.sql(f"INSERT INTO {t} SELECT id + 10, p FROM {t}", spark)
+    for text in ("VALUES (3, 'c')", f"SELECT id + 10, p FROM {t} VERSION AS OF 1"):
+        mica.Table.open(tmp_path / "t").append([{"id": 2, "p": "b"}])
+        monkeypatch.setattr(Transaction, "commit", after_a_delete)
+        mica.sql(f"INSERT INTO {t} {text}", spark)
+    assert sorted(mica.Table.open(tmp_path / "t").to_arrow()["id"].to_pylist()) == [1, 3, 11, 12]

@@ -38,6 +38,7 @@ from mica.write.change import QUERIED
 from mica.write.commit import Commit
 from mica.write.merge_clauses import without_alias
 from mica.write.once import Txn
+from mica.write.own_rows import from_itself
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -82,7 +83,8 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str, tabl
     with user_metadata(settings.user_metadata(spark)):
         if not isinstance(statement, RowChange):
             return _shaped(spark, table, statement)
-        done = _rows_changed(spark, table, statement, query, settings.txn(spark))
+        with from_itself(_reads(tables(_query_of(statement)), table)):
+            done = _rows_changed(spark, table, statement, query, settings.txn(spark))
         settings.reset_txn(spark)
         return done
 
@@ -98,6 +100,13 @@ def _query_of(statement: Statement) -> str:
         case Insert(query=query) | MergeInto(source=query):
             return query
     return ""
+
+
+def _reads(named: names.Named | None, table: Table) -> bool:
+    """Whether a text reads the table, other than at a version or time."""
+    if named is None:
+        return False
+    return any(view.path == table.path and name not in named.pinned for name, view in named.views.items())
 
 
 def _names_of(statement: Statement) -> tuple[list[str], list[str]]:

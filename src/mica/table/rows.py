@@ -28,6 +28,7 @@ from mica.arguments import (
 )
 from mica.log.snapshot import load
 from mica.storage import Storage
+from mica.table.opened import OpenedTable
 from mica.table.shaped import ShapedTable
 
 if TYPE_CHECKING:
@@ -276,6 +277,7 @@ class Table(ShapedTable):
         """
         from mica.write.merge import Merge
 
+        source = source.scan() if isinstance(source, OpenedTable) else source
         done = partial(self._written, on=source if spark is None else spark)
         return Merge(self._snapshot, source, on, source_alias, target_alias, spark, done, evolves=schema_evolution)
 
@@ -302,6 +304,7 @@ class Table(ShapedTable):
         from mica.write.rows import write_rows
         from mica.write.target import target_of
 
+        data = data.scan() if isinstance(data, OpenedTable) else data
         asked = checked(txn)
         _, timezone = engines.of(data).settings(True, "UTC")
 

@@ -44,6 +44,7 @@ from mica.write.facts import Facts, no_facts
 from mica.write.merge_clauses import KINDS, MergeClause, assigned_of, bound, shown
 from mica.write.merge_jobs import Shuffled, WithSource, summary_of
 from mica.write.once import Txn, checked, once
+from mica.write.own_rows import own_reads
 from mica.write.target import target_of
 
 if TYPE_CHECKING:
@@ -269,6 +270,7 @@ class _Merge:
             **{f"{name}Predicates": shown(self.given.clauses, when) for name, when in KINDS.items()},
         }
         reads_all = bool(self.match.numbers(NOT_BY_SOURCE))
+        reads_all = reads_all or own_reads(self.given.source, self.snapshot, self.engine) is not None
         # Any other source may read the table; strings that others add are in no list of those that are equal.
         is_all = isinstance(self.given.source, pa.Table | pa.RecordBatch | list | tuple)
         is_all = is_all and all(key.alike is None for key in self.match.on.keys)

@@ -1,0 +1,44 @@
+"""Rows of a table that are written back to it.
+
+The rule: what a write takes of the table itself, it reads. If another writer changes these files meanwhile, the write
+is refused, as by delta-spark: no order of the two would lead to the same rows. An older version that is asked for is
+none of it. A DataFrame does not tell what it is made of; a statement of SQL does, by its names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from mica.engines.base import Engine
+from mica.log.conflicts import FilePredicate, every_file
+from mica.log.snapshot import Snapshot
+from mica.scan.scan import Scan
+from mica.scan.table import TableSource
+from mica.write.change import read_files
+
+_FROM_ITSELF: ContextVar[bool] = ContextVar("from_itself", default=False)
+
+
+@contextmanager
+def from_itself(itself: bool) -> Iterator[None]:
+    """Inside, rows that are written come of the table itself, if they do."""
+    token = _FROM_ITSELF.set(itself)
+    try:
+        yield
+    finally:
+        _FROM_ITSELF.reset(token)
+
+
+def own_reads(data: Any, snapshot: Snapshot, engine: Engine) -> FilePredicate | None:
+    """The files of the snapshot that the rows come from, if they do; `data` is what a person gives."""
+    if _FROM_ITSELF.get():
+        return every_file
+    if not isinstance(data, Scan) or not isinstance(data.source, TableSource):
+        return None
+    of = data.source.snapshot
+    if of.storage.uri != snapshot.storage.uri or of.version < snapshot.version:
+        return None
+    return read_files(snapshot, data.predicate, engine, is_all=False)
