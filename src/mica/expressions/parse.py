@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
+from mica import late
 from mica.collation.names import named
 from mica.errors import UserError
 from mica.expressions import constants, interval_literals, lookup
@@ -439,7 +440,14 @@ class _Parser(PathParser):
         if word in ("IN", "AND", "OR", "NOT"):
             self.at -= 1
             self.fail("a value is expected")
-        raise self.missing(f"the function {word.lower()}", at)
+        raise self.unknown(word.lower(), at)
+
+    def unknown(self, function: str, at: int) -> UserError:
+        """The error for a function that is not known here: Spark may have it, or it is misspelt."""
+        known = [*lookup.FUNCTIONS, *lookup.ALIASES, *SPELLINGS, *MOMENTS]
+        near = late.difflib.get_close_matches(function, known, 1, 0.75)
+        hint = f"Is {near[0]} meant?" if near else None
+        return syntax_error(self.text, at, f"mica has no function {function}", hint, "UNSUPPORTED_EXPRESSION")
 
     def struct(self, at: int) -> Expr:
         """Reads the fields of a struct: a name with or without AS, that of a column, or the place."""

@@ -59,6 +59,19 @@ def test_reads(text: str, shown: str) -> None:
     assert to_sql(parse(text)) == shown
 
 
+@pytest.mark.parametrize(
+    ("text", "said", "hint"),
+    [
+        ("to_dat(a) = b", "mica has no function to_dat", "Is to_date meant?"),
+        ("nosuch(a)", "mica has no function nosuch", None),
+    ],
+)
+def test_a_function_that_is_not_known_is_named_with_the_nearest(text: str, said: str, hint: str | None) -> None:
+    with pytest.raises(UserError, match=said) as raised:
+        parse(text)
+    assert (raised.value.code, raised.value.hint) == ("UNSUPPORTED_EXPRESSION", hint)
+
+
 def test_an_error_has_one_place() -> None:
     with pytest.raises(UserError) as raised:
         parse("a > INTERVAL b")
