@@ -115,6 +115,18 @@ def test_stats_shows_decoded_bounds(table: Path) -> None:
     assert "name-0000" in mica("stats", table).stdout
 
 
+def test_paths_are_those_of_the_files_on_disk(tmp_path: Path) -> None:
+    made = Table.create(tmp_path / "t", "k STRING, n INT", partition_by=["k"])
+    made.append([{"k": "a b", "n": 1}, {"k": "c", "n": 2}])
+    where = ("--where", "k = 'c'")
+    (skipped,) = orjson.loads(mica("explain", tmp_path / "t", *where, "--json").stdout)["files"]["dropped"]
+    shown = [file["path"] for file in orjson.loads(mica("stats", tmp_path / "t", "--json").stdout)]
+    assert all((tmp_path / "t" / path).is_file() for path in [*shown, skipped["path"]])
+    assert "k=a b/" in mica("stats", tmp_path / "t").stdout
+    assert "k=a b/" in str(made.scan(where="k = 'c'").explain())
+    assert "k=a b/" in made.scan(where="n = 2").explain().to_html()
+
+
 def test_stats_shows_every_digit_of_a_decimal(tmp_path: Path) -> None:
     digits = "12345678901234567890123456789012345.670"
     made = Table.create(tmp_path / "t", "a DECIMAL(38,3), b DECIMAL(5,2), i INT, x DOUBLE")

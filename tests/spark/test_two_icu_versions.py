@@ -108,7 +108,7 @@ def test_each_version_skips_on_its_own_bounds(spark: SparkSession, older_home: P
         assert len(scan.plan.dropped) == 3
     assert len(scan.plan.dropped) == 3
     assert len(told) == 1
-    reasons = {row["reason"] for row in undecided_files(scan.plan, scan.source.all_files().column("path"))}
+    reasons = {row["reason"] for row in undecided_files(scan.plan, scan.source.path_of)}
     assert reasons == {"bounds of icu.de_CI in version 77.1, and 78.3 is needed"}
     with pytest.warns(UserWarning, match="table.restats"):
         found = table.scan("s = 'APFEL'", spark=spark).to_df(spark)

@@ -10,6 +10,7 @@ import typer
 
 from mica.cli import options
 from mica.cli.console import print_json, print_rows, storage_options
+from mica.log.paths import decode_path
 from mica.stats.shown import decoded
 from mica.table import Table
 from mica.wording import counted
@@ -30,7 +31,7 @@ def run(
         stats = decoded(row["stats"], opened.schema)
         if path is not None:
             stats["columns"] = [c for c in stats["columns"] if path in c["column"]]
-        found.append({"path": row["path"], "size": row["size"], **stats})
+        found.append({"path": decode_path(row["path"]), "size": row["size"], **stats})
     if json:
         print_json(found)
         return

@@ -12,7 +12,6 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from mica import compute as pc
 from mica.arrays import arrow_array, to_numpy
@@ -24,13 +23,13 @@ from mica.pictures.spans import DRAWN, Axis, Span, picture
 from mica.schema.types import DataType
 from mica.skipping.file_plan import FilePlan, Rows
 from mica.skipping.intervals import Interval
-from mica.skipping.reasons import plain
+from mica.skipping.reasons import PathOf, plain
 
 #: A lower and an upper end; None: none.
 _Range = tuple[Any, Any]
 
 
-def pictures_of(plan: FilePlan, paths: pa.ChunkedArray) -> Iterator[tuple[str, Html]]:
+def pictures_of(plan: FilePlan, path_of: PathOf) -> Iterator[tuple[str, Html]]:
     """A picture for each value of the predicate that has bounds in some file."""
     if plan.bound is None:
         return
@@ -38,13 +37,13 @@ def pictures_of(plan: FilePlan, paths: pa.ChunkedArray) -> Iterator[tuple[str, H
         for index, interval in intervals.items():
             leaf = plan.bound.leaves[index]
             asked = _met([_asked(part, index) for part in plan.parts]) or []
-            drawn = _drawn(leaf, asked, interval, files, plan.kept, paths)
+            drawn = _drawn(leaf, asked, interval, files, plan.kept, path_of)
             if drawn is not None:
                 yield f"The files by {leaf.name}", drawn
 
 
 def _drawn(
-    leaf: Leaf, ranges: Sequence[_Range], interval: Interval, files: Rows, kept: Rows, paths: pa.ChunkedArray
+    leaf: Leaf, ranges: Sequence[_Range], interval: Interval, files: Rows, kept: Rows, path_of: PathOf
 ) -> Html | None:
     """The bounds of `files` along a value, beside the ranges that are asked for; None if no file has bounds, or
     a value has no place on an axis."""
@@ -63,7 +62,7 @@ def _drawn(
             None if low is None or high is None else scale(low),
             None if low is None or high is None else scale(high),
             bool(read),
-            f"{paths[int(file)].as_py()}: {_text(low, leaf.type)} to {_text(high, leaf.type)}",
+            f"{path_of(int(file))}: {_text(low, leaf.type)} to {_text(high, leaf.type)}",
         )
         for file, read, low, high in zip(files[some], is_kept, lows, highs, strict=True)
     ]

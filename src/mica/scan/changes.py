@@ -20,7 +20,7 @@ from mica.log import time_travel
 from mica.log.feed import FEED, changed_files
 from mica.log.feed_columns import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION, other_type
 from mica.log.listing import list_log
-from mica.log.paths import with_names
+from mica.log.paths import decode_path, with_names
 from mica.log.snapshot import Snapshot, load
 from mica.log.time_travel import Timestamp, to_millis
 from mica.scan.source import Listed, Source
@@ -74,6 +74,10 @@ class ChangesSource(Source):
     def all_files(self) -> pa.Table:
         """All files with changes, as the log names them."""
         return self._files
+
+    def path_of(self, file: int) -> str:
+        """The path of one of all files, decoded."""
+        return decode_path(super().path_of(file))
 
     def files(self, indices: pa.Array, *, ids: bool = False) -> pa.Table:  # noqa: ARG002 - change files have none
         """The files at `indices`, with decoded paths."""

@@ -104,7 +104,6 @@ class Explanation(Paged):
         how many from a residual (`residual`).
         """
         scan = self.scan
-        paths = scan.source.all_files().column("path")
         found: dict[str, Any] = {
             "source": scan.source.name,
             "version": scan.source.version,
@@ -115,8 +114,8 @@ class Explanation(Paged):
             "files": {
                 "total": scan.plan.total,
                 "kept": len(scan.plan.kept),
-                "dropped": dropped_files(scan.plan, paths),
-                "undecided": undecided_files(scan.plan, paths),
+                "dropped": dropped_files(scan.plan, scan.source.path_of),
+                "undecided": undecided_files(scan.plan, scan.source.path_of),
                 "kept_because": [
                     {"reason": group.reason, "files": len(group.files)} for group in kept_files(scan.plan)
                 ],
@@ -185,7 +184,7 @@ class Explanation(Paged):
         yield table
         for line in self.notes():
             yield Text("  " + line)
-        dropped = dropped_files(self.scan.plan, self.scan.source.all_files().column("path"), SHOWN)
+        dropped = dropped_files(self.scan.plan, self.scan.source.path_of, SHOWN)
         if dropped:
             files = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 2))
             files.add_column("skipped file", no_wrap=True)
@@ -199,7 +198,7 @@ class Explanation(Paged):
 
     def __str__(self) -> str:
         scan = self.scan
-        dropped = dropped_files(scan.plan, scan.source.all_files().column("path"), SHOWN)
+        dropped = dropped_files(scan.plan, scan.source.path_of, SHOWN)
         lines = [self.title()]
         lines += [f"  where {scan.where}"] if scan.where is not None else []
         lines += [f"  {level}: {read:,} of {total:,} ({_share(read, total)})" for level, read, total in self.levels()]
@@ -237,7 +236,7 @@ class Explanation(Paged):
     def notes(self) -> Iterator[str]:
         """What is to be said beside the numbers, a line each."""
         costs, why = self._costs
-        undecided = undecided_files(self.scan.plan, self.scan.source.all_files().column("path"))
+        undecided = undecided_files(self.scan.plan, self.scan.source.path_of)
         yield from self._kept()
         reasons = Counter(file["reason"] for file in undecided)
         for reason, count in reasons.most_common(SHOWN):

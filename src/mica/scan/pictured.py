@@ -37,12 +37,12 @@ LISTED, LISTED_COMMITS = 100, 10
 
 def page_of(report: Explanation) -> Html:
     """The inside of the page."""
-    plan, paths = report.scan.plan, report.scan.source.all_files().column("path")
+    plan, path_of = report.scan.plan, report.scan.source.path_of
     parts = [paragraph(code(f"where {report.scan.where}"))] if report.scan.where is not None else []
     levels = ((level, f"{read:,}", f"{total:,}", bar(read, total)) for level, read, total in report.levels())
     parts += [heading("What is read"), table(("", "read", "of", ""), levels, right=("read", "of"))]
     parts += [paragraph(line, soft=True) for line in report.notes()]
-    for title, drawn in pictures_of(plan, paths):
+    for title, drawn in pictures_of(plan, path_of):
         parts += [heading(title), drawn]
     reasons = [(f"{len(group.files):,}", "read", group.reason) for group in kept_files(plan)]
     numbers, counts = np.unique(plan.reasons, return_counts=True)
@@ -50,7 +50,7 @@ def page_of(report: Explanation) -> Html:
         reasons.append((f"{count:,}", "skipped", f"no row can satisfy {to_sql(plan.parts[number])}"))
     if reasons:
         parts += [heading("Why"), table(("files", "", "because"), reasons, right=("files",))]
-    gone = dropped_files(plan, paths, LISTED)
+    gone = dropped_files(plan, path_of, LISTED)
     if gone:
         more = len(plan.dropped) - len(gone)
         rows: list[Sequence[object]] = [(code(file["path"]), file["reason"]) for file in gone]

@@ -64,6 +64,11 @@ class Source:
         """All files: path as in the source, size."""
         raise NotImplementedError
 
+    def path_of(self, file: int) -> str:
+        """The path of one of all files, decoded."""
+        found: str = self.all_files().column("path")[file].as_py()
+        return found
+
     def files(self, indices: pa.Array, *, ids: bool = False) -> pa.Table:
         """path (decoded), size, partition_values, deletion_vector of the files at `indices`; with `ids` those of their
         rows (`row_tracking.FILE_IDS`).

@@ -16,7 +16,7 @@ from mica.collation.ordering import Ordering
 from mica.expressions.bind import BoundExpr, Leaf, bind_value
 from mica.expressions.tree import Column
 from mica.log import row_tracking
-from mica.log.paths import with_names
+from mica.log.paths import decode_path, with_names
 from mica.log.snapshot import Snapshot
 from mica.scan.source import Source
 from mica.schema.hidden import ROW_ID, ROW_VERSION, Readable
@@ -72,6 +72,10 @@ class TableSource(Source):
     def all_files(self) -> pa.Table:
         """The table's files, as the log names them."""
         return self.snapshot.files
+
+    def path_of(self, file: int) -> str:
+        """The path of one of all files, decoded."""
+        return decode_path(super().path_of(file))
 
     def files(self, indices: pa.Array, *, ids: bool = False) -> pa.Table:
         """The files at `indices`, with decoded paths."""

@@ -7,13 +7,12 @@ shown are the deciding ones, cast to the type in the predicate.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from mica.expressions.bind import BoundExpr
 from mica.expressions.collations import collations_of
@@ -24,23 +23,24 @@ from mica.schema.types import STRING, DataType
 from mica.skipping.file_plan import FilePlan
 from mica.skipping.intervals import Interval
 
+#: The path of a file by its number.
+PathOf = Callable[[int], str]
+
 #: A leaf's source text, its type, and what is known about it in one file.
 _Known = tuple[str, DataType, dict[str, Any]]
 
 
-def dropped_files(plan: FilePlan, paths: pa.Array | pa.ChunkedArray, limit: int | None = None) -> list[dict[str, Any]]:
+def dropped_files(plan: FilePlan, path_of: PathOf, limit: int | None = None) -> list[dict[str, Any]]:
     """Returns `{path, bounds, reason}` of each skipped file in log order, up to `limit` if given."""
-    return list(_details(plan, paths, limit))
+    return list(_details(plan, path_of, limit))
 
 
-def undecided_files(
-    plan: FilePlan, paths: pa.Array | pa.ChunkedArray, limit: int | None = None
-) -> list[dict[str, Any]]:
+def undecided_files(plan: FilePlan, path_of: PathOf, limit: int | None = None) -> list[dict[str, Any]]:
     """Returns `{path, column, collation, reason}` of each kept file that a collated comparison could not decide."""
-    return list(itertools.islice(_undecided(plan, paths), limit))
+    return list(itertools.islice(_undecided(plan, path_of), limit))
 
 
-def _undecided(plan: FilePlan, paths: pa.Array | pa.ChunkedArray) -> Iterator[dict[str, Any]]:
+def _undecided(plan: FilePlan, path_of: PathOf) -> Iterator[dict[str, Any]]:
     if plan.bound is None:
         return
     kept = np.zeros(plan.total, np.bool_)
@@ -50,7 +50,7 @@ def _undecided(plan: FilePlan, paths: pa.Array | pa.ChunkedArray) -> Iterator[di
             column = plan.bound.leaves[index].name
             for file, why in zip(files.tolist(), evidence.why, strict=True):
                 if why is not None and kept[file]:
-                    yield {"path": paths[file].as_py(), "column": column, "collation": collation, "reason": why}
+                    yield {"path": path_of(file), "column": column, "collation": collation, "reason": why}
 
 
 def other_versions(plan: FilePlan) -> str | None:
@@ -72,14 +72,14 @@ def other_versions(plan: FilePlan) -> str | None:
     )
 
 
-def _details(plan: FilePlan, paths: pa.Array | pa.ChunkedArray, limit: int | None) -> Iterator[dict[str, Any]]:
+def _details(plan: FilePlan, path_of: PathOf, limit: int | None) -> Iterator[dict[str, Any]]:
     if plan.bound is None:
         return
     for file, number in list(zip(plan.dropped.tolist(), plan.reasons.tolist(), strict=True))[:limit]:
         part = plan.parts[number]
         known = list(_bounds(plan, plan.bound, part, file))
         bounds = {name: shown for name, _, shown in known}
-        yield {"path": paths[file].as_py(), "bounds": bounds, "reason": _reason(part, known)}
+        yield {"path": path_of(file), "bounds": bounds, "reason": _reason(part, known)}
 
 
 def _bounds(plan: FilePlan, bound: BoundExpr, part: Expr, file: int) -> Iterator[_Known]:

@@ -306,12 +306,12 @@ def test_statistics_are_read_once_if_partition_values_leave_files() -> None:
 def test_explain() -> None:
     snapshot = Snapshot(ONE, variant({A: i64(5)}, {A: i64(9)}), partitions=[{"p": "1"}, {"p": "2"}])
     plan = plan_files(bind("p > 0 and id = 4 and v:a::bigint >= 10", SCHEMA, partition_columns=["p"]), snapshot)
-    paths = snapshot.files["path"]
-    assert dropped_files(plan, paths) == [
+    path_of = snapshot.files["path"].to_pylist().__getitem__
+    assert dropped_files(plan, path_of) == [
         {"path": "f0", "bounds": {"id": {"min": 5, "max": 9, "no_nulls": True}},
          "reason": "no row can satisfy id = 4: id is between 5 and 9"},
         {"path": "f1", "bounds": {"v:a::bigint": {"min": 5, "max": 9}},
          "reason": "no row can satisfy v:a::bigint >= 10: v:a::bigint is between 5 and 9"},
     ]  # fmt: skip
-    json.dumps(dropped_files(plan, paths))
-    assert dropped_files(plan_files(None, snapshot), paths) == []
+    json.dumps(dropped_files(plan, path_of))
+    assert dropped_files(plan_files(None, snapshot), path_of) == []
