@@ -100,10 +100,15 @@ def highest(domain: str | None) -> int:
 def numbered(files: Iterable[Mapping[str, Any]], last: int, version: int) -> Iterator[tuple[Mapping[str, Any], int]]:
     """The files with their ids, and the highest id up to each. Errors: MISSING_STATISTICS."""
     for file in files:
-        if file.get("base_row_id") is not None:
+        first = file.get("base_row_id")
+        if first is not None and first <= last:
             yield file, last
             continue
         rows = orjson.loads(file.get("stats") or "{}").get("numRecords")
+        if first is not None:  # restored from before the feature was dropped, and with it the highest id
+            last = first + max(rows or 1, 1) - 1
+            yield file, last
+            continue
         if not isinstance(rows, int):
             raise CorruptDataError(
                 "MISSING_STATISTICS",

@@ -19,12 +19,11 @@ import pyarrow as pa
 
 from mica import compute as pc
 from mica import late, properties
-from mica.arrays import arrow_array, one_array, to_numpy
+from mica.arrays import arrow_array, from_numpy, one_array, to_numpy
 from mica.errors import StorageError
-from mica.log import added, features
+from mica.log import added, features, row_tracking
 from mica.log.deletion_vectors import file_of
 from mica.log.paths import file_keys
-from mica.log.row_tracking import ROW_IDS
 from mica.log.snapshot import Snapshot, load
 from mica.log.time_travel import Timestamp
 from mica.log.transaction import Transaction
@@ -95,7 +94,8 @@ def _restore(newest: Snapshot, older: Snapshot, txn: Txn | None) -> Restore:
         return Restore(table, newest.version, older.version, 0, 0, 0, 0, newest)  # as delta-spark: nothing to commit
     mine, theirs = _keys(newest.files), _keys(older.files)
     back = np.flatnonzero(to_numpy(pc.invert(pc.is_in(theirs, value_set=mine))))
-    gone = np.flatnonzero(to_numpy(pc.invert(pc.is_in(mine, value_set=theirs))))
+    still = to_numpy(pc.is_in(mine, value_set=theirs))
+    gone = np.flatnonzero(~still)
     _refuse_missing(older, back)
     Ingested(older.storage).move(older)  # without the record of its input files none could be ingested any more
     restored, removed = (int(pc.sum(s.files.column("size").take(arrow_array(at))).as_py() or 0)
@@ -112,6 +112,11 @@ def _restore(newest: Snapshot, older: Snapshot, txn: Txn | None) -> Restore:
     transaction.read()
     transaction.remove_files(gone)
     transaction.add_files(added.again(older, back))
+    without = _without_ids(newest, older, np.flatnonzero(still))
+    if len(without):
+        then = to_numpy(pc.index_in(mine.take(from_numpy(without)), value_set=theirs))
+        rows = added.rows(added.again(older, then))
+        transaction.update_files(without, [{**row, "data_change": False} for row in rows])
     kept = {n: newest.properties[n] for n in _STAY if n in newest.properties}
     last = max(properties.MAX_COLUMN_ID.of(version.properties) for version in (older, newest))
     if last:
@@ -122,7 +127,7 @@ def _restore(newest: Snapshot, older: Snapshot, txn: Txn | None) -> Restore:
     if metadata != newest.metadata:
         transaction.update_metadata(metadata)
     for domain in {**newest.domains, **older.domains}:
-        if domain != ROW_IDS and newest.domains.get(domain) != older.domains.get(domain):
+        if domain != row_tracking.ROW_IDS and newest.domains.get(domain) != older.domains.get(domain):
             transaction.set_domain(domain, older.domains.get(domain))
     # Input files whose rows are removed may be ingested again.
     again = forgotten(newest.app_transactions, older.app_transactions)
@@ -135,6 +140,13 @@ def _restore(newest: Snapshot, older: Snapshot, txn: Txn | None) -> Restore:
     transaction.set_application_transactions({**again, **dict([txn] if txn is not None else ())}, still_there)
     done = transaction.commit()
     return Restore(table, done.version, older.version, len(back), len(gone), restored, removed, done.snapshot)
+
+
+def _without_ids(newest: Snapshot, older: Snapshot, kept: np.ndarray) -> np.ndarray:
+    """The kept files that lost the ids of their rows when the table stopped tracking them."""
+    if not row_tracking.is_supported(older.protocol):
+        return kept[:0]
+    return kept[to_numpy(pc.struct_field(newest.file_ids(kept), "base_row_id").is_null())]
 
 
 def _keys(files: pa.Table) -> pa.Array:

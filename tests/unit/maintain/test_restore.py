@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import orjson
 import pytest
 
 import mica
@@ -145,3 +146,33 @@ def test_the_newest_version_is_there_already(tmp_path: Path) -> None:
     done = table.restore(0)
     assert (done.version, done.restored_files, done.removed_files, table.refresh().version) == (0, 0, 0, 0)
     assert table.restore(0, txn=("nightly", 1)).version == 1  # the version of the application is said
+
+
+def test_rows_get_their_ids_again(tmp_path: Path) -> None:
+    """A table that tracked rows, and then no more, as after delta-spark's DROP FEATURE rowTracking."""
+    table = mica.Table.create(tmp_path, "id INT", properties={"delta.enableRowTracking": "true"})
+    table.append([{"id": 1}, {"id": 2}])
+    table.append([{"id": 3}])
+    ids_of = {"id": "id", "row": "_metadata.row_id", "version": "_metadata.row_commit_version"}
+    before = table.scan(columns=ids_of).to_arrow().sort_by("id")
+    read = [
+        orjson.loads(line)
+        for log in sorted(tmp_path.glob("_delta_log/*.json"))
+        for line in log.read_bytes().splitlines()
+    ]
+    protocol, metadata = (next(line for line in read if kind in line) for kind in ("protocol", "metaData"))
+    protocol["protocol"]["writerFeatures"].remove("rowTracking")
+    metadata["metaData"]["configuration"] = {}
+    gone = {"domainMetadata": {"domain": "delta.rowTracking", "configuration": "", "removed": True}}
+    plain = [line for line in read if "add" in line]
+    for line in plain:
+        del line["add"]["baseRowId"], line["add"]["defaultRowCommitVersion"]
+    lines = [protocol, metadata, gone, *plain]
+    (tmp_path / "_delta_log" / f"{3:020}.json").write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in lines))
+    table = mica.Table.open(tmp_path)
+    assert "rowTracking" not in table.protocol.writer_features
+    table.append([{"id": 4}])
+    assert table.restore(version=2).restored_files == 0
+    assert mica.Table.open(tmp_path).scan(columns=ids_of).to_arrow().sort_by("id") == before
+    table.append([{"id": 5}])
+    assert max(table.scan(columns=ids_of).to_arrow()["row"].to_pylist()) == 3
