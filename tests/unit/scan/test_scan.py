@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -165,3 +167,15 @@ def test_a_stream_has_the_variants_that_no_row_has(tmp_path: Path, columns: dict
     assert streamed == scan.to_arrow() == pa.table(scan)
     assert streamed.schema.equals(scan.to_arrow().schema, check_metadata=True)
     assert len(scan.to_duckdb().fetchall()) == 2
+
+
+@pytest.mark.parametrize(("shredding", "value"), [("BIGINT", 1), ("STRING", "a"), ("ARRAY<BIGINT>", [1]), (None, True)])
+def test_a_row_without_a_variant_is_null_where_its_root_is_a_column(
+    tmp_path: Path, shredding: str | None, value: Any
+) -> None:
+    table = mica.Table.create(tmp_path / "t", "v VARIANT")
+    rows = pa.table({"v": mica.variant.from_json([json.dumps(value), None, "null"])})
+    table.append(rows, **({"shredding": shredding} if shredding else {}))
+    found = table.scan(columns={"j": "to_json(v)", "whole": "variant_get(v, '$', 'variant') IS NULL"}).to_arrow()
+    assert found["whole"].to_pylist() == [False, True, False]
+    assert table.scan(columns={"j": "to_json(v)"}).to_arrow()["j"].to_pylist() == [json.dumps(value), None, "null"]

@@ -11,7 +11,7 @@
 
 use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 
-use crate::item::{Item, ItemKind};
+use crate::item::{Item, ItemKind, Target};
 use crate::layout::Layout;
 use crate::layout::standard::{METADATA, is_variant};
 use crate::parquet::file::FileReader;
@@ -69,7 +69,9 @@ pub fn leaves<'a>(file: &FileReader, items: impl Iterator<Item = &'a Item>, inde
 
 /// Whether nobody asks where the structs around the leaves (sorted) of these items are null: each item is a plain column,
 /// whether a variant is there, which its metadata say, or the values of a path in a typed leaf or a residual. No residual
-/// is read of a level of which more is read than its typed leaf: whether that has an object would matter.
+/// is read of a level of which more is read than its typed leaf: whether that has an object would matter. A root without a
+/// value is the Variant null (rule 26) or, in a row that is null, nothing: only the struct around tells, and only a cast
+/// does not ask.
 pub fn alone<'a>(file: &FileReader, mut items: impl Iterator<Item = &'a Item>, leaves: &[usize]) -> bool {
     let alike = |item: &Item| {
         let Some(node) = file.find(&item.column) else { return true };
@@ -77,8 +79,10 @@ pub fn alone<'a>(file: &FileReader, mut items: impl Iterator<Item = &'a Item>, l
             ItemKind::Whole => item.column.len() == 1 && node.is_leaf(),
             ItemKind::Moved(_) => false,
             ItemKind::There => node.child(METADATA).is_some_and(|metadata| !metadata.field.is_nullable()),
-            ItemKind::Path { steps, .. } => {
-                layout(node) == Layout::Standard && of_values(LevelColumns::of(node, Layout::Standard), steps, leaves)
+            ItemKind::Path { steps, target } => {
+                let standard = layout(node) == Layout::Standard;
+                let tells = !steps.is_empty() || matches!(target, Target::Type(_));
+                standard && tells && of_values(LevelColumns::of(node, Layout::Standard), steps, leaves)
             }
         }
     };
