@@ -186,3 +186,10 @@ def test_rows_with_minus_zero_are_found_by_sparks_own_reader(spark: SparkSession
             assert whole.where(f"{column} {test}").count() == count, test
             assert mica.sql(f"SELECT x FROM with_zero WHERE {column} {test}", spark).count() == count, test
             assert table.scan(where=f"{column} {test}").count() == count, test
+
+
+def test_a_field_that_a_file_lacks_beside_a_shredded_variant(spark: SparkSession, tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "id INT, s STRUCT<v: VARIANT>")
+    table.append([{"id": 1, "s": {"v": {"t": True}}}])
+    table.add_columns("s.e INT")
+    assert [row.e for row in table.to_df(spark).selectExpr("s.e").collect()] == [None]

@@ -18,7 +18,7 @@ from mica.engines.spark.types import to_spark
 from mica.records import dataclass
 from mica.schema.char import declared, is_padded
 from mica.schema.ddl import quote_if_needed
-from mica.schema.types import DOUBLE, FLOAT, StructType, contains
+from mica.schema.types import DOUBLE, FLOAT, VARIANT, StructType, contains
 from mica.stats.partition import format_values, parse_values
 from mica.storage import Storage
 
@@ -83,6 +83,9 @@ REASONS: Mapping[str, Callable[[Reading], bool]] = {
     "Hadoop takes a colon in a name for the end of a scheme": lambda r: any(":" in path for path in _paths(r)),
     "Spark drops files that are named like hidden or half-copied ones": lambda r: any(
         HIDDEN.search(path) for path in _paths(r)
+    ),
+    "to know where a struct is null, Spark reads a field of it, which may be inside of a shredded Variant": lambda r: (
+        any(f.type != VARIANT and contains(f.type, VARIANT) for f in r.schema.fields)
     ),
     "Variants may hold types that Spark's lack (tasks/late_types.py)": lambda r: r.late_types(),
 }
