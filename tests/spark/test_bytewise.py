@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -77,9 +78,12 @@ def test_what_is_not_asked_is_refused(spark: SparkSession, tmp_path: Path, monke
         with pytest.raises(UserError) as caught:
             table.delete(condition, spark=spark)
         assert caught.value.code == "NEEDS_SPARK", condition
-    with pytest.raises(UserError) as caught:
-        table.delete("ci = 'A'")
-    assert caught.value.code == "NEEDS_SPARK"
+        assert str(caught.value.hint).startswith("Compare bytes"), condition
+    for change in (partial(table.delete, "ci = 'A'"), partial(table.update, {"p": "'x'"}, where="ci = 'A'")):
+        with pytest.raises(UserError) as caught:
+            change()
+        assert caught.value.code == "NEEDS_SPARK"
+        assert str(caught.value.hint).startswith("Pass spark=mica.session()")
     monkeypatch.setattr(bytewise, "MOST", 2)
     with pytest.raises(UserError) as caught:
         table.delete("ci < 'b'", spark=spark)

@@ -127,6 +127,8 @@ def test_options_choose_rows_columns_and_versions(own: SparkSession, tmp_path: P
     ):
         with pytest.raises(Exception, match=text):
             load(own, tmp_path / "t", **wrong).count()
+    with pytest.raises(Exception, match=r"filter the DataFrame: \.load\(path\)\.where\(…\)"):
+        load(own, tmp_path / "t", where="p COLLATE UNICODE_CI = 'P1'")
     with pytest.raises(Exception, match="Delta table"):
         load(own, tmp_path / "none").count()
     with pytest.raises(Exception, match="id is BIGINT"):

@@ -24,6 +24,7 @@ from mica.collation import lcase
 from mica.collation.identifier import Identifier
 from mica.collation.identifier import parse as identifier
 from mica.collation.names import BINARY, LCASE, is_binary, to_sql
+from mica.collation.ordering import Ordering
 from mica.errors import UserError
 from mica.expressions.tree import Call, Collate, Compare, Expr, In, walk
 from mica.schema.lists import offsets_from_zero
@@ -40,6 +41,12 @@ class Strength(enum.IntEnum):
 #: A string's collation and its precedence.
 Held = tuple[Strength, Identifier]
 PLAIN: Held = (Strength.DEFAULT, BINARY)
+
+#: The ways out of NEEDS_SPARK: of a scan, of a DataFrame of the format, of a change without a session, of the others.
+TO_DF = "Use scan.to_df(spark), or compare bytes: s COLLATE UTF8_BINARY = 'x'."
+FRAME = "Leave option where out and filter the DataFrame: .load(path).where(…)."
+SESSION = "Pass spark=mica.session(), or compare bytes: s COLLATE UTF8_BINARY = 'x'."
+BYTES = "Compare bytes: s COLLATE UTF8_BINARY = 'x'."
 
 
 def common_of(sides: Iterable[Held], shown: str) -> str | None:
@@ -88,24 +95,29 @@ def collations_of(expr: Expr) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def refuse_in_process(expr: Expr) -> None:
+def for_change(comparator: Ordering) -> str:
+    """The way out for a change of rows: with a session the engine has asked its comparator for what it can."""
+    return SESSION if isinstance(comparator, lcase.InProcess) else BYTES
+
+
+def refuse_in_process(expr: Expr, hint: str = BYTES) -> None:
     """Errors: NEEDS_SPARK for a comparison that only Spark can evaluate by its collation."""
     for node in walk(expr):
         if isinstance(node, Compare | In):
-            in_process("", node.collation)
+            in_process("", node.collation, hint)
         elif isinstance(node, Call) and node.collation is not None:
             # Spark searches by separate rules, in UTF8_LCASE too: LIKE folds case as Java's patterns do.
-            raise _needs_spark(node.collation)
+            raise _needs_spark(node.collation, hint)
 
 
-def in_process(values: Any, collation: str | None) -> Any:
+def in_process(values: Any, collation: str | None, hint: str = BYTES) -> Any:
     """Maps strings (an array, a scalar or a Python string; null stays null), and those inside of arrays and structs, to
     keys whose bytes compare as `collation` requires. Errors: NEEDS_SPARK for a collation that only Spark can evaluate.
     """
     if collation is None or values is None:
         return values
     if not judged_in_process(collation):
-        raise _needs_spark(collation)
+        raise _needs_spark(collation, hint)
     if isinstance(values, str):
         return lcase.fold(values)
     return _folded(pa.repeat(values, 1))[0] if isinstance(values, pa.Scalar) else _folded(values)
@@ -121,11 +133,11 @@ def _folded(values: pa.Array) -> pa.Array:
     return lcase.folded(values) if pa.types.is_string(values.type) else values
 
 
-def _needs_spark(collation: str) -> UserError:
+def _needs_spark(collation: str, hint: str) -> UserError:
     return UserError(
         "NEEDS_SPARK",
-        f"only Spark can compare strings of the collation {collation}, and this runs in process",
-        hint="Use scan.to_df(spark), or compare bytes: s COLLATE UTF8_BINARY = 'x'.",
+        f"only Spark can compare strings of the collation {collation}, and here mica compares",
+        hint=hint,
         collation=collation,
     )
 

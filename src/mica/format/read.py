@@ -20,6 +20,7 @@ from mica.engines.spark.lasting import set_aside
 from mica.engines.spark.types import from_spark, to_spark
 from mica.errors import UserError
 from mica.expressions import typed_paths
+from mica.expressions.collations import FRAME
 from mica.format.brief import brief
 from mica.format.filters import pushed
 from mica.format.options import Options
@@ -93,12 +94,15 @@ class Columns:
 
 
 def scan_of(table: Table, options: Options, columns: Columns, predicates: Sequence[str]) -> Scan:
-    """The rows that the options and the predicates want."""
+    """The rows that the options and the predicates want. Errors: NEEDS_SPARK, since its workers have no comparator."""
     where = " AND ".join(f"({text})" for text in predicates) or None
     timezone = options.text("timeZone") or "UTC"
     if not options.flag("readChangeFeed"):
-        return table.scan(where, dict(columns.spelled), timezone=timezone)
-    return _changes(table, options, where=where, columns=dict(columns.spelled), timezone=timezone)
+        scan = table.scan(where, dict(columns.spelled), timezone=timezone)
+    else:
+        scan = _changes(table, options, where=where, columns=dict(columns.spelled), timezone=timezone)
+    scan.refuse_collated(FRAME)
+    return scan
 
 
 def _changes(table: Table, options: Options, **asked: Any) -> Scan:
@@ -195,5 +199,8 @@ def rows_of(spec: ReadSpec, files: Sequence[FilePart]) -> Iterator[pa.RecordBatc
 
 
 def spark_schema(table: Table, options: Options) -> SparkStructType:
-    """The schema that Spark sees."""
-    return to_spark(columns_of(table, options).schema)
+    """The schema that Spark sees. What a scan would refuse of option `where` is an error of `load` already."""
+    columns, where = columns_of(table, options), options.text("where")
+    if where is not None and not options.flag("readChangeFeed"):
+        scan_of(table, options, columns, [where])
+    return to_spark(columns.schema)

@@ -20,6 +20,7 @@ from mica.arrays import no_rows, to_numpy
 from mica.cores import cores
 from mica.engines.spark.types import from_spark, to_spark
 from mica.errors import UserError
+from mica.expressions.collations import FRAME
 from mica.format.brief import brief
 from mica.format.options import Options
 from mica.format.read import Partition, columns_of, rows_of
@@ -244,7 +245,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _scan(self, files: pa.Table) -> Scan:
         source = ChangesSource(self._end, files, f"the stream of {self._end.storage}", told=self._feed)
         timezone = self._options.text("timeZone") or "UTC"
-        return Scan(source, self._options.text("where"), dict(self._columns.spelled), timezone=timezone)
+        scan = Scan(source, self._options.text("where"), dict(self._columns.spelled), timezone=timezone)
+        scan.refuse_collated(FRAME)
+        return scan
 
     def _at(self, place: StreamPlace, listing: Listing) -> pa.Table:
         """All files of the version of a place."""

@@ -22,7 +22,7 @@ from mica.cached import cached_property
 from mica.engines import local
 from mica.errors import UnsupportedTableError, UserError, extra
 from mica.expressions.bind import BoundExpr, Leaf, bind, bind_columns
-from mica.expressions.collations import collations_of, refuse_in_process
+from mica.expressions.collations import TO_DF, collations_of, refuse_in_process
 from mica.expressions.tree import LeafRef
 from mica.records import dataclass
 from mica.scan.source import Source
@@ -199,7 +199,7 @@ class Scan:
         refuse_other("analyze", analyze, FLAG)
         refuse_other("footers", footers, FLAG, optional=True)
         if analyze or footers:
-            self._refuse_collated()
+            self.refuse_collated()
         return Explanation(self, analyze, footers)
 
     def _repr_html_(self) -> str:
@@ -209,7 +209,7 @@ class Scan:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The rows as Arrow batches, in the order of files and rows; memory stays flat."""
-        self._refuse_collated()
+        self.refuse_collated()
         spec = self.spec()
         left = self.limit
         tasks, threads = self.for_threads(spec)
@@ -226,7 +226,7 @@ class Scan:
 
         Errors that need no file are raised here; errors of reading come from the reader.
         """
-        self._refuse_collated()
+        self.refuse_collated()
         _ = self.plan
         schema = to_arrow(self.schema, marked=True)
         # Not a cast: where a Variant is null, so may be its parts, which pyarrow refuses in columns that must not be.
@@ -266,7 +266,8 @@ class Scan:
     def to_duckdb(self, connection: Any = None) -> Any:
         """The rows as a DuckDB relation (`.query("events", "SELECT … FROM events")`), on the default connection or on
         `connection`; Variants are DuckDB Variants. DuckDB sees the rows of the scan, with partition columns and without
-        deleted rows. The relation is lazy: each query reads the rows as a stream, and memory stays flat.
+        deleted rows. The relation is lazy: each query reads the rows as a stream, and memory stays flat. DuckDB
+        compares bytes, also on columns with a collation: `scan(columns={"hit": "s = 'ada'"})` compares by it.
 
         Errors: NOT_INSTALLED without duckdb. Errors that need no file are raised here; those of reading come from
         DuckDB, with mica's text.
@@ -306,7 +307,7 @@ class Scan:
         """The number of rows. Without a predicate, or with one on partition columns only, files with a row count in
         the log are not opened.
         """
-        self._refuse_collated()
+        self.refuse_collated()
         kept = self.plan.kept
         total = 0
         unknown = self.kept
@@ -327,10 +328,10 @@ class Scan:
             total += batch.column("rows")[0].as_py()
         return total if self.limit is None else min(total, self.limit)
 
-    def _refuse_collated(self) -> None:
+    def refuse_collated(self, hint: str = TO_DF) -> None:
         """Refuses comparisons that only Spark can make, before a file is read."""
         for value in self._bound:
-            refuse_in_process(value.expr)
+            refuse_in_process(value.expr, hint)
 
     # --- on Spark ----------------------------------------------------------------------------------------------------
 

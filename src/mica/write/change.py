@@ -26,7 +26,7 @@ from mica.engines.base import Engine, Task
 from mica.errors import UserError
 from mica.expressions import conditionals
 from mica.expressions.bind import BoundExpr, bind_value
-from mica.expressions.collations import refuse_in_process
+from mica.expressions.collations import for_change, refuse_in_process
 from mica.expressions.parse import parse
 from mica.expressions.tree import Column, Expr, Literal
 from mica.log import features
@@ -115,7 +115,7 @@ class Change:
         if self.is_all:
             self._ask()
         if self.predicate is not None:
-            refuse_in_process(self.predicate.expr)
+            refuse_in_process(self.predicate.expr, for_change(engine.comparator))
 
     def _ask(self) -> None:
         """Asks the engine's comparator for what tasks cannot compare."""

@@ -22,7 +22,7 @@ from mica.arguments import TEXT, TEXTS, TXN, takes
 from mica.arrays import arrow_array, to_numpy
 from mica.collation.alike import Alike
 from mica.errors import UserError
-from mica.expressions.collations import collations_of, in_process, judged_in_process, refuse_in_process
+from mica.expressions.collations import collations_of, for_change, in_process, judged_in_process, refuse_in_process
 from mica.expressions.joined import Sides
 from mica.log.conflicts import every_file
 from mica.log.feed import refuse_reserved
@@ -182,12 +182,13 @@ class _Merge:
         self.scan.refuse_hidden([*self.match.key_leaves, *self.match.leaves("target")])
         on, said = self.match.on, [one for clause in self.match.clauses for one in clause.expressions()]
         alone = [one for one in (on.target, on.source) if one is not None]
+        way_out = for_change(self.engine.comparator)
         joined = [one.bound for one in (*said, on.rest) if one is not None]
         for whole in [*alone, *joined, *(side for key in on.keys for side in (key.target, key.source))]:
-            refuse_in_process(whole.expr)
+            refuse_in_process(whole.expr, way_out)
         for key in on.keys:
             if key.collation is not None and not self.engine.comparator.judges(key.collation):
-                in_process("", key.collation)
+                in_process("", key.collation, way_out)
 
     def _alike(self, rows: pa.RecordBatch | DataFrame) -> None:
         """Asks the engine's comparator which strings of both sides are equal, by the collations of keys that tasks do

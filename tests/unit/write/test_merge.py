@@ -237,6 +237,7 @@ def test_collated_columns_are_matched_by_their_collation(tmp_path: Path, propert
     with pytest.raises(UserError) as raised:
         table.merge([{"s": "a"}], "target.s = source.s COLLATE UNICODE_CI").when_matched_delete().execute()
     assert raised.value.code == "NEEDS_SPARK"
+    assert str(raised.value.hint).startswith("Pass spark=mica.session()")
 
 
 RULED = (
