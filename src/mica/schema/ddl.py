@@ -119,7 +119,11 @@ def _parse_type(text: str, *, exact_names: bool = False, sized: bool = False) ->
     if not reader.done():
         reader.fail("the end is expected")
     if collations:
-        raise UserError("INVALID_DDL", f"a collation is not allowed in {text!r}, which must be a type")
+        raise UserError(
+            "INVALID_DDL",
+            f"a collation is not allowed in {text!r}, which must be a type",
+            hint="Table.set_collation sets the collation of a column.",
+        )
     return found
 
 

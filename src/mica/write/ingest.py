@@ -32,7 +32,7 @@ from mica.write.commit import Commit
 from mica.write.facts import Facts
 from mica.write.ingest_options import KINDS, IngestOptions
 from mica.write.ingest_plan import IngestPlan, plan
-from mica.write.ingested import Ingested, Taken
+from mica.write.ingested import STREAM, Ingested, Taken
 from mica.write.once import Txn, checked, once, repeats
 from mica.write.target import load_if_any
 
@@ -84,9 +84,9 @@ class IngestReport(Paged):
         rate = self.input_bytes / 1e6 / max(self.seconds, 1e-9)
         yield f"from {read}, in {self.seconds:.1f} s" + (f" ({rate:.0f} MB/s)" if rate >= 1 else "")
         if self.skipped_files:
-            yield f"skipped {counted(self.skipped_files, 'file')} that were ingested before"
+            yield f"skipped {counted(self.skipped_files, 'file')}: ingested before"
         if self.bad_lines:
-            yield f"{self.bad_lines:,} bad lines are kept in {self.quarantine}"
+            yield f"kept {counted(self.bad_lines, 'bad line')} in {self.quarantine}"
 
     def _page(self) -> Html:
         from mica.pictures.page import code, fragment, heading, paragraph, table
@@ -107,7 +107,7 @@ class IngestReport(Paged):
                 by_reason.setdefault(one["why"], []).append(shown)
         for why, paths in by_reason.items():
             more = f" and {len(paths) - SHOWN:,} more" if len(paths) > SHOWN else ""
-            yield f"no column of one type ({why}): {', '.join(paths[:SHOWN])}{more}"
+            yield f"kept in the Variant, without a column of their own ({why}): {', '.join(paths[:SHOWN])}{more}"
 
 
 #: Paths that a line of the report names.
@@ -209,8 +209,8 @@ class Ingest:
         self.snapshot = load_if_any(self.storage) if self.snapshot is None else self.snapshot.refresh()
 
     def unread(self, files: Sequence[Split]) -> list[Split]:
-        """The files that the table does not have. Errors: INPUT_CHANGED."""
-        return list(self.ingested.move(self.snapshot).fresh(files).values())
+        """The files of a stream that the table does not have. Errors: INPUT_CHANGED."""
+        return list(self.ingested.move(self.snapshot).fresh(files, STREAM).values())
 
     @one_moment()
     def run(self, source: Sequence[Split] | Callable[[], list[Split]], txn: Txn | None = None) -> IngestReport:

@@ -60,6 +60,11 @@ class _Record:
     previous: int
 
 
+#: The ways out for a file that has changed: of one ingest, and of a stream, which takes each file once.
+ALONE = "Put new rows into a new file, or leave idempotent=True out to ingest all of it."
+STREAM = "Move it away, or give it another name to take it whole: the rows that it had come again."
+
+
 @dataclass
 class Ingested:
     """The input files that a table has at a version; `move` goes to another."""
@@ -82,8 +87,8 @@ class Ingested:
             self.version, self._chain = version, chain
         return self
 
-    def fresh(self, files: Iterable[Split]) -> dict[str, Split]:
-        """The files that the table does not have, by name, each once.
+    def fresh(self, files: Iterable[Split], hint: str = ALONE) -> dict[str, Split]:
+        """The files that the table does not have, by name, each once; `hint` is the way out of the error.
 
         Errors: INPUT_CHANGED for a file that was ingested in another state, since neither skipping it nor ingesting it
         again would be right.
@@ -99,7 +104,7 @@ class Ingested:
                 raise UserError(
                     "INPUT_CHANGED",
                     f"{file.name} was ingested before and has changed since",
-                    hint="Put new rows into a new file, or leave idempotent=True out to ingest all of it.",
+                    hint=hint,
                     path=file.name,
                 )
         return found

@@ -102,6 +102,19 @@ def test_a_report_says_what_drifts(tmp_path: Path) -> None:
     assert report.notes == ["v:at.y is new: STRING", "v:kind was STRING and is BIGINT"]
 
 
+def test_a_file_that_grows_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
+    landing, table = tmp_path / "landing", tmp_path / "table"
+    put(landing, "1.json", {"id": 1})
+    assert [report.rows for report in mica.stream_json(landing, table)] == [1]
+    put(landing, "1.json", {"id": 1}, {"id": 2})
+    with pytest.raises(mica.UserError, match="another name to take it whole") as raised:
+        next(mica.stream_json(landing, table))
+    assert raised.value.code == "INPUT_CHANGED"
+    (landing / "1.json").rename(landing / "2.json")
+    assert [report.rows for report in mica.stream_json(landing, table)] == [2]
+    assert ids(table) == [1, 1, 2]
+
+
 def test_drift_of_many_paths_is_short() -> None:
     assert drift({"v:a": "INT"}, {"v:a": "INT"}) == []
     notes = drift({}, {f"v:p{i}": "INT" for i in range(20)})
