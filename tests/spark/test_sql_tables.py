@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 import mica
+from mica.query import names
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -164,6 +166,23 @@ def test_tables_are_made_replaced_described_and_renamed(spark: SparkSession, tmp
         mica.sql("ALTER TABLE after RENAME TO s.after", spark)
     with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
         mica.sql("SELECT n FROM before", spark)
+
+
+def test_a_dropped_name_is_forgotten_and_the_files_stay(spark: SparkSession, tmp_path: Path) -> None:
+    mica.sql(f"CREATE TABLE outside (n INT) USING mica LOCATION '{tmp_path / 't'}'", spark)
+    mica.sql("DROP TABLE IF EXISTS outside", spark)
+    with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
+        mica.sql("SELECT n FROM outside", spark)
+    assert mica.Table.exists(tmp_path / "t")
+    with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
+        mica.sql("DROP TABLE outside", spark)
+    mica.sql("CREATE OR REPLACE TABLE inside (n INT) USING mica", spark)
+    place = names.registered("inside").path  # type: ignore[union-attr]
+    with pytest.raises(mica.UserError, match="Delete the folder"):
+        mica.sql("DROP TABLE inside", spark)
+    shutil.rmtree(place)
+    mica.sql("DROP TABLE inside", spark)
+    assert not names.is_registered("inside")
 
 
 def test_a_table_made_of_rows_has_none_of_the_other_ones_log(delta_session: SparkSession, tmp_path: Path) -> None:

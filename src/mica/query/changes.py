@@ -29,7 +29,7 @@ from mica.query.row_statements import Delete, Insert, MergeInto, RowChange, Upda
 from mica.query.statement_parts import ended
 from mica.query.statements import Create, History, Optimize, Selected, Statement, StoredView, VacuumOf, View
 from mica.query.subqueries import with_values
-from mica.query.table_statements import ConvertToDelta, Question, Rename, TableCall
+from mica.query.table_statements import ConvertToDelta, Drop, Question, Rename, TableCall
 from mica.schema.ddl import quote_if_needed, spelled
 from mica.schema.new_columns import nullable
 from mica.storage import Storage
@@ -70,6 +70,8 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str, tabl
         return _selected(spark, statement, query) if ours(statement.query) else None
     if isinstance(statement, Rename):
         return _renamed(spark, statement)
+    if isinstance(statement, Drop):
+        return _dropped(spark, statement)
     table = target(spark, statement.table, catalogs=not _is_catalogs(statement))
     if table is None:
         if isinstance(statement, Insert) and not statement.follows_ctes and ours(statement.query):
@@ -274,7 +276,7 @@ def _create(spark: SparkSession, statement: Create, query: Query) -> None:
         )
     if place is None:
         _refuse_other_table(spark, quote_if_needed(parts[0]))
-        place = os.path.join(str(spark.conf.get("spark.sql.warehouse.dir")).removeprefix("file:"), parts[0])  # noqa: PTH118
+        place = _in_warehouse(spark, parts[0])
     if statement.replaces and not Table.exists(place):
         raise UserError("TABLE_NOT_FOUND", f"there is no table at {place} to replace", hint="Write CREATE OR REPLACE.")
     rows = None if statement.query is None else query(statement.query)
@@ -315,6 +317,28 @@ def _renamed(spark: SparkSession, statement: Rename) -> DataFrame | None:
         new = spelled(statement.name)
         raise UserError.bad_value("RENAME TO", new, f"one name, as {statement.table[0]} is a registered one")
     names.rename(statement.table[0], statement.name[0])
+    return _nothing(spark)
+
+
+def _in_warehouse(spark: SparkSession, name: str) -> str:
+    """The place of a table that is made without one."""
+    return os.path.join(str(spark.conf.get("spark.sql.warehouse.dir")).removeprefix("file:"), name)  # noqa: PTH118
+
+
+def _dropped(spark: SparkSession, statement: Drop) -> DataFrame | None:
+    """A registered name is forgotten, and the files stay, as those of Spark's external tables do; any other table is
+    Spark's to drop. Of one in the warehouse Spark would delete the files: that is refused."""
+    name = statement.table[0]
+    if len(statement.table) > 1 or not names.is_registered(name):
+        return None
+    place = _place_of(name)
+    if place is not None and Storage.open(place).uri == Storage.open(_in_warehouse(spark, name)).uri:
+        raise UserError(
+            "INVALID_ARGUMENT",
+            f"{name} lies in the warehouse, where Spark's DROP TABLE deletes the files, and mica deletes no table",
+            hint=f"Delete the folder {place}: then the name is free. Of a table with a LOCATION the files stay.",
+        )
+    names.forget(name)
     return _nothing(spark)
 
 

@@ -84,6 +84,12 @@ def rename(name: str, new: str) -> None:
         _REGISTERED[new.lower()] = _REGISTERED.pop(name.lower())
 
 
+def forget(name: str) -> None:
+    """Takes a registered name away; the table stays."""
+    with _LOCK:
+        _REGISTERED.pop(name.lower(), None)
+
+
 def registered(name: str) -> Table | None:
     """The table of a registered name, any case; None if there is none."""
     found = _REGISTERED.get(name.lower())

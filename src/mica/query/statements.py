@@ -5,7 +5,7 @@ calls of `Table`. A text that does not begin like one of these statements is Non
 an error that names the place.
 
     {DELETE FROM | UPDATE | [WITH …] INSERT | [WITH …] MERGE} …  (see `row_statements`)
-    {ALTER TABLE | RESTORE | TRUNCATE TABLE | DESCRIBE | SHOW | CONVERT TO DELTA} …  (see `table_statements`)
+    {ALTER TABLE | RESTORE | {DROP | TRUNCATE} TABLE | DESCRIBE | SHOW | CONVERT TO DELTA} …  (see `table_statements`)
     OPTIMIZE t [FULL] [WHERE …] [ZORDER BY (c, …)]    VACUUM t [FULL] [RETAIN n HOURS] [DRY RUN]
     {DESCRIBE | DESC} HISTORY t [LIMIT n]
     {CREATE [OR REPLACE] | REPLACE} TABLE [IF NOT EXISTS] t (…) USING mica
@@ -27,7 +27,7 @@ from mica.errors import UserError
 from mica.properties import COMMENT
 from mica.query.row_statements import Delete, Insert, MergeInto, RowStatement, Update
 from mica.query.statement_parts import QUERY, ended
-from mica.query.table_statements import ConvertToDelta, Question, Rename, TableCall, Unread, read_table_statement
+from mica.query.table_statements import ConvertToDelta, Drop, Question, Rename, TableCall, Unread, read_table_statement
 from mica.records import dataclass
 from mica.schema.lexical import SKIPPED
 
@@ -104,12 +104,12 @@ class Selected:
 
 Statement = (
     Delete | Update | Insert | MergeInto | Optimize | VacuumOf | History | Create | View | StoredView | Selected |
-    TableCall | Rename | Question | ConvertToDelta
+    TableCall | Rename | Drop | Question | ConvertToDelta
 )  # fmt: skip
 
 _BEGINS = re.compile(
     rf"(?is)(?:\s|{SKIPPED})*+(DELETE\s+FROM|UPDATE|INSERT|MERGE|OPTIMIZE|VACUUM|DESC(?:RIBE)?\s+HISTORY|"
-    r"ALTER\s+TABLE|RESTORE|TRUNCATE\s+TABLE|DESC(?:RIBE)?|CONVERT\s+TO\s+DELTA|"
+    r"ALTER\s+TABLE|RESTORE|(?:DROP|TRUNCATE)\s+TABLE|DESC(?:RIBE)?|CONVERT\s+TO\s+DELTA|"
     r"SHOW\s+(?:TBLPROPERTIES|COLUMNS|PARTITIONS|CREATE\s+TABLE)|"
     r"WITH(?=.*\b(?:INSERT|MERGE)\b)|COMMENT\s+ON\s+TABLE|REPLACE\s+TABLE(?=.*\bUSING\s+mica\b)|"
     r"CREATE\s+(?:OR\s+REPLACE\s+)?(?:TABLE|(?:(?:GLOBAL\s+)?TEMP(?:ORARY)?\s+)?VIEW)(?=.*\b(?:USING\s+mica|AS)\b))\b"

@@ -9,6 +9,7 @@ first what is neither, or has another form than these.
                                                DROP DEFAULT | FIRST | AFTER c}
                   ADD CONSTRAINT c CHECK (…)      DROP CONSTRAINT [IF EXISTS] c      DROP FEATURE f [TRUNCATE HISTORY]
                   CLUSTER BY {(c, …) | NONE}      RENAME TO u (of a registered name)
+    DROP TABLE [IF EXISTS] t [PURGE] (of a registered name)
     RESTORE [TABLE] t [TO] {VERSION | TIMESTAMP} AS OF …      TRUNCATE TABLE t      COMMENT ON TABLE t IS {'…' | NULL}
     {DESCRIBE | DESC} {DETAIL t | [TABLE] [EXTENDED | FORMATTED] t [c]}
     SHOW TBLPROPERTIES t [(key)]      SHOW COLUMNS {IN | FROM} t      SHOW PARTITIONS t      SHOW CREATE TABLE t
@@ -51,6 +52,13 @@ class Rename:
 
 
 @dataclass(frozen=True)
+class Drop:
+    """DROP TABLE."""
+
+    table: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Question:
     """A question about a table; `key`: the property or column that is asked for; None for all properties."""
 
@@ -75,7 +83,7 @@ class Unread:
     error: UserError
 
 
-def read_table_statement(text: str) -> TableCall | Rename | Question | ConvertToDelta | Unread:
+def read_table_statement(text: str) -> TableCall | Rename | Drop | Question | ConvertToDelta | Unread:
     """The statement of a text that begins like one of these."""
     try:
         return TableStatement(text).read()
@@ -90,7 +98,7 @@ class TableStatement(Parts):
         super().__init__(text)
         self.named: tuple[str, ...] = ()
 
-    def read(self) -> TableCall | Rename | Question | ConvertToDelta | Unread:
+    def read(self) -> TableCall | Rename | Drop | Question | ConvertToDelta | Unread:
         """The statement, by its first word."""
         try:
             return _STATEMENTS[self.word()](self)
@@ -127,6 +135,15 @@ class TableStatement(Parts):
             self.fail("VERSION AS OF or TIMESTAMP AS OF is expected")
         self.end()
         return TableCall(table, "restore", arguments)
+
+    def drop(self) -> Drop:
+        """DROP TABLE; PURGE says something of the files of a table that Spark manages."""
+        self.accept("DROP", "TABLE")
+        self.accept("IF", "EXISTS")
+        found = Drop(self.table())
+        self.accept("PURGE")
+        self.end()
+        return found
 
     def truncate(self) -> TableCall:
         """TRUNCATE TABLE: every row is deleted."""
@@ -304,10 +321,11 @@ _CHANGES: Mapping[tuple[str, ...], Callable[[TableStatement], dict[str, Any]]] =
     ("AFTER",): lambda s: {"after": quote_if_needed(s.identifier())},
 }
 
-_STATEMENTS: Mapping[str, Callable[[TableStatement], TableCall | Rename | Question | ConvertToDelta]] = {
+_STATEMENTS: Mapping[str, Callable[[TableStatement], TableCall | Rename | Drop | Question | ConvertToDelta]] = {
     "ALTER": TableStatement.alter,
     "RESTORE": TableStatement.restore,
     "TRUNCATE": TableStatement.truncate,
+    "DROP": TableStatement.drop,
     "DESCRIBE": TableStatement.describe,
     "DESC": TableStatement.describe,
     "SHOW": TableStatement.show,

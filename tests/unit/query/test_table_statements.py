@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mica.query.statements import parse_statement
-from mica.query.table_statements import ConvertToDelta, Question, Rename, TableCall, Unread
+from mica.query.table_statements import ConvertToDelta, Drop, Question, Rename, TableCall, Unread
 
 P = ("delta", "/data/t")
 
@@ -67,6 +67,8 @@ def test_an_alteration_is_one_call(text: str, method: str, arguments: dict[str, 
         ("COMMENT ON TABLE t IS 'it''s'", TableCall(("t",), "set_properties", {"properties": {"comment": "it's"}})),
         ("comment on table t is null", TableCall(("t",), "set_properties", {"properties": {"comment": None}})),
         ("ALTER TABLE t RENAME TO s.u", Rename(("t",), ("s", "u"))),
+        ("DROP TABLE IF EXISTS t PURGE", Drop(("t",))),
+        ("drop table s.t", Drop(("s", "t"))),
         ("DESC DETAIL delta.`/data/t`", Question(P, "detail")),
         ("DESCRIBE DETAIL '/data/t'", Question(P, "detail")),
         ("DESCRIBE TABLE EXTENDED t", Question(("t",), "extended")),
