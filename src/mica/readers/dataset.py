@@ -41,6 +41,8 @@ def dataset(
     groups and pages as predicates on the path do. `where` is a predicate in SQL. `variants` says how Variants are
     given: "arrow" as their extension type (`struct<metadata, value>`), "json" as JSON texts.
 
+    Filters compare bytes, also on columns with a collation: `columns={"hit": "s = 'ada'"}` compares by it.
+
     Errors: INVALID_ARGUMENT, and those of `Table.open`, `read_parquet` and `Table.scan`.
     """
     if variants not in ("arrow", "json"):

@@ -44,6 +44,8 @@ def scan_polars(
     `where` is a predicate in SQL. `variants` says how Variants are given: "json" as JSON texts, "python" as Python
     values (dtype Object), "arrow" as structs of `metadata` and `value`.
 
+    Filters of the query compare bytes, also on columns with a collation: `columns={"hit": "s = 'ada'"}` compares by it.
+
     Errors: INVALID_ARGUMENT, NOT_INSTALLED without polars, and those of `Table.open`, `read_parquet` and `Table.scan`.
     """
     if variants not in ("json", "python", "arrow"):
