@@ -22,12 +22,12 @@ from mica.log.configuration import checked, kept, needed_features, refuse_writer
 from mica.schema import char, collations, special
 from mica.schema import json as schema_json
 from mica.schema.ddl import type_to_ddl
+from mica.schema.edit import places
 from mica.schema.interval_types import is_interval
 from mica.schema.types import (
     VARIANT,
     VOID,
     ArrayType,
-    DataType,
     MapType,
     Primitive,
     StructType,
@@ -65,9 +65,7 @@ def refuse_columns(schema: StructType) -> None:
     """Rejects columns that no file can hold, at any depth: of type VOID or of an interval, two of one name, or with a
     NUL in their name, which would end the name in Arrow's C interface.
     """
-    todo: list[tuple[str, DataType]] = [("", schema)]
-    while todo:
-        at, type_ = todo.pop()
+    for at, type_, _, _ in places(schema):
         if type_ == VOID or is_interval(type_):
             raise UserError(
                 "UNSUPPORTED_TYPE",
@@ -77,14 +75,8 @@ def refuse_columns(schema: StructType) -> None:
             )
         if "\0" in at:
             raise UserError("INVALID_NAME", f"the column {at!r} has a NUL in its name", column=at)
-        match type_:
-            case StructType(fields):
-                refuse_twice(f.name for f in fields)
-                todo += [(f"{at}.{f.name}" if at else f.name, f.type) for f in fields]
-            case ArrayType(element):
-                todo.append((f"{at}.element", element))
-            case MapType(key, value):
-                todo += [(f"{at}.key", key), (f"{at}.value", value)]
+        if isinstance(type_, StructType):
+            refuse_twice(type_.names)
 
 
 def new_table(

@@ -16,12 +16,12 @@ before a change hold the narrower type; their values are widened when they are r
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from mica.errors import UnsupportedTableError
-from mica.schema.types import ArrayType, DataType, MapType, StructField, StructType
+from mica.schema.edit import places
+from mica.schema.types import Primitive, StructField, StructType
 from mica.stats.columns import TYPE_CHANGES
 
 _WIDER: Mapping[str, tuple[str, ...]] = {
@@ -33,12 +33,11 @@ _WIDER: Mapping[str, tuple[str, ...]] = {
 }
 #: The digits of an integer's decimals.
 _DIGITS = {"byte": 10, "short": 10, "integer": 10, "long": 20}
-_DECIMAL = re.compile(r"decimal\((\d+),\s*(-?\d+)\)")
 
 
 def check(schema: StructType, table: str) -> None:
     """Errors: UNSUPPORTED_TYPE_CHANGE (UnsupportedTableError), naming the column and the change."""
-    for column, change in _changes(schema):
+    for column, change in ((at, change) for at, _, f, _ in places(schema) if f is not None for change in _listed(f)):
         source, target = (change.get(key) if isinstance(change, Mapping) else None for key in ("fromType", "toType"))
         if isinstance(source, str) and isinstance(target, str) and is_wider(source, target):
             continue
@@ -54,29 +53,12 @@ def is_wider(source: str, target: str) -> bool:
     """Whether the second type holds all values of the first, by the table above; both by their Delta names."""
     if source == target or target in _WIDER.get(source, ()):
         return True
-    to = _DECIMAL.fullmatch(target)
+    to = Primitive(target).decimal
     if to is None:
         return False
-    precision, scale = int(to[1]), int(to[2])
-    own = _DECIMAL.fullmatch(source)
-    digits, places = (_DIGITS.get(source), 0) if own is None else (int(own[1]), int(own[2]))
+    precision, scale = to
+    digits, places = Primitive(source).decimal or (_DIGITS.get(source), 0)
     return digits is not None and scale >= places and precision - scale >= digits - places
-
-
-def _changes(schema: StructType) -> Iterator[tuple[str, Any]]:
-    todo: list[tuple[str, DataType]] = [("", schema)]
-    while todo:
-        at, type_ = todo.pop()
-        match type_:
-            case StructType(fields):
-                for f in fields:
-                    name = f"{at}.{f.name}" if at else f.name
-                    yield from ((name, change) for change in _listed(f))
-                    todo.append((name, f.type))
-            case ArrayType(element):
-                todo.append((f"{at}.element", element))
-            case MapType(key, value):
-                todo += [(f"{at}.key", key), (f"{at}.value", value)]
 
 
 def _listed(f: StructField) -> list[Any]:

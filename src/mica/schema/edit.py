@@ -38,18 +38,26 @@ def map_fields(schema: StructType, of: Callable[[StructField], StructField]) -> 
     return StructType(tuple(field(f) for f in schema.fields))
 
 
-def fields_of(type_: DataType) -> Iterator[StructField]:
-    """Every field in a type, at any depth."""
+def places(
+    type_: DataType, at: str = "", field: StructField | None = None, *, named: bool = True
+) -> Iterator[tuple[str, DataType, StructField | None, bool]]:
+    """Every type in a type, outer ones first: its path, it, its field (None: the whole, an element, a key or a value),
+    and whether an expression can name it."""
+    yield at, type_, field, named
     match type_:
         case StructType(fields):
             for f in fields:
-                yield f
-                yield from fields_of(f.type)
+                yield from places(f.type, f"{at}.{f.name}" if at else f.name, f, named=named)
         case ArrayType(element):
-            yield from fields_of(element)
+            yield from places(element, f"{at}.element", named=False)
         case MapType(key, value):
-            yield from fields_of(key)
-            yield from fields_of(value)
+            yield from places(key, f"{at}.key", named=False)
+            yield from places(value, f"{at}.value", named=False)
+
+
+def fields_of(type_: DataType) -> Iterator[StructField]:
+    """Every field in a type, at any depth."""
+    return (field for _, _, field, _ in places(type_) if field is not None)
 
 
 def inside(type_: DataType, path: Path, change: Callable[[DataType], DataType], at: str = "") -> DataType:

@@ -69,26 +69,22 @@ def was_float(f: StructField) -> bool:
 
 def field_of(schema: StructType, column: Iterable[str]) -> StructField:
     """The field at a path of names through structs."""
-    here: DataType = schema
-    found: StructField | None = None
-    for name in column:
-        assert isinstance(here, StructType)
-        found = here.field(name)
-        here = found.type
-    assert found is not None
+    *_, found = _fields_at(schema, column)
     return found
 
 
 def physical_names(schema: StructType, column: Iterable[str]) -> tuple[str, ...]:
     """Returns the names in the file of a column given by the schema's names."""
+    return tuple(map(physical_name, _fields_at(schema, column)))
+
+
+def _fields_at(schema: StructType, column: Iterable[str]) -> Iterator[StructField]:
     here: DataType = schema
-    names = []
     for name in column:
         assert isinstance(here, StructType)
-        f = here.field(name)
-        names.append(physical_name(f))
-        here = f.type
-    return tuple(names)
+        found = here.field(name)
+        yield found
+        here = found.type
 
 
 def indexed_leaves(

@@ -26,14 +26,14 @@ from mica.arrays import FALSE, NDArray, arrow_array, scalar, to_numpy
 from mica.cores import cores
 from mica.records import dataclass
 from mica.schema.arrow import to_arrow_type
-from mica.schema.types import DATE, DOUBLE, FLOAT, INTEGRALS, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, Primitive
+from mica.schema.types import TIMESTAMP, TIMESTAMP_NTZ, DataType, Primitive
+from mica.stats.columns import is_ordered
 from mica.stats.paths import PathSide, side_of
 from mica.variant import kernel
 from mica.variant.path import VariantPath
 
 _ZERO = scalar(0, pa.int64())
 _MS = timedelta(milliseconds=1)
-_ORDERED = frozenset({*INTEGRALS, FLOAT, DOUBLE, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ})
 _CORES = cores()
 _ALONE = 4096
 """More texts than these are worth a thread of their own."""
@@ -172,9 +172,7 @@ def _kind(leaf: Wanted) -> pa.DataType | str | None:
     """As what the kernel reads a leaf's bounds, a type or a Variant's path; None for types without bounds."""
     if leaf.path is not None:
         return leaf.path.normalized
-    kind = leaf.type
-    ordered = kind in _ORDERED or (isinstance(kind, Primitive) and kind.decimal is not None)
-    return to_arrow_type(kind) if ordered else None
+    return to_arrow_type(leaf.type) if is_ordered(leaf.type) else None
 
 
 def _count(values: pa.Array) -> pa.Array:

@@ -30,6 +30,7 @@ from mica.records import dataclass
 from mica.schema import json as schema_json
 from mica.schema.char import declared
 from mica.schema.ddl import quote_if_needed, type_to_ddl
+from mica.schema.edit import places
 from mica.schema.special import (
     DEFAULT,
     GENERATED,
@@ -39,18 +40,7 @@ from mica.schema.special import (
     IDENTITY_STEP,
     INVARIANTS,
 )
-from mica.schema.types import (
-    BOOLEAN,
-    LONG,
-    STRING,
-    VOID,
-    ArrayType,
-    DataType,
-    MapType,
-    StructField,
-    StructType,
-    loosened,
-)
+from mica.schema.types import BOOLEAN, LONG, STRING, VOID, DataType, StructField, StructType, loosened
 from mica.stats.columns import physical_name
 from mica.tasks.rules import Identity, RowCheck, Rules
 
@@ -110,8 +100,8 @@ class _Binding:
 
     def invariants(self) -> Iterator[tuple[str, str]]:
         """The invariants as (column, expression). Source: PROTOCOL.md, "Column Invariants"."""
-        for at, f, reachable in _fields(self.schema):
-            text = f.metadata.get(INVARIANTS)
+        for at, _, f, reachable in places(self.schema):
+            text = None if f is None else f.metadata.get(INVARIANTS)
             if text is None:
                 continue
             what = f"the invariant of {at}"
@@ -283,9 +273,9 @@ def expressions(schema: StructType, configuration: Mapping[str, str]) -> Iterato
     as, and their texts."""
     for name, text in constraints(configuration).items():
         yield CONSTRAINTS, f"the CHECK constraint {name!r}", text
-    for at, f, _ in _fields(schema):
+    for at, _, f, _ in places(schema):
         for key, what in ((GENERATED, "generation expression"), (INVARIANTS, "invariant")):
-            if key in f.metadata:
+            if f is not None and key in f.metadata:
                 yield key, f"the {what} of {at!r}", str(f.metadata[key])
 
 
@@ -322,20 +312,3 @@ def substituted(expr: Expr, schema: StructType, assigned: Mapping[str, Expr]) ->
         return field_of(assigned[_column(schema, node)], _spelled(schema, node.names)[1:])
 
     return rebuilt(expr, change)
-
-
-def _fields(schema: StructType) -> Iterator[tuple[str, StructField, bool]]:
-    """Every field at any depth, with its path, and whether an expression can name it."""
-    todo: list[tuple[str, DataType, bool]] = [("", schema, True)]
-    while todo:
-        at, type_, reachable = todo.pop()
-        match type_:
-            case StructType(fields):
-                for f in fields:
-                    here = f"{at}.{f.name}" if at else f.name
-                    yield here, f, reachable
-                    todo.append((here, f.type, reachable))
-            case ArrayType(element):
-                todo.append((f"{at}.element", element, False))
-            case MapType(key, value):
-                todo += [(f"{at}.key", key, False), (f"{at}.value", value, False)]
