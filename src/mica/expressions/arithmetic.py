@@ -33,7 +33,7 @@ from mica.arrays import arrow_array, scalar, to_numpy
 from mica.expressions.casts import bits_of
 from mica.expressions.coerce import common_type, digits, is_exact, is_real
 from mica.expressions.compare import Datum
-from mica.expressions.pairs import as_array, by_pairs
+from mica.expressions.pairs import as_array, tried_by_pairs
 from mica.schema.arrow import to_arrow_type
 from mica.schema.types import (
     DOUBLE,
@@ -201,9 +201,7 @@ def _by_pairs(
         found = None if a is None or not b else exact(Decimal(a), Decimal(b))
         return None if found is not None and limit is not None and abs(found) >= limit else found
 
-    found = by_pairs(left, right, result, one)
-    failed = pc.and_(pc.and_(pc.is_valid(left), pc.is_valid(right)), pc.is_null(found))
-    return found, failed if failed.true_count else None
+    return tried_by_pairs(left, right, result, one)
 
 
 #: Operators of decimals that the kernel lacks.

@@ -26,6 +26,11 @@ _TOO_EARLY = "the result is before the first date"
 _PLACE = "Use try_{} to get NULL there, or filter those rows out first."
 #: Functions with failures of their own: code, reason and hint.
 _FAILURES: Mapping[str, tuple[str, str, str]] = {
+    "like": (
+        "INVALID_EXPRESSION",
+        "the pattern is not valid: its escape character is the last, or before another than _, % and itself",
+        "Double the escape character where it stands for itself, or filter those rows out first.",
+    ),
     "element_at": ("INVALID_ARRAY_INDEX", "the array has no element there", "Compare with size(…) first."),
     "[]": ("INVALID_ARRAY_INDEX", "the array has no element there", "Compare with size(…) first; 0 is the first one."),
     "to_date": ("INVALID_CAST", _NO_PATTERN, "Use try_to_date to get NULL for such texts."),
@@ -52,7 +57,7 @@ def apply(
     """Returns the values, null where there is no result, and the mask of rows on which that is an error. The first
     argument is an array.
 
-    Raises ValueError for an invalid LIKE pattern.
+    Raises ValueError for a constant pattern that is invalid, or too long.
     """
     assert call.type is not None
     if call.name in lookup.FUNCTIONS:

@@ -180,7 +180,7 @@ class _Rows:
         types, bound = [type_of(a) for a in expr.args], self.bound
         try:
             found, failed = apply(expr, args, types, ansi=bound.ansi, timezone=bound.timezone)
-        except ValueError as e:  # a pattern that comes from a column
+        except ValueError as e:  # a pattern that is too long for Arrow
             if is_of_room(e):
                 raise
             raise UserError("INVALID_EXPRESSION", str(e)) from e

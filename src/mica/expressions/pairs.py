@@ -32,3 +32,12 @@ def by_pairs(left: Datum, right: Datum, type_: DataType, judge: Callable[[Any, A
     lefts, rights = one.dictionary.to_pylist(), other.dictionary.to_pylist()
     results = [judge(lefts[code // width], rights[code % width]) for code in pairs.dictionary.to_pylist()]
     return from_values(results, type_).take(pairs.indices)
+
+
+def tried_by_pairs(
+    left: Datum, right: Datum, type_: DataType, judge: Callable[[Any, Any], Any]
+) -> tuple[pa.Array, pa.Array | None]:
+    """As `by_pairs`, with the mask of the rows for whose values `judge` has no result (None: there is none)."""
+    found = by_pairs(left, right, type_, judge)
+    failed = pc.and_(pc.and_(pc.is_valid(left), pc.is_valid(right)), pc.is_null(found))
+    return found, failed if failed.true_count else None

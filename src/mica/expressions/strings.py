@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from mica import compute as pc
 from mica.expressions.compare import Datum
-from mica.expressions.pairs import by_pairs
+from mica.expressions.pairs import by_pairs, tried_by_pairs
 from mica.records import dataclass
 from mica.schema.types import BOOLEAN
 
@@ -91,14 +91,22 @@ def _quote_re2(text: str) -> str:
     return "".join(c if c.isascii() and c.isalnum() else f"\\x{{{ord(c):x}}}" for c in text)
 
 
-def like(values: Datum, pattern: Datum, escape: Datum = None) -> pa.Array:
-    """`values LIKE pattern ESCAPE escape`. Raises ValueError for an invalid pattern."""
+def like(values: Datum, pattern: Datum, escape: Datum = None) -> tuple[pa.Array, pa.Array | None]:
+    """`values LIKE pattern ESCAPE escape`, and the mask of rows whose pattern is invalid. Raises ValueError for an
+    invalid constant."""
     own = "\\" if escape is None else escape.as_py()
     if isinstance(pattern, pa.Scalar) and isinstance(values, pa.Array):
         if not pattern.is_valid:
-            return pa.nulls(len(values), pa.bool_())
-        return Pattern.read(pattern.as_py(), own).match(values)
-    return by_pairs(values, pattern, BOOLEAN, lambda text, p: Pattern.read(p, own).matches(text))
+            return pa.nulls(len(values), pa.bool_()), None
+        return Pattern.read(pattern.as_py(), own).match(values), None
+
+    def one(text: str, written: str) -> bool | None:
+        try:
+            return Pattern.read(written, own).matches(text)
+        except ValueError:
+            return None
+
+    return tried_by_pairs(values, pattern, BOOLEAN, one)
 
 
 def starts_with(values: Datum, part: Datum) -> pa.Array:
