@@ -90,13 +90,15 @@ def in_brackets(asked: Asked) -> Signature | None:
     match asked.types:
         case ArrayType(element) as array, place if place in (*INTEGRALS, VOID):
             return (array, LONG), element
-        case MapType(key, value) as map_, given if (given == key and not is_real(key)) or {key, given} <= {*INTEGRALS}:
-            return (map_, given), value
-        case MapType(key, value) as map_, given if given == VOID:
+        case MapType(key, value) as map_, given if _is_key(given, key):
             return (map_, key), value
         case StructType(), _:
             return named_field(asked)
     return None
+
+
+def _is_key(given: DataType, key: DataType) -> bool:
+    return given == VOID or (given == key and not is_real(key)) or {key, given} <= {*INTEGRALS}
 
 
 def named_field(asked: Asked) -> Signature | None:
@@ -169,7 +171,8 @@ def _in_turn(values: Sequence[Datum], type_: pa.DataType) -> tuple[pa.Array, pa.
 
 
 def at_brackets(values: pa.Array, place: Datum, ansi: bool) -> tuple[pa.Array, pa.Array | None]:
-    """The element at a position from 0, or the value of a key. Beyond the array it is an error with ANSI, else null."""
+    """The element at a position from 0, or the value of a key. Beyond the array it is an error with ANSI, else null; of
+    a position beyond 32 bits too, of which Spark takes the low ones."""
     if pa.types.is_struct(values.type):
         return field(values, place), None
     places = as_array(place, len(values))

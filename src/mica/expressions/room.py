@@ -32,6 +32,8 @@ class NoRoomError(UserError):
 
 def repeated(value: pa.Scalar, count: int) -> pa.Array:
     """The constant, once for each row. Errors: TOO_LARGE."""
+    if not count:  # of which `repeat` makes no arrays or maps
+        return pa.nulls(0, value.type)
     if pa.repeat(value, 1).nbytes * count > MOST_BYTES:
         raise NoRoomError.of(f"{count:,} repetitions of a constant")
     return pa.repeat(value, count)

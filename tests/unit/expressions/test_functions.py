@@ -316,6 +316,14 @@ def test_dates_at_the_ends_of_time(zone: str) -> None:
                 evaluate(bind_value(text, schema, ansi=ansi, timezone=zone), [days])
 
 
+def test_a_wider_key_is_cast() -> None:
+    maps, keys = pa.array([[(7, "x")]] * 2, pa.map_(pa.int32(), pa.string())), pa.array([7, (1 << 32) + 7])
+    schema = parse_ddl("m MAP<INT, STRING>, l BIGINT")
+    assert evaluate(bind_value("m[l]", schema, ansi=False), [maps, keys]).to_pylist() == ["x", "x"]
+    with pytest.raises(UserError, match="INVALID_CAST"):
+        evaluate(bind_value("m[l]", schema), [maps, keys])
+
+
 def test_a_failing_time_beyond_the_years_of_python_is_shown() -> None:
     times = pa.array([253_402_300_800_000_000], pa.int64()).cast(pa.timestamp("us", "UTC"))
     with pytest.raises(UserError, match="INVALID_CAST") as raised:

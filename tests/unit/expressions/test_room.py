@@ -29,7 +29,9 @@ def test_offsets_never_wrap_around(value: pa.Scalar, count: int) -> None:
 
 def test_what_has_room_is_repeated() -> None:
     assert repeated(pa.scalar("ab"), 3).to_pylist() == ["ab"] * 3
-    assert repeated(pa.scalar(7), 0).to_pylist() == []
+    for value in (pa.scalar(7), pa.scalar([], pa.list_(pa.int32())), pa.scalar([], pa.map_(pa.string(), pa.int8()))):
+        assert repeated(value, 0).to_pylist() == []
+        assert repeated(value, 0).type == value.type
 
 
 @pytest.mark.parametrize("text", ["'{}'", "concat('{}', s)", "trim('{}')", "CASE WHEN s = '' THEN s ELSE '{}' END"])
