@@ -84,7 +84,7 @@ class CallBinder(ComparisonBinder):
         binary = function.binary and all(type_of(a) == BYTES for a in args)
         if not binary:
             types = enumerate(zip(args, parameters, strict=False))
-            args = [self.cast_argument(a, t, anything=i in function.anything) for i, (a, t) in types]
+            args = [self.cast_argument(self.with_time(a, t), t, anything=i in function.anything) for i, (a, t) in types]
         self.check_constants(expr, function, args)
         if not function.compares:
             self.refuse_collated(expr, sides)
@@ -235,6 +235,11 @@ class CallBinder(ComparisonBinder):
         if type_of(bound) == VOID:
             return Literal(None, wanted, at=bound.at)
         return self.cast_to(bound, wanted, bound.at, ansi=ansi)
+
+    def with_time(self, bound: Expr, wanted: DataType) -> Expr:
+        """A date as the time that hour, minute and second take it for: the first of its day, which is not midnight
+        where a clock change skips that."""
+        return self.cast_to(bound, TIMESTAMP, bound.at) if (type_of(bound), wanted) == (DATE, TIMESTAMP_NTZ) else bound
 
     def arithmetic(self, expr: Call) -> Expr:
         """Binds an operator of arithmetic by the rules of `arithmetic`."""

@@ -316,6 +316,13 @@ def test_dates_at_the_ends_of_time(zone: str) -> None:
                 evaluate(bind_value(text, schema, ansi=ansi, timezone=zone), [days])
 
 
+def test_a_date_has_its_first_hour() -> None:
+    days = pa.array([17_839, 17_840], pa.int32()).cast(pa.date32())  # of 2018-11-04, that begins at one o'clock there
+    for text, hours in {"hour(d)": [1, 0], "hour(cast(d AS TIMESTAMP_NTZ))": [0, 0]}.items():
+        bound = bind_value(text, parse_ddl("d DATE"), timezone="America/Sao_Paulo")
+        assert evaluate(bound, [days]).to_pylist() == hours
+
+
 def test_a_wider_key_is_cast() -> None:
     maps, keys = pa.array([[(7, "x")]] * 2, pa.map_(pa.int32(), pa.string())), pa.array([7, (1 << 32) + 7])
     schema = parse_ddl("m MAP<INT, STRING>, l BIGINT")
