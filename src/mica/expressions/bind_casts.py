@@ -18,7 +18,7 @@ from mica.expressions.collations import stripped
 from mica.expressions.tree import Cast, Collate, Expr, Literal, Path, Text, to_sql
 from mica.schema.ddl import type_to_ddl
 from mica.schema.interval_types import is_interval
-from mica.schema.types import DATE, STRING, VARIANT, DataType, Primitive, contains
+from mica.schema.types import STRING, VARIANT, DataType, Primitive, contains
 from mica.variant.path import VariantPath
 
 #: The hint for a cast that Variants do not have.
@@ -91,8 +91,10 @@ class CastBinder(LeafBinder):
         cast of an assignment (`stores`), with an error. `ansi` in place of the session's."""
         ansi = (self.ansi if ansi is None else ansi) or stores
         source, legacy = type_of(bound), not ansi and not tries
-        # Without ANSI too, Spark fails for an interval that is none, and for a date too far for a timestamp.
-        always = is_interval(source) or is_interval(target) or (source == DATE and target in TIMES)
+        # Without ANSI too, Spark fails for an interval that is none, for a date or time that is too far for another
+        # kind of time, and for a Variant of another type.
+        intervals = is_interval(source) or is_interval(target)
+        always = intervals or source == VARIANT or (source in TIMES and target in TIMES)
         strict = not tries and (ansi or always)
         if source == target:
             return bound

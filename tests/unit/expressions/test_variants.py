@@ -157,3 +157,10 @@ def test_only_rows_that_are_asked_are_parsed() -> None:
 )  # fmt: skip
 def test_refuses(text: str, found: str) -> None:
     assert code(text) == found
+
+
+@pytest.mark.parametrize("text", ["cast(parse_json('[]') AS INT)", "cast(cast(s AS VARIANT) AS INT)"])
+def test_a_variant_of_another_type_fails_without_ansi_too(text: str) -> None:
+    with pytest.raises(UserError, match="INVALID_CAST"):
+        values(text, ansi=False)
+    assert values(f"try_{text}", ansi=False) == [None] * 4
