@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from decimal import Context, Decimal
+from decimal import ROUND_HALF_EVEN, Context, Decimal
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -66,7 +66,10 @@ from mica.variant.plain import of_values
 _INTEGER_LOOSE = re.compile(r"([+-]?[0-9]*)(?:\.[0-9]*)?")
 _MICROS = 1_000_000
 _LAST_DAY = (2**63 - 1) // (86_400 * _MICROS)
-_WIDE = Context(prec=60)
+#: Those of the largest integer.
+_DIGITS = 19
+#: Scala's decimals.
+_DECIMAL128 = Context(prec=34, rounding=ROUND_HALF_EVEN)
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
 
@@ -195,7 +198,8 @@ def _date_to_timestamp(array: pa.Array, to: _Ask) -> Cast:
         failed = pc.fill_null(pc.invert(near), False)
     if to.target == TIMESTAMP_NTZ or kernel.fixed_offset(to.zone) == 0:
         return array.cast(to.arrow, safe=False), failed
-    return _by_kernel(array, to)[0], failed
+    values, wrong = _by_kernel(array, to)
+    return values, wrong if failed is None else failed if wrong is None else pc.or_(failed, wrong)
 
 
 def _real_to_decimal(array: pa.Array, to: _Ask) -> Cast:
@@ -214,7 +218,7 @@ def _integer_to_timestamp(array: pa.Array, _to: _Ask) -> Cast:
 
 def _decimal_to_timestamp(array: pa.Array, to: _Ask) -> Cast:
     def one(value: Decimal) -> int:
-        return _wrap(int(_WIDE.multiply(value, Decimal(_MICROS))), 63)  # Java keeps the low bits
+        return _wrap(int(_DECIMAL128.multiply(value, Decimal(_MICROS))), 63)  # Java keeps the low bits
 
     return each(array, to.target, one)
 
@@ -256,7 +260,10 @@ def _string_to_integer(array: pa.Array, to: _Ask) -> Cast:
         match = _INTEGER_LOOSE.fullmatch(text)
         if match is None or not text.strip("+-"):
             return None
-        value = int(match[1] if match[1].strip("+-") else 0)
+        digits = match[1].lstrip("+-").lstrip("0") or "0"
+        if len(digits) > _DIGITS:  # Python refuses texts of thousands
+            return None
+        value = -int(digits) if match[1].startswith("-") else int(digits)
         return value if -(1 << bits) <= value < 1 << bits else None
 
     return each(array, to.target, one)

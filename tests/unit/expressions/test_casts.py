@@ -50,6 +50,8 @@ def cast(value: Any, source: str, target: str, *, ansi: bool) -> Any:
         (18_262, "date", "timestamp_ntz", 1577836800000000, 1577836800000000),
         (1577836800000000, "timestamp_ntz", "timestamp", 1577833200000000, 1577833200000000),
         ("-128", "string", "tinyint", -128, -128), ("-129", "string", "tinyint", FAILS, FAILS),
+        ("1" * 5000, "string", "bigint", FAILS, FAILS), ("-" + "0" * 5000 + "7", "string", "int", -7, -7),
+        (Decimal("12345678901234567890123456789012.125000"), "decimal(38,6)", "timestamp", *[-4302749291975966272] * 2),
         ("127.9", "string", "tinyint", FAILS, 127), ("128", "string", "tinyint", FAILS, FAILS),
         (b"\xff", "binary", "string", FAILS, FAILS), ("0x1p3", "string", "double", 8.0, 8.0),
     ],
