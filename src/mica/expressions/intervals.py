@@ -52,6 +52,8 @@ from mica.schema.types import DATE, DOUBLE, INTEGRALS, LONG, STRING, TIMESTAMP, 
 DAY = COUNTS["day"]
 _LEAST, _LARGEST = -(2**63), 2**63 - 1
 _WIDE = Context(prec=120)
+#: The last day whose local times 64 bits hold in every zone, and 400 years of days: then the calendar repeats.
+_LAST_DAY, _CYCLE = _LARGEST // DAY - 1, 146_097
 
 #: The types of the two sides, and of the result.
 Signature = tuple[DataType, DataType, DataType]
@@ -157,9 +159,12 @@ def _between(end: pa.Array, start: pa.Array, type_: DataType, timezone: str) -> 
         failed = valid & (np.abs(days) > _LARGEST // DAY)
         found = np.where(failed, 0, days) * DAY
     else:
-        clocks = (int64_of(local_of(side, timezone) if type_ == TIMESTAMP else side) for side in (end, start))
-        found, wrong = _less(*clocks)
-        failed = wrong & valid
+        last, first = int64_of(end), int64_of(start)
+        found, failed = _less(last, first)
+        if type_ == TIMESTAMP:
+            found, wrong = _sum(found, offsets(last, timezone) - offsets(first, timezone))
+            failed |= wrong
+        failed &= valid
     made = arrow_array(np.where(failed, 0, found), pa.int64(), mask=~valid | failed).cast(pa.duration("us"))
     return made, arrow_array(failed) if failed.any() else None
 
@@ -216,13 +221,16 @@ def _moved(values: pa.Array, by: pa.Array, sign: int, interval: DataType, timezo
     found = instants
     if np.any(months) or np.any(days):
         local_only = values.type.tz is None
-        clock = instants if local_only else int64_of(local_of(values, timezone))
-        day, within = np.divmod(clock, DAY)
-        day = _months_later(day, months) if of_months(interval) else day + days
-        failed |= np.abs(day) > _LARGEST // DAY
-        moved, wrong = _sum(np.where(failed, 0, day) * DAY, within)
+        ahead = np.zeros_like(instants) if local_only else offsets(instants, timezone)
+        if of_months(interval):
+            start, _ = clock_of(instants, ahead)
+            days = _months_later(start, months) - start
+        day, within = np.divmod(instants, DAY)
+        found, wrong = micros_of(day + days, within)
         failed |= wrong
-        found = moved if local_only else resolved(moved, clock - instants, timezone, values.type)
+        if not local_only:
+            found, wrong = resolved(found, ahead, timezone)
+            failed |= wrong
     if not of_months(interval):
         found, wrong = _sum(found, np.fmod(counts, DAY))
         failed |= wrong
@@ -254,21 +262,51 @@ def _months_later(days: Any, months: Any) -> Any:
     return first + np.minimum(within, length - 1)
 
 
-def resolved(clock: Any, offset: Any, zone: str, type_: pa.DataType) -> Any:
-    """The instants of local times: with the given offset where the zone has it then."""
-    kept = clock - offset
-    as_before = int64_of(local_of(arrow_array(kept, pa.int64()).cast(type_), zone)) == clock
+def resolved(kept: Any, ahead: Any, zone: str) -> tuple[Any, Any]:
+    """Instants of the local times that `kept` are where a zone is so far `ahead` of UTC: `kept` where it is, others
+    where it is not; and where 64 bits do not hold those."""
+    as_before = offsets(kept, zone) == ahead
     if as_before.all():
-        return kept
-    ntz = arrow_array(clock, pa.int64()).cast(to_arrow_type(TIMESTAMP_NTZ))
-    made, _ = cast_array(ntz, TIMESTAMP_NTZ, TIMESTAMP, zone, ansi=True)
-    return np.where(as_before, kept, int64_of(made))
+        return kept, ~as_before
+    nearer = towards_us(kept, DAY)
+    found, failed = _less(of_local(np.where(as_before, 0, kept + nearer + ahead), zone), nearer)
+    return np.where(as_before, kept, found), failed & ~as_before
 
 
-def local_of(values: pa.Array, zone: str) -> pa.Array:
-    """The local times of timestamps."""
-    found, _ = cast_array(values.cast(to_arrow_type(TIMESTAMP)), TIMESTAMP, TIMESTAMP_NTZ, zone, ansi=True)
-    return found
+def offsets(instants: Any, zone: str) -> Any:
+    """The microseconds by which a zone's clocks are ahead of UTC."""
+    near = instants + towards_us(instants, DAY)
+    times = arrow_array(near, pa.int64()).cast(to_arrow_type(TIMESTAMP))
+    return int64_of(cast_array(times, TIMESTAMP, TIMESTAMP_NTZ, zone, ansi=True)[0]) - near
+
+
+def of_local(clock: Any, zone: str) -> Any:
+    """The instants of local times that are not near the ends of time."""
+    times = arrow_array(clock, pa.int64()).cast(to_arrow_type(TIMESTAMP_NTZ))
+    return int64_of(cast_array(times, TIMESTAMP_NTZ, TIMESTAMP, zone, ansi=True)[0])
+
+
+def towards_us(counts: Any, unit: int) -> Any:
+    """400 years towards us for times so near the ends of time that 64 bits may not hold them in another zone, 0 for the
+    others: the rules of zones are then the same. A day has `unit` of what is counted."""
+    late, early = counts > _LAST_DAY * unit, counts < -_LAST_DAY * unit
+    return (early.astype(np.int64) - late) * (_CYCLE * unit)
+
+
+def clock_of(instants: Any, ahead: Any) -> tuple[Any, Any]:
+    """The local days of instants, and the microseconds of these days."""
+    day, within = np.divmod(instants, DAY)
+    more, within = np.divmod(within + ahead, DAY)
+    return day + more, within
+
+
+def micros_of(day: Any, within: Any) -> tuple[Any, Any]:
+    """Days and microseconds of a day as microseconds, and where 64 bits do not hold them."""
+    early = day < 0  # of the first day they hold only the end
+    whole, part = day + early, within - DAY * early
+    failed = np.abs(whole) > _LARGEST // DAY
+    found, wrong = _sum(np.where(failed, 0, whole) * DAY, part)
+    return found, failed | wrong
 
 
 def int64_of(values: pa.Array) -> Any:

@@ -31,19 +31,19 @@ import pyarrow as pa
 from mica import compute as pc
 from mica.arrays import arrow_array, scalar, to_numpy
 from mica.expressions.casts import cast_array
-from mica.expressions.intervals import DAY, int64_of, local_of
+from mica.expressions.intervals import DAY, clock_of, int64_of, micros_of, of_local, offsets, towards_us
 from mica.expressions.times import calendar, years_of
 from mica.expressions.tokens import OnlySparkError
 from mica.records import dataclass
 from mica.schema.arrow import to_arrow_type
-from mica.schema.types import DATE, TIMESTAMP, TIMESTAMP_NTZ
+from mica.schema.types import DATE, TIMESTAMP
 
 _MONTHS = "January February March April May June July August September October November December".split()
 _DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 _HOUR, _MINUTE, _SECOND = 3_600_000_000, 60_000_000, 1_000_000
 _TOKEN = re.compile(r"''|'((?:[^']|'')*)'|([A-Za-z])\2*|([^A-Za-z'\[\]{}#]+)")
-#: A year beyond it has no microseconds.
-_LAST_YEAR = 294_246
+#: The days on both sides of the epoch that have times.
+_MOST_DAYS = 2**63 // DAY + 1
 
 Made = tuple[pa.Array, pa.Array | None]
 
@@ -89,9 +89,12 @@ def check_printed(pattern: str) -> None:
 
 def date_format(values: pa.Array, pattern: pa.Scalar, *, timezone: str) -> pa.Array:
     """Prints timestamps."""
-    clock = local_of(values, timezone)
+    instants, null = int64_of(values), to_numpy(pc.is_null(values))
+    day, within = clock_of(instants, offsets(instants, timezone))
+    date = arrow_array(day.astype(np.int32), mask=null).cast(pa.date32())
+    clock = arrow_array(within, mask=null).cast(pa.time64("us"))
     parts = [
-        scalar(letters) if is_text else _PRINTED[letters](clock)
+        scalar(letters) if is_text else _PRINTED[letters](date if letters[0] in _OF_DATES else clock)
         for letters, is_text in TimePattern.read(pattern.as_py()).parts
     ]
     if not any(isinstance(p, pa.Array) for p in parts):
@@ -123,15 +126,15 @@ def _number(take: Callable[[pa.Array], pa.Array], width: int) -> Callable[[pa.Ar
     return lambda clock: _padded(take(clock), width)
 
 
-def _year(clock: pa.Array) -> pa.Array:
-    years = years_of(clock)
+def _year(date: pa.Array) -> pa.Array:
+    years = years_of(date)
     sign = pc.if_else(pc.less(years, 0), "-", pc.if_else(pc.greater(years, 9999), "+", ""))
     return pc.binary_join_element_wise(sign, _padded(pc.abs(years), 4), "")
 
 
 def _fraction(count: int) -> Callable[[pa.Array], pa.Array]:
     def found(clock: pa.Array) -> pa.Array:
-        micros = arrow_array(np.mod(int64_of(clock), _SECOND), mask=to_numpy(pc.is_null(clock)))
+        micros = arrow_array(int64_of(clock) % _SECOND, mask=to_numpy(pc.is_null(clock)))
         return pc.utf8_slice_codeunits(pc.utf8_rpad(_padded(micros, 6), 9, "0"), 0, count)
 
     return found
@@ -139,7 +142,7 @@ def _fraction(count: int) -> Callable[[pa.Array], pa.Array]:
 
 def _name(names: list[str], take: Callable[[pa.Array], pa.Array], size: int | None) -> Callable[[pa.Array], pa.Array]:
     known = [n[:size] for n in names]
-    return lambda clock: arrow_array(known).take(take(clock))
+    return lambda date: arrow_array(known).take(take(date))
 
 
 def _half(clock: pa.Array) -> pa.Array:
@@ -151,8 +154,12 @@ def _of_half(clock: pa.Array) -> pa.Array:
     return pc.if_else(pc.equal(hours, 0), 12, pc.if_else(pc.greater(hours, 12), pc.subtract(hours, 12), hours))
 
 
-def _month_at(clock: pa.Array) -> pa.Array:
-    return pc.subtract(calendar("month")(clock), 1)
+def _month_at(date: pa.Array) -> pa.Array:
+    return pc.subtract(calendar("month")(date), 1)
+
+
+#: What is printed of a date; all other letters are of the time of day.
+_OF_DATES = "yMdED"
 
 
 _TAKEN: Mapping[str, Callable[[pa.Array], pa.Array]] = {
@@ -160,7 +167,7 @@ _TAKEN: Mapping[str, Callable[[pa.Array], pa.Array]] = {
 }  # fmt: skip
 _PRINTED: Mapping[str, Callable[[pa.Array], pa.Array]] = {
     "yyyy": _year,
-    "yy": lambda clock: pc.utf8_slice_codeunits(_padded(pc.abs(years_of(clock)), 4), -2),
+    "yy": lambda date: pc.utf8_slice_codeunits(_padded(pc.abs(years_of(date)), 4), -2),
     **{letter: _number(take, 1) for letter, take in _TAKEN.items()},
     **{letter * 2: _number(take, 2) for letter, take in _TAKEN.items()},
     **{"S" * n: _fraction(n) for n in range(1, 10)},
@@ -234,14 +241,18 @@ def to_timestamp(texts: pa.Array, pattern: pa.Scalar | None = None, *, timezone:
     found = pc.extract_regex(texts, _reading(pattern.as_py()))
     valid = to_numpy(pc.is_valid(found))
     parts = {f.name: found.field(f.name) for f in found.type}
-    local, right = _instant(parts, valid)
-    clock = arrow_array(np.where(right, local, 0), pa.int64(), mask=~right).cast(to_arrow_type(TIMESTAMP_NTZ))
+    day, within, right = _local(parts, valid)
+    nearer = towards_us(day, 1)
+    local = np.where(right, (day + nearer) * DAY + within, 0)
     if "X" in parts:
-        offset, known = _offset(parts["X"])
+        ahead, known = _offset(parts["X"])
         right &= known
-        made = arrow_array(np.where(right, local - offset, 0), pa.int64(), mask=~right).cast(to_arrow_type(TIMESTAMP))
+        day, within = np.divmod(local - ahead, DAY)
     else:
-        made, _ = cast_array(clock, TIMESTAMP_NTZ, TIMESTAMP, timezone, ansi=True)
+        day, within = np.divmod(of_local(local, timezone), DAY)
+    micros, beyond = micros_of(day - nearer, within)
+    right &= ~beyond
+    made = arrow_array(np.where(right, micros, 0), pa.int64(), mask=~right).cast(to_arrow_type(TIMESTAMP))
     failed = to_numpy(pc.is_valid(texts)) & ~right
     return made, arrow_array(failed) if failed.any() else None
 
@@ -265,8 +276,8 @@ def unix_timestamp(values: pa.Array, pattern: pa.Scalar | None = None, *, timezo
     return arrow_array(seconds, mask=to_numpy(pc.is_null(times))), failed
 
 
-def _instant(parts: Mapping[str, pa.Array], valid: Any) -> tuple[Any, Any]:
-    """Local microseconds, and where they are of a date and time that exist."""
+def _local(parts: Mapping[str, pa.Array], valid: Any) -> tuple[Any, Any, Any]:
+    """Local days and microseconds of the day, and where they are of a date and time that exist."""
 
     def number(letter: str, default: int) -> Any:
         if letter not in parts:
@@ -274,13 +285,14 @@ def _instant(parts: Mapping[str, pa.Array], valid: Any) -> tuple[Any, Any]:
         texts = pc.if_else(arrow_array(valid), parts[letter], str(default))
         return to_numpy(pc.replace_substring(texts, "+", "").cast(pa.int64()))
 
-    year = number("y", 1970)
+    year, right = number("y", 1970), valid
     if "y" in parts:
+        right = right & ~to_numpy(pc.fill_null(pc.match_substring_regex(parts["y"], r"\A-0+\z"), False))
         short = to_numpy(pc.fill_null(pc.equal(pc.utf8_length(parts["y"]), 2), False))
         year = np.where(short & valid, year + 2000, year)
     month, day = _month(parts, valid, number), number("d", 1)
     hour, minute, second = number("H", 0), number("m", 0), number("s", 0)
-    right = valid & (np.abs(year) <= _LAST_YEAR) & (month >= 1) & (month <= 12)
+    right = right & (month >= 1) & (month <= 12)
     if "h" in parts:
         of_half = number("h", 12)
         right &= (of_half >= 1) & (of_half <= 12)
@@ -290,11 +302,13 @@ def _instant(parts: Mapping[str, pa.Array], valid: Any) -> tuple[Any, Any]:
     first = months.astype("datetime64[D]").astype(np.int64)
     length = (months + np.timedelta64(1, "M")).astype("datetime64[D]").astype(np.int64) - first
     right &= (day >= 1) & (day <= length) & (hour < 24) & (minute < 60) & (second < 60)
-    micros = (first + day - 1) * DAY + hour * _HOUR + minute * _MINUTE + second * _SECOND
+    days = first + day - 1
+    right &= np.abs(days) <= _MOST_DAYS
+    micros = hour * _HOUR + minute * _MINUTE + second * _SECOND
     if "S" in parts:
         texts = pc.if_else(arrow_array(valid), parts["S"], "0")
         micros = micros + to_numpy(pc.utf8_slice_codeunits(pc.utf8_rpad(texts, 6, "0"), 0, 6).cast(pa.int64()))
-    return micros, right
+    return np.where(right, days, 0), micros, right
 
 
 def _month(parts: Mapping[str, pa.Array], valid: Any, number: Callable[[str, int], Any]) -> Any:
@@ -303,10 +317,10 @@ def _month(parts: Mapping[str, pa.Array], valid: Any, number: Callable[[str, int
     texts = pc.if_else(arrow_array(valid), parts["M"], "1")
     if pc.all(pc.match_substring_regex(texts, r"\A[0-9]+\z")).as_py() is not False:
         return number("M", 1)
-    at = pc.index_in(
-        pc.utf8_slice_codeunits(pc.ascii_lower(texts), 0, 3), arrow_array([m[:3].lower() for m in _MONTHS])
-    )
-    return to_numpy(pc.fill_null(at, 0)).astype(np.int64) + 1
+    # Of all letters, as the pattern ignores case: ſ is an S.
+    known = arrow_array([m[:3].upper() for m in _MONTHS])
+    at = pc.index_in(pc.utf8_slice_codeunits(pc.utf8_upper(texts), 0, 3), known)
+    return to_numpy(pc.fill_null(at, -1)).astype(np.int64) + 1
 
 
 def _offset(texts: pa.Array) -> tuple[Any, Any]:

@@ -31,7 +31,7 @@ def part(name: str) -> Callable[[pa.Array], pa.Array]:
 
 
 def calendar(name: str) -> Callable[[pa.Array], pa.Array]:
-    """Returns Arrow's function of dates or local times by its name. Its years end at 32767: what needs a year beyond
+    """Returns Arrow's function of dates, or of clocks, by its name. Its years end at 32767: what needs a year beyond
     that is computed here."""
     take: Callable[[pa.Array], pa.Array] = getattr(pc, name)
     own = _CALENDAR.get(name)
@@ -39,13 +39,11 @@ def calendar(name: str) -> Callable[[pa.Array], pa.Array]:
         return take
 
     def found(values: pa.Array) -> pa.Array:
-        unit, numbers = ("us", pa.int64()) if pa.types.is_timestamp(values.type) else ("D", pa.int32())
-        counts = values.cast(numbers)
+        counts = values.cast(pa.int32())
         ends = pc.min_max(counts)
-        limit = _NEAR * (_DAY if unit == "us" else 1)
-        if not ends["min"].is_valid or (ends["min"].as_py() > -limit and ends["max"].as_py() < limit):
+        if not ends["min"].is_valid or (ends["min"].as_py() > -_NEAR and ends["max"].as_py() < _NEAR):
             return take(values)
-        days = to_numpy(pc.fill_null(counts, 0)).astype(np.int64).astype(f"datetime64[{unit}]").astype(_DAYS)
+        days = to_numpy(pc.fill_null(counts, 0)).astype(_DAYS)
         return arrow_array(own(days), pa.int64(), mask=to_numpy(pc.is_null(values)))
 
     return found
@@ -56,7 +54,6 @@ def _since(days: Any, start: str) -> Any:
     return days.astype(np.int64) - days.astype(start).astype(_DAYS).astype(np.int64) + 1
 
 
-_DAY = 86_400_000_000
 #: Days on both sides of the epoch whose years Arrow knows.
 _NEAR = 11_000_000
 _DAYS, _MONTHS, _YEARS = (f"datetime64[{unit}]" for unit in "DMY")

@@ -18,7 +18,7 @@ from mica import compute as pc
 from mica.arrays import arrow_array, to_numpy
 from mica.expressions.casts import cast_array
 from mica.expressions.compare import Datum
-from mica.expressions.intervals import DAY, int64_of, local_of, resolved
+from mica.expressions.intervals import DAY, clock_of, int64_of, offsets, resolved
 from mica.expressions.pairs import as_array
 from mica.schema.types import DATE, TIMESTAMP
 
@@ -44,15 +44,18 @@ def timestamps(units: pa.Array, times: Datum, *, timezone: str) -> Made:
     name = _NAMES.get(unit.as_py().lower())
     if name is None:
         return pa.nulls(len(values), values.type), None
+    instants = int64_of(values)
     if name in _EXACT:
-        micros = int64_of(values)
-        return _timed(micros - np.mod(micros, _EXACT[name]), micros, values)
-    clock = local_of(values, timezone)
-    local, instants = int64_of(clock), int64_of(values)
+        cut = instants - np.mod(instants, _EXACT[name])
+        return _timed(cut, cut > instants, values)
+    ahead = offsets(instants, timezone)
     if name in _LOCAL:
-        cut = local - np.mod(local, _LOCAL[name])
-        return _timed(resolved(cut, local - instants, timezone, values.type), instants, values)
-    days, failed = dates(clock.cast(pa.date32()), unit)
+        kept = instants - np.mod(np.mod(instants, _LOCAL[name]) + ahead, _LOCAL[name])
+        cut, wrong = resolved(kept, ahead, timezone)
+        return _timed(cut, wrong | (cut > instants), values)
+    day, _ = clock_of(instants, ahead)
+    local = arrow_array(day.astype(np.int32), mask=to_numpy(pc.is_null(values))).cast(pa.date32())
+    days, failed = dates(local, unit)
     assert failed is None
     return cast_array(days, DATE, TIMESTAMP, timezone, ansi=True)
 
@@ -74,7 +77,8 @@ def dates(values: pa.Array, unit: pa.Scalar) -> Made:
     return made, arrow_array(failed & ~null) if failed.any() else None
 
 
-def _timed(micros: Any, before: Any, values: pa.Array) -> Made:
-    null, failed = to_numpy(pc.is_null(values)), micros > before  # the difference wrapped around
+def _timed(micros: Any, failed: Any, values: pa.Array) -> Made:
+    """The times; those that are later than they were wrapped around."""
+    null = to_numpy(pc.is_null(values))
     made = arrow_array(micros, pa.int64(), mask=null | failed).cast(values.type)
     return made, arrow_array(failed & ~null) if failed.any() else None

@@ -239,6 +239,7 @@ def test_strings_of_a_collation_are_not_turned_into_others() -> None:
         ("array(s, p)", ["abc", "a_c"]),
         ("named_struct('x', i, 'y', s)", {"x": 1, "y": "abc"}), ("element_at(map(1, 'x'), i)", "x"),
         ("date_format(TIMESTAMP'2020-01-02 03:04:05', 'EEE d MMM yy, h:mm a')", "Thu 2 Jan 20, 3:04 AM"),
+        ("cast(to_date('1 ſep 2020', 'd MMM yyyy') AS STRING)", "2020-09-01"),
         ("from_unixtime(0)", "1970-01-01 00:00:00"), ("unix_timestamp('1970-01-02', 'yyyy-MM-dd')", 86400),
         ("unix_timestamp(TIMESTAMP'1969-12-31 23:59:58.5')", -1),
         ("to_unix_timestamp('1969-12-31 23:59:59.5', 'yyyy-MM-dd HH:mm:ss.S')", 0),
@@ -314,6 +315,62 @@ def test_dates_at_the_ends_of_time(zone: str) -> None:
         for ansi in (True, False):
             with pytest.raises(UserError, match="INVALID_CAST"):
                 evaluate(bind_value(text, schema, ansi=ansi, timezone=zone), [days])
+
+
+LEAST, LAST = -(2**63), 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    ("text", "zone", "found"),
+    [
+        ("unix_micros(date_trunc('hour', t))", "Europe/Berlin", [None, 9223372036800000000]),
+        ("unix_micros(date_trunc('month', t))", "Europe/Berlin", [None, 9223371244800000000 - 3_600_000_000]),
+        ("date_format(t, 'yyyy-MM-dd HH:mm:ss.SSSSSS EEE D')", "Europe/Berlin",
+         ["-290308-12-21 20:52:33.224192 Sun 356", "+294247-01-10 05:00:54.775807 Sun 10"]),
+        ("date_format(t, 'yyyy-MM-dd HH:mm:ss.SSSSSS EEE D')", "America/St_Johns",
+         ["-290308-12-21 16:28:13.224192 Sun 356", "+294247-01-10 00:30:54.775807 Sun 10"]),
+        ("date_format(t, 'yyyy')", "UTC", ["-290308", "+294247"]),
+        ("cast(t - INTERVAL 1 MONTH AS STRING)", "Europe/Berlin", [None, "+294246-12-10 05:00:54.775807"]),
+        ("t - INTERVAL 6 MONTHS + INTERVAL 6 MONTHS = t", "Europe/Berlin", [None, True]),
+        ("cast(t - TIMESTAMP'1970-01-01 00:00:00Z' AS STRING)", "Europe/Berlin",
+         [None, "INTERVAL '106751991 04:00:54.775807' DAY TO SECOND"]),
+        ("hour(t)", "America/St_Johns", [None, 0]), ("cast(t AS TIMESTAMP_NTZ) IS NULL", "Asia/Tokyo", [False, None]),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("ansi", [True, False])
+def test_times_at_the_ends_of_time(text: str, zone: str, found: list[object], ansi: bool) -> None:
+    """As Spark 4.2.1 answers, with ANSI and without (hour of the very ends alone is an error only here)."""
+    bound = bind_value(text, parse_ddl("t TIMESTAMP"), timezone=zone, ansi=ansi)
+    for value, shown in zip((LEAST, LAST), found, strict=True):
+        times = pa.array([value, None]).cast(pa.timestamp("us", "UTC"))
+        if shown is None:
+            with pytest.raises(UserError) as raised:
+                evaluate(bound, [times])
+            assert raised.value.code in ("ARITHMETIC_OVERFLOW", "INVALID_CAST")
+        else:
+            assert evaluate(bound, [times])[0].as_py() == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "zone", "found"),
+    [
+        ("-294000-01-01", "UTC", None), ("-0000-01-01", "UTC", None), ("-00001-01-01", "UTC", -62198755200000000),
+        ("+294247-01-05", "UTC", LAST - 446454775807), ("+9999999999-01-01", "UTC", None),
+        ("+294247-01-10 05:00:54.775807", "Europe/Berlin", LAST),
+        ("+294247-01-10 05:00:54.775808", "Europe/Berlin", None),
+        ("+294247-01-10 03:00:54.775807-01:00", "Europe/Berlin", LAST),
+        ("-290308-12-21 19:59:05.224192", "UTC", LEAST), ("-290308-12-21 19:59:05.224191", "UTC", None),
+    ],
+)  # fmt: skip
+def test_patterns_of_times_end_where_time_does(text: str, zone: str, found: int | None) -> None:
+    pattern = "yyyy-MM-dd" + " HH:mm:ss.SSSSSS" * (" " in text) + "XXX" * (text.count(":") == 3)
+    for name in ("try_to_timestamp", "to_timestamp"):
+        bound = bind_value(f"unix_micros({name}(s, '{pattern}'))", parse_ddl("s STRING"), timezone=zone)
+        if found is None and name == "to_timestamp":
+            with pytest.raises(UserError, match="INVALID_CAST"):
+                evaluate(bound, [pa.array([text])])
+        else:
+            assert evaluate(bound, [pa.array([text, None])]).to_pylist() == [found, None]
 
 
 def test_a_date_has_its_first_hour() -> None:
