@@ -346,6 +346,7 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=500_000)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
+    arguments.path.parent.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
     size = write(arguments.path, arguments.events, arguments.seed)
     seconds = time.perf_counter() - start
