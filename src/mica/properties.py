@@ -25,14 +25,15 @@ from mica import late
 from mica.records import dataclass
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
 @dataclass(frozen=True)
-class Values(Generic[T]):
+class Values(Generic[T_co]):
     """The values of a property: a description for people, and the parser of its text (ValueError if invalid)."""
 
     expected: str
-    parse: Callable[[str], T]
+    parse: Callable[[str], T_co]
 
 
 #: In microseconds.
@@ -128,15 +129,12 @@ BOOLEAN = Values("true or false", lambda text: _TRUE_OR_FALSE.parse(text) == "tr
 INTERVAL = Values("an interval such as `interval 30 days`", _interval)
 BYTES = Values("a size above 0 such as `128MB`", _size)
 TEXT = Values("a text", str)
-OPTIONAL_TEXT = Values[str | None]("a text", str)
 NAMES = Values[tuple[tuple[str, ...], ...] | None]("columns, separated by commas: a, s.x, `b.c`", parse_names)
 #: Only splits the list: `stats/named.py` parses the paths, which this layer does not know.
 PATHS = Values[tuple[str, ...] | None](
     "column:path, separated by commas: v:a.b, v:['c d']", lambda text: tuple(split_commas(text))
 )
 EXPRESSIONS = Values('a JSON object of names to expressions, such as {"day": "v:time::date"}', _expressions)
-OPTIONAL_INTERVAL: Values[int | None] = Values(INTERVAL.expected, _interval)
-OPTIONAL_NUMBER: Values[int | None] = Values("a whole number from 0", number(0, 2**63 - 1).parse)
 
 #: Prefixes of properties with free names: supported features, and CHECK constraints.
 FEATURE = "delta.feature."
@@ -195,7 +193,7 @@ STATS_AS_JSON = Property(
     "delta.checkpoint.writeStatsAsJson", BOOLEAN, "true", "Checkpoints hold statistics as JSON texts."
 )
 STATS_AS_STRUCT: Property[bool | None] = Property(
-    "delta.checkpoint.writeStatsAsStruct", Values[bool | None](BOOLEAN.expected, BOOLEAN.parse), None,
+    "delta.checkpoint.writeStatsAsStruct", BOOLEAN, None,
     "Checkpoints hold statistics as columns; without it they do where they hold no texts.",
 )  # fmt: skip
 SKIPPING_COLUMNS = Property(
@@ -214,7 +212,7 @@ LOG_RETENTION = Property(
     "How long log files are kept after a newer checkpoint has replaced them.",
 )  # fmt: skip
 TRANSACTION_RETENTION: Property[int | None] = Property(
-    "delta.setTransactionRetentionDuration", OPTIONAL_INTERVAL, None,
+    "delta.setTransactionRetentionDuration", INTERVAL, None,
     "How long the transactions of applications are kept (`txn` of writes); without it all are kept.",
 )  # fmt: skip
 EXPIRED_LOG_CLEANUP = Property(
@@ -237,15 +235,14 @@ ISOLATION_LEVEL = Property(
 IN_COMMIT_TIMESTAMPS = Property(
     "delta.enableInCommitTimestamps", BOOLEAN, "false", "Commits hold their own timestamps.", "inCommitTimestamp"
 )
-ICT_VERSION = Property(
-    "delta.inCommitTimestampEnablementVersion",
-    OPTIONAL_NUMBER,
-    None,
+ICT_VERSION: Property[int | None] = Property(
+    "delta.inCommitTimestampEnablementVersion", number(0, 2**63 - 1), None,
     "The first version with in-commit timestamps; set by the writer.",
-)
-ICT_TIMESTAMP = Property(
-    "delta.inCommitTimestampEnablementTimestamp", OPTIONAL_NUMBER, None, "The time of that version; set by the writer."
-)
+)  # fmt: skip
+ICT_TIMESTAMP: Property[int | None] = Property(
+    "delta.inCommitTimestampEnablementTimestamp", number(0, 2**63 - 1), None,
+    "The time of that version; set by the writer.",
+)  # fmt: skip
 # Only the exact word turns it on: "not present, or anything but `true`: a writer must not shred".
 ENABLE_SHREDDING = Property(
     "delta.enableVariantShredding", Values("true or false", lambda text: text == "true"), "false",
@@ -268,11 +265,11 @@ ENABLE_ROW_TRACKING = Property(
     "rowTracking",
 )  # fmt: skip
 ROW_ID_COLUMN: Property[str | None] = Property(
-    "delta.rowTracking.materializedRowIdColumnName", OPTIONAL_TEXT, None,
+    "delta.rowTracking.materializedRowIdColumnName", TEXT, None,
     "The column of ids in rewritten files; set by the writer.",
 )  # fmt: skip
 ROW_VERSION_COLUMN: Property[str | None] = Property(
-    "delta.rowTracking.materializedRowCommitVersionColumnName", OPTIONAL_TEXT, None,
+    "delta.rowTracking.materializedRowCommitVersionColumnName", TEXT, None,
     "The column of versions in rewritten files; set by the writer.",
 )  # fmt: skip
 #: What belongs to one table alone: another one that is made like it gets its own.
@@ -294,9 +291,8 @@ ENABLE_CHANGE_DATA = Property(
     "changeDataFeed",
 )  # fmt: skip
 TARGET_FILE_SIZE = Property("delta.targetFileSize", BYTES, "128MB", "The target size of data files.")
-_COMPACT: Values[str | None] = Values("true, false, auto or legacy", one_of("true", "false", "auto", "legacy").parse)
 AUTO_COMPACT: Property[str | None] = Property(
-    "delta.autoOptimize.autoCompact", _COMPACT, None,
+    "delta.autoOptimize.autoCompact", one_of("true", "false", "auto", "legacy"), None,
     "A write that leaves 50 small files in a partition is followed by a commit that joins them.",
 )  # fmt: skip
 AUTO_OPTIMIZE = Property(
@@ -319,12 +315,12 @@ VARIANT_STATS_NAMES = Property(
     "mica.variantStats.paths", PATHS, None, "The paths that have bounds, instead of the most frequent ones."
 )
 BLOOM_PATHS = Property("mica.bloomFilter.paths", PATHS, None, "The paths whose columns get bloom filters.")
-SHREDDING_RULES = Property(
-    "mica.shredding", Values[str | None]("rules: commit.record.*: infer, features.*: skip, price: decimal(18,2)", str),
+SHREDDING_RULES: Property[str | None] = Property(
+    "mica.shredding", Values("rules: commit.record.*: infer, features.*: skip, price: decimal(18,2)", str),
     None, "Which paths become columns when files are written, as rules ([the guide](guides/paths.md)).",
 )  # fmt: skip
-TYPED_PATHS = Property(
-    "mica.paths", OPTIONAL_TEXT, None, "Typed paths, the columns of readers that know no Variant: `t BIGINT AS v:time`."
+TYPED_PATHS: Property[str | None] = Property(
+    "mica.paths", TEXT, None, "Typed paths, the columns of readers that know no Variant: `t BIGINT AS v:time`."
 )
 INGEST_COLUMNS = Property(
     "mica.ingest.columns", EXPRESSIONS, "{}", "How ingests compute the columns beside the document."
