@@ -58,7 +58,8 @@ def _is_mapping(value: Any, fits: Callable[[Any], bool]) -> bool:
     return isinstance(value, Mapping) and all(map(_is_text, value)) and all(map(fits, value.values()))
 
 
-def _is_whole(value: Any) -> bool:
+def is_whole(value: Any) -> bool:
+    """Whether it is an integer of Python or numpy."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
@@ -75,13 +76,13 @@ TABLE = Kind("a path or an open table", lambda v: _is_path(v) or _is_open(v))
 TABLE_OR_FILES = Kind("a path, a pattern, a list of them, or an open table", lambda v: PATHS.fits(v) or _is_open(v))
 TEXT = Kind("a string", _is_text)
 FLAG = Kind("True or False", lambda v: isinstance(v, bool))
-COUNT = Kind("an integer of 0 or more", lambda v: _is_whole(v) and v >= 0)
+COUNT = Kind("an integer of 0 or more", lambda v: is_whole(v) and v >= 0)
 SHARE = Kind("a share from 0 to 1", lambda v: _is_number(v) and 0 <= v <= 1)
 SECONDS = Kind("a number of seconds above 0", lambda v: _is_number(v) and v > 0)
-SIZE = Kind("a positive number of bytes or a text such as 128MB", lambda v: _is_whole(v) or _is_text(v))
+SIZE = Kind("a positive number of bytes or a text such as 128MB", lambda v: is_whole(v) or _is_text(v))
 TIME = Kind(
     "an ISO text, a datetime or date, or milliseconds since 1970",
-    lambda v: _is_whole(v) or isinstance(v, str | date),
+    lambda v: is_whole(v) or isinstance(v, str | date),
 )
 NAMES = Kind("a list of strings", lambda v: _is_list(v, _is_text))
 TEXTS = Kind("a dict of strings", lambda v: _is_mapping(v, _is_text))

@@ -107,8 +107,7 @@ def write_parquet(
     from mica.write.rows import source
 
     text = os.fspath(path)
-    if layout not in LAYOUTS:
-        raise UserError.bad_value("layout", layout, " or ".join(map(repr, LAYOUTS)))
+    one_of("layout", layout, LAYOUTS)
     if untyped not in UNTYPED or (untyped != UNTYPED[0] and layout != "early"):
         raise UserError.bad_value("untyped", untyped, " or ".join(map(repr, UNTYPED)) + " (early layout only)")
     if partition_by and text.endswith(".parquet"):

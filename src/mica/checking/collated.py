@@ -29,7 +29,7 @@ from mica.log.snapshot import Snapshot
 from mica.records import dataclass
 from mica.schema.types import STRING, StructType
 from mica.stats import documents
-from mica.stats.collated import CollatedBounds, CollatedColumn
+from mica.stats.collated import KEY, CollatedBounds, CollatedColumn
 from mica.stats.columns import leaves_of
 from mica.tasks.parts import parts_of
 from mica.wording import counted
@@ -52,11 +52,11 @@ def spelled(statistics: Statistics) -> Iterator[Found]:
     strings = {leaf.names for leaf in _strings(statistics.schema, statistics.partition_columns)}
     known = {leaf.names for leaf in leaves_of(statistics.schema)}
     if not isinstance(collated, dict):
-        yield _found("statsWithCollation", "the collated statistics are not an object")
+        yield _found(KEY, "the collated statistics are not an object")
         return
     seen: dict[str, str] = {}
     for key, sides in collated.items():
-        at = f"statsWithCollation.{key}"
+        at = f"{KEY}.{key}"
         why = _wrong_key(key)
         if why is not None:
             yield _found(at, why)
@@ -212,7 +212,7 @@ def _strings(schema: StructType, partition_columns: Sequence[str]) -> list[Colla
 
 
 def _collated(text: str | None) -> Any:
-    return documents.values(text).get("statsWithCollation") if text and "statsWithCollation" in text else None
+    return documents.values(text).get(KEY) if text and KEY in text else None
 
 
 def _known(key: str) -> tuple[str | None, str | None]:

@@ -21,8 +21,7 @@ import orjson
 import pyarrow as pa
 
 from mica import compute as pc
-
-NAME = "statsWithCollation"
+from mica.stats.collated import KEY
 
 #: Names at one level, with the levels below; an empty tree is a string.
 _Tree = dict[str, Any]
@@ -31,20 +30,20 @@ _Tree = dict[str, Any]
 def collated_field(parts: Iterable[pa.Array]) -> pa.Field | None:
     """Returns the field of `stats_parsed` for the collated bounds of all these statistics (JSON); None without any."""
     found: _Tree = {}
-    naming = (texts.filter(pc.fill_null(pc.match_substring(texts, f'"{NAME}"'), False)) for texts in parts)
+    naming = (texts.filter(pc.fill_null(pc.match_substring(texts, f'"{KEY}"'), False)) for texts in parts)
     for text in (text for some in naming for text in some.to_pylist()):
         try:
             document = orjson.loads(text)
         except orjson.JSONDecodeError:
             continue
-        collated = document.get(NAME) if isinstance(document, dict) else None
+        collated = document.get(KEY) if isinstance(document, dict) else None
         for key, sides in collated.items() if isinstance(collated, dict) else ():
             for side in ("minValues", "maxValues"):
                 values = sides.get(side) if isinstance(sides, dict) else None
                 if isinstance(values, dict):
                     _merge(found.setdefault(key, {}).setdefault(side, {}), values)
     kind = _type(found)
-    return None if kind is None else pa.field(NAME, kind)
+    return None if kind is None else pa.field(KEY, kind)
 
 
 def _merge(tree: _Tree, values: dict[str, Any]) -> None:

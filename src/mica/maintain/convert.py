@@ -106,8 +106,7 @@ def convert_files(
     refuse_other("spark", spark, SESSION, optional=True)
     refuse_other("partition_by", partition_by, NAMES)
     began, engine = time.monotonic(), engines.of(spark)
-    if layout not in LAYOUTS:
-        raise UserError.bad_value("layout", layout, " or ".join(map(repr, LAYOUTS)))
+    one_of("layout", layout, LAYOUTS)
     kind = to or ("delta" if layout == "standard" else "parquet")
     if kind not in ("delta", "parquet") or (kind == "delta" and layout != "standard"):
         raise UserError.bad_value("to", to, "'parquet', or 'delta' in the standard layout")

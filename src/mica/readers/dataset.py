@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from mica.arguments import COUNT, OPTIONS, TEXT, takes
+from mica.arguments import COUNT, OPTIONS, TEXT, one_of, takes
 from mica.errors import UserError
 from mica.readers.arrow_filters import columns_of, pushed
 from mica.readers.source import ScanSource, Shape, source_of
@@ -45,8 +45,7 @@ def dataset(
 
     Errors: INVALID_ARGUMENT, and those of `Table.open`, `read_parquet` and `Table.scan`.
     """
-    if variants not in ("arrow", "json"):
-        raise UserError.bad_value("variants", variants, "'arrow' or 'json'")
+    one_of("variants", variants, ("arrow", "json"))
     return Dataset(source_of(source, columns, where, timezone, storage_options, variants))
 
 

@@ -92,12 +92,10 @@ class _Reader:
 
     def term(self, tree: Any) -> Term | None:
         """A column, a field of a struct column, or a constant."""
+        names = _column(tree)
+        if names is not None:
+            return self.terms.column(*names)
         match tree:
-            case {"Column": str(name)}:
-                return self.terms.column(name)
-            case {"Function": {"input": [of], "function": {"StructExpr": {"FieldByName": str(field)}}}}:
-                names = _column(of)
-                return None if names is None else self.terms.column(*names, field)
             case {"Literal": {"Scalar": dict(scalar)}} if len(scalar) == 1:
                 return _constant(*next(iter(scalar.items())))
         return None

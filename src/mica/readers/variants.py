@@ -7,22 +7,19 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from mica.schema.arrow import to_arrow_type
+from mica.schema.arrow import is_variant, to_arrow_field, with_leaves
 from mica.schema.lists import with_offsets
-from mica.schema.types import VARIANT, ArrayType, DataType, MapType, StructType, contains
+from mica.schema.types import VARIANT, ArrayType, DataType, MapType, StructField, StructType, contains
 from mica.variant.values import to_json
 
 
 def json_type(type_: DataType) -> pa.DataType:
     """The Arrow type with strings in place of Variants."""
-    match type_:
-        case StructType(fields):
-            return pa.struct([pa.field(f.name, json_type(f.type), f.nullable) for f in fields])
-        case ArrayType(element, contains_null):
-            return pa.list_(pa.field("element", json_type(element), contains_null))
-        case MapType(key, value):
-            return pa.map_(json_type(key), json_type(value))
-    return pa.string() if type_ == VARIANT else to_arrow_type(type_)
+
+    def as_text(f: pa.Field) -> pa.Field:
+        return pa.field(f.name, pa.string(), f.nullable) if is_variant(f) else f
+
+    return with_leaves(to_arrow_field(StructField("", type_)), as_text, is_variant).type
 
 
 def json_array(values: pa.Array, type_: DataType, timezone: str) -> pa.Array:

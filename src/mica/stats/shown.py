@@ -17,6 +17,7 @@ from mica.schema import literals
 from mica.schema.ddl import spelled
 from mica.schema.types import LONG, VARIANT, DataType, Primitive, StructType, walk
 from mica.stats import documents
+from mica.stats.collated import KEY
 from mica.stats.columns import physical_names
 from mica.stats.paths import Value, read_all
 from mica.variant.path import VariantPath
@@ -41,7 +42,7 @@ def decoded(text: str | None, schema: StructType) -> dict[str, Any]:
         else:
             low, high = _number(low, field.type), _number(high, field.type)
             columns.append({"column": shown, "min": low, "max": high, "nulls": nulls})
-            columns += _collated(shown, physical_names(schema, names), document.get("statsWithCollation"))
+            columns += _collated(shown, physical_names(schema, names), document.get(KEY))
     return {"rows": _number(document.get("numRecords"), LONG), "columns": columns}
 
 

@@ -18,6 +18,8 @@ import re
 from mica import late
 from mica.errors import CorruptDataError, UserError
 from mica.records import dataclass
+from mica.schema.literals import show
+from mica.schema.types import STRING
 
 Step = str | int
 
@@ -113,8 +115,7 @@ class VariantPath:
             elif _PLAIN_KEY.fullmatch(s):
                 parts.append(f".{s}" if parts else s)
             else:
-                escaped = s.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
-                parts.append(f"['{escaped}']")
+                parts.append(f"[{show(s, STRING)}]")
         return "".join(parts) or "$"
 
 

@@ -24,7 +24,8 @@ from mica.log.feed import refuse_reserved
 from mica.log.snapshot import Snapshot
 from mica.scan.scan import Scan
 from mica.schema.ddl import quote_if_needed, type_to_ddl
-from mica.schema.types import VARIANT, StructType
+from mica.schema.literals import show
+from mica.schema.types import STRING, VARIANT, StructType
 from mica.tasks.erase import EraseSpec, erase_files
 from mica.tasks.write import WriteSpec
 from mica.variant.path import VariantPath
@@ -76,12 +77,12 @@ class _Erase(Change):
         spark: SparkSession | None,
         txn: Txn | None,
     ) -> None:
-        quoted, text = quote_if_needed(column), path.spark().replace("\\", "\\\\").replace("'", "\\'")
+        quoted, text = quote_if_needed(column), show(path.spark(), STRING)
         self.column, self.path, self.rows = column, path, where
-        deleted = {column: f"variant_delete({quoted}, '{text}')"}
+        deleted = {column: f"variant_delete({quoted}, {text})"}
         super().__init__(target_of(snapshot, txn), engines.of(spark), where, deleted)
         ansi, timezone = self.scan.ansi, self.scan.timezone
-        holds = f"variant_get({quoted}, '{text}') IS NOT NULL"
+        holds = f"variant_get({quoted}, {text}) IS NOT NULL"
         held = Scan(self.table, holds, None, None, ansi, timezone)
         assert held.predicate is not None
         self.holds = held.predicate

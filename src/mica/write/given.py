@@ -11,12 +11,12 @@ import contextlib
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
-from numbers import Integral
 from typing import Any
 
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arguments import is_whole
 from mica.arrays import arrow_array
 from mica.errors import UserError, extra
 from mica.schema.arrow import MARKED_VARIANT, to_arrow, to_arrow_type
@@ -215,7 +215,7 @@ def _column(values: list[Any], type_: DataType | None, at: str) -> pa.Array:
     if isinstance(type_, Primitive) and type_.decimal is not None:
         # Arrow would infer the scale from the first value; with a given type it refuses values that it would round.
         wanted = to_arrow_type(type_) if all(isinstance(v, int | Decimal) or is_null(v) for v in values) else None
-    elif type_ in (DOUBLE, FLOAT) and all(v is None or _is_integer(v) for v in values):
+    elif type_ in (DOUBLE, FLOAT) and all(v is None or is_whole(v) for v in values):
         wanted, values = pa.float64(), [None if v is None else _exactly(v, at) for v in values]
     try:
         made = arrow_array(values, wanted)
@@ -226,10 +226,6 @@ def _column(values: list[Any], type_: DataType | None, at: str) -> pa.Array:
     if type_ != FLOAT or not pa.types.is_float64(made.type):
         return made
     return _narrow(made, at, exactly=wanted is not None)
-
-
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def _exactly(integer: Any, at: str) -> float:
