@@ -22,3 +22,9 @@ def shortened(text: str, most: int) -> str:
     """The text, cut in the middle if it is longer: the ends of paths tell them apart."""
     tail = most // 2
     return text if len(text) <= most else f"{text[: most - tail - 1]}…{text[-tail:]}"
+
+
+def short_path(path: str, most: int) -> str:
+    """The path of a file, cut so if it is longer, without the extensions: in a table they are alike."""
+    folder, slash, name = path.rpartition("/")
+    return path if len(path) <= most else shortened(f"{folder}{slash}{name.partition('.')[0]}", most)

@@ -15,8 +15,10 @@ from unittest import mock
 import orjson
 import pyarrow as pa
 import pytest
+from rich.console import Console
 
 from mica.cli.app import main
+from mica.cli.console import print_rows
 from mica.table import Table
 
 #: Commands that were seen to work in a new process, with what they import themselves.
@@ -125,6 +127,25 @@ def test_paths_are_those_of_the_files_on_disk(tmp_path: Path) -> None:
     assert "k=a b/" in mica("stats", tmp_path / "t").stdout
     assert "k=a b/" in str(made.scan(where="k = 'c'").explain())
     assert "k=a b/" in made.scan(where="n = 2").explain().to_html()
+
+
+def test_of_one_path_stats_has_a_line_for_each_file(table: Path) -> None:
+    head, *lines = mica("stats", table, "--path", "v:name").stdout.splitlines()
+    assert head.split() == ["file", "column", "min", "max", "nulls"]
+    assert len(lines) == len(Table.open(table).files())
+    assert all("v:name" in line for line in lines)
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_names_of_files_are_cut_to_a_terminal_s_width(*, terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    console = Console(width=40 if terminal else 200, force_terminal=terminal, color_system=None, file=io.StringIO())
+    monkeypatch.setattr("mica.cli.console.out", lambda: console)
+    print_rows("", ["file", "bytes"], [[f"part-{'0' * 40}{end}.zstd.parquet", 12345] for end in "ab"], short="file")
+    lines = console.file.getvalue().splitlines()[1:]  # type: ignore[attr-defined]
+    assert [line.split()[1] for line in lines] == ["12345", "12345"]
+    assert [("…" in line, f"{end} " in line) for end, line in zip("ab", lines, strict=True)] == [
+        (terminal, terminal)
+    ] * 2
 
 
 def test_stats_shows_every_digit_of_a_decimal(tmp_path: Path) -> None:

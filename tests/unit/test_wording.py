@@ -1,6 +1,6 @@
 """Texts for people count as people do."""
 
-from mica.wording import counted, shortened, sized
+from mica.wording import counted, short_path, shortened, sized
 
 
 def test_one_is_singular_and_thousands_are_separated() -> None:
@@ -18,3 +18,8 @@ def test_few_bytes_are_not_0_megabytes() -> None:
 def test_a_long_text_keeps_both_ends() -> None:
     assert shortened("day=1/part-0123456789.parquet", 15) == "day=1/p…parquet"
     assert [len(shortened("x" * n, 10)) for n in (9, 10, 11, 99)] == [9, 10, 10, 10]
+
+
+def test_a_long_path_loses_the_extensions_first() -> None:
+    assert short_path("day=1/part-0123456789.zstd.parquet", 15) == "day=1/p…3456789"
+    assert short_path("a.parquet", 9) == "a.parquet"

@@ -15,7 +15,7 @@ import typer
 from mica.cli.hints import spoken
 from mica.errors import MicaError
 from mica.errors.codes import way_out
-from mica.wording import counted
+from mica.wording import counted, short_path
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
     from mica.engines.progress import Progress
     from mica.write.commit import Commit
+
+
+#: No name is cut shorter than this.
+SHORTEST = 24
 
 
 def out() -> Console:
@@ -51,14 +55,23 @@ def print_json_line(value: Any) -> None:
     sys.stdout.buffer.flush()
 
 
-def print_rows(title: str, names: Sequence[str], rows: Sequence[Sequence[Any]], *, right: Sequence[str] = ()) -> None:
-    """Prints a table of texts."""
+def print_rows(
+    title: str,
+    names: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    *,
+    right: Sequence[str] = (),
+    short: str | None = None,
+) -> None:
+    """Prints a table of texts. In a terminal the paths in the column `short` are cut to what fits a line."""
     from rich.table import Table
     from rich.text import Text
 
     console = out()
     if title:  # not as the table's title, which a narrow table would fold
         console.print(Text(title, style="italic"))
+    if short is not None and console.is_terminal:
+        rows = _cut(rows, names, names.index(short), console.width)
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in names:
         # No markup: rich would make an emoji of `v:id:`.
@@ -66,6 +79,13 @@ def print_rows(title: str, names: Sequence[str], rows: Sequence[Sequence[Any]], 
     for row in rows:
         table.add_row(*[Text("" if value is None else str(value)) for value in row])
     console.print(table)
+
+
+def _cut(rows: Sequence[Sequence[Any]], names: Sequence[str], place: int, width: int) -> list[list[Any]]:
+    """The rows with the paths at `place` as short as the others want, but not shorter than `SHORTEST`."""
+    widths = [max([len(name), *(len(str(row[at])) for row in rows)]) for at, name in enumerate(names)]
+    room = max(SHORTEST, width - sum(widths) + widths[place] - 2 * (len(names) - 1))
+    return [[short_path(str(value), room) if at == place else value for at, value in enumerate(row)] for row in rows]
 
 
 def errors(error: MicaError) -> int:

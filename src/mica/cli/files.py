@@ -48,7 +48,7 @@ def run(
         [file["path"], *([_partition(file["partition"])] if parted else []), _count(file), f"{file['size']:,}"]
         for file in found
     ]
-    print_rows(f"{table}, version {opened.version}", names, rows, right=["rows", "bytes"])
+    print_rows(f"{table}, version {opened.version}", names, rows, right=["rows", "bytes"], short="file")
     typer.echo(f"{len(found):,} of {counted(scan.plan.total, 'file')}", err=True)
 
 

@@ -35,15 +35,20 @@ def run(
     if json:
         print_json(found)
         return
-    for file in found:
-        if not file["columns"] and path is not None:
-            continue
-        rows = [[_name(c), _text(c["min"]), _text(c["max"]), c["nulls"]] for c in file["columns"]]
+    names = ["column", "min", "max", "nulls"]
+    if path is not None:  # few columns: a line for each, not a table for each file
+        rows = [[file["path"], *row] for file in found for row in _rows(file)]
+        print_rows("", ["file", *names], rows, right=["nulls"], short="file")
+    for file in found if path is None else ():
         head = f"{file['path']}: {counted(file['rows'], 'row')}, {file['size']:,} bytes"
-        print_rows(head, ["column", "min", "max", "nulls"], rows, right=["nulls"])
+        print_rows(head, names, _rows(file), right=["nulls"])
     without = sum(not file["columns"] for file in found)
     if without and path is not None:
         sys.stderr.write(f"{counted(without, 'file')} of {len(found):,} without bounds of a column like {path!r}\n")
+
+
+def _rows(file: dict[str, Any]) -> list[list[Any]]:
+    return [[_name(c), _text(c["min"]), _text(c["max"]), c["nulls"]] for c in file["columns"]]
 
 
 def _name(column: dict[str, Any]) -> str:

@@ -217,7 +217,7 @@ CODES: Mapping[str, Code] = {
         Code("INVALID_DOMAIN", _DATA, "The domain metadata of collations or of row ids cannot be read.",
              "Repair or remove it with the engine that wrote it."),
         Code("INVALID_JSON", (CorruptDataError, UserError), "A text is not JSON.",
-             "Correct the text; an ingest sets bad lines aside with on_error='quarantine', try_parse_json gives NULL."),
+             "Correct the text; an ingest sets bad lines aside with on_error='quarantine'."),
         Code("INVALID_SCHEMA_JSON", _DATA, "The schema in a table's log cannot be read.",
              "Restore the table's metadata."),
         Code("INVALID_UTF8", _DATA, "A text has bytes that are not UTF-8.",

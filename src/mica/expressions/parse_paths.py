@@ -37,9 +37,8 @@ class PathParser(Cursor):
         key = self.identifier()
         if quoted and (not key or any(c in key for c in ".[")):
             # Spark appends the name to the path's text and parses that again: `a.b` becomes two keys.
-            raise syntax_error(
-                self.text, at, f"Spark reads the key {key!r} in backticks differently", "Write it as ['key']."
-            )
+            hint = f"Write it as {VariantPath((key,))}."
+            raise syntax_error(self.text, at, f"Spark reads the key {key!r} in backticks differently", hint)
         return key
 
     def bracket(self) -> Step:

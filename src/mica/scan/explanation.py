@@ -24,10 +24,10 @@ from mica.records import dataclass
 from mica.scan.table import TableSource
 from mica.schema.ddl import type_to_ddl
 from mica.skipping.kept import kept_files
-from mica.skipping.reasons import dropped_files, undecided_files
+from mica.skipping.reasons import dropped_by_part, dropped_files, undecided_files
 from mica.tasks.costs import COSTS, footer_costs, measured_costs
 from mica.tasks.parts import grouped
-from mica.wording import counted, shortened
+from mica.wording import counted, short_path
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -41,7 +41,7 @@ SHOWN = 5
 #: Footers are opened by default if at most this many files are kept.
 FOOTERS = 64
 
-#: Width of the bars, and of the names of skipped files.
+#: Width of the bars, and of the names of skipped files where there is room.
 BAR, PATH = 24, 44
 
 _LEVELS = ("row_groups", "pages", "rows")
@@ -184,17 +184,17 @@ class Explanation(Paged):
         yield table
         for line in self.notes():
             yield Text("  " + line)
-        dropped = dropped_files(self.scan.plan, self.scan.source.path_of, SHOWN)
-        if dropped:
-            files = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 2))
-            files.add_column("skipped file", no_wrap=True)
-            files.add_column("why", overflow="fold")
-            for file in dropped:
-                files.add_row(Text(shortened(file["path"], PATH)), Text(file["reason"]))
-            more = len(self.scan.plan.dropped) - len(dropped)
-            if more > 0:
-                files.add_row(Text(f"… and {more:,} more"), Text(""))
+        plan, room = self.scan.plan, max(PATH // 2, min(PATH, options.max_width // 3))
+        for part, dropped in dropped_by_part(plan, self.scan.source.path_of, SHOWN).items():
+            yield Text(f"  skipped, since no row can satisfy {part}:")
+            files = Table(box=None, show_header=False, padding=(0, 0, 0, 4))
+            files.add_column(no_wrap=True)
+            files.add_column(overflow="fold")
+            for path, facts in dropped:
+                files.add_row(Text(short_path(path, room)), Text(facts))
             yield files
+        if len(plan.dropped) > SHOWN:
+            yield Text(f"  … and {len(plan.dropped) - SHOWN:,} more")
 
     def __str__(self) -> str:
         scan = self.scan

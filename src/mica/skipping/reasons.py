@@ -32,7 +32,18 @@ _Known = tuple[str, DataType, dict[str, Any]]
 
 def dropped_files(plan: FilePlan, path_of: PathOf, limit: int | None = None) -> list[dict[str, Any]]:
     """Returns `{path, bounds, reason}` of each skipped file in log order, up to `limit` if given."""
-    return list(_details(plan, path_of, limit))
+    return [
+        {"path": path_of(file), "bounds": bounds, "reason": f"no row can satisfy {part}: {facts}"}
+        for file, part, facts, bounds in _details(plan, limit)
+    ]
+
+
+def dropped_by_part(plan: FilePlan, path_of: PathOf, limit: int | None = None) -> dict[str, list[tuple[str, str]]]:
+    """The same by the part of the predicate that no row can satisfy: path and what is known of each file."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for file, part, facts, _ in _details(plan, limit):
+        found.setdefault(part, []).append((path_of(file), facts))
+    return found
 
 
 def undecided_files(plan: FilePlan, path_of: PathOf, limit: int | None = None) -> list[dict[str, Any]]:
@@ -72,14 +83,15 @@ def other_versions(plan: FilePlan) -> str | None:
     )
 
 
-def _details(plan: FilePlan, path_of: PathOf, limit: int | None) -> Iterator[dict[str, Any]]:
+def _details(plan: FilePlan, limit: int | None) -> Iterator[tuple[int, str, str, dict[str, Any]]]:
+    """The number of each skipped file, the part of the predicate, what is known, and the bounds."""
     if plan.bound is None:
         return
     for file, number in list(zip(plan.dropped.tolist(), plan.reasons.tolist(), strict=True))[:limit]:
         part = plan.parts[number]
         known = list(_bounds(plan, plan.bound, part, file))
         bounds = {name: shown for name, _, shown in known}
-        yield {"path": path_of(file), "bounds": bounds, "reason": _reason(part, known)}
+        yield file, to_sql(part), _facts(known), bounds
 
 
 def _bounds(plan: FilePlan, bound: BoundExpr, part: Expr, file: int) -> Iterator[_Known]:
@@ -129,7 +141,7 @@ def plain(value: Any, type_: DataType) -> Any:
     return value.hex() if isinstance(value, bytes) else value
 
 
-def _reason(part: Expr, known: list[_Known]) -> str:
+def _facts(known: list[_Known]) -> str:
     facts = []
     for name, type_, shown in known:
         low, high = (repr(v) if type_ == STRING else v for v in (shown.get("min"), shown.get("max")))
@@ -145,5 +157,4 @@ def _reason(part: Expr, known: list[_Known]) -> str:
             facts.append(f"{name} is at most {high}")
         elif shown.get("no_nulls"):
             facts.append(f"{name} is never null")
-    why = "; ".join(facts) or "it is true for no row"
-    return f"no row can satisfy {to_sql(part)}: {why}"
+    return "; ".join(facts) or "it is true for no row"

@@ -72,6 +72,12 @@ def test_a_function_that_is_not_known_is_named_with_the_nearest(text: str, said:
     assert (raised.value.code, raised.value.hint) == ("UNSUPPORTED_EXPRESSION", hint)
 
 
+def test_a_key_that_cannot_stand_in_backticks_is_written_out() -> None:
+    with pytest.raises(UserError) as raised:
+        parse("v:a.`b.c`::int = 1")
+    assert raised.value.hint == "Write it as ['b.c']."
+
+
 def test_an_error_has_one_place() -> None:
     with pytest.raises(UserError) as raised:
         parse("a > INTERVAL b")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from rich.console import Console
 
 import mica
 from mica.scan.explanation import FOOTERS
@@ -112,6 +114,19 @@ def test_that_bounds_meet_the_condition_is_said_of_more_than_one_file(tmp_path: 
     assert line in str(table.scan(where="i = 7").explain()).splitlines()
     assert "kept" not in str(table.scan(where="i = 100").explain())
     assert "kept" not in str(table.scan().explain())
+
+
+def test_a_narrow_terminal_shows_the_condition_once_and_ends_of_names(tmp_path: Path) -> None:
+    table = Table.create(tmp_path / "t", "i BIGINT")
+    for first in (0, 5, 100):
+        table.append(pa.table({"i": pa.array([first, first + 10], pa.int64())}))
+    console = Console(width=80, file=io.StringIO())
+    console.print(table.scan(where="i = 100").explain())
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert text.count("i = 100") == 2, "in the title and before the skipped files"
+    for path in table.files().column("path").to_pylist()[:2]:
+        assert f"…{path.partition('.')[0][-13:]} " in text
+    assert "i is between 0 and 10" in text
 
 
 def test_a_file_that_is_gone_does_not_hide_the_plan(tmp_path: Path) -> None:
