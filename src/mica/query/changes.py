@@ -7,7 +7,6 @@ that delta-spark gives. A table that is not mica's leaves the statement to Spark
 from __future__ import annotations
 
 import os
-import re
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -197,7 +196,7 @@ def target(spark: SparkSession, parts: tuple[str, ...], *, catalogs: bool = True
 
 def _is_in_database(spark: SparkSession, parts: tuple[str, ...]) -> bool:
     """Whether a name that might be a path is one of a database called so: the quotes around it are gone here."""
-    return re.fullmatch(r"\w+", parts[1]) is not None and spark.catalog.tableExists(".".join(parts))
+    return names.IDENTIFIER.fits(parts[1]) and spark.catalog.tableExists(".".join(parts))
 
 
 def _called(spark: SparkSession, table: Table, call: TableCall) -> DataFrame:
@@ -298,7 +297,7 @@ def _create(spark: SparkSession, statement: Create, query: Query) -> None:
 
 def _place_of(name: str) -> str | None:
     """The place of the table with this name, if there is one. Errors: INVALID_ARGUMENT if none can have it."""
-    if not re.fullmatch(r"\w+", name):
+    if not names.IDENTIFIER.fits(name):
         raise UserError.bad_value("the table", name, "an identifier (letters, digits and _), or delta.`PATH`")
     try:
         known = names.registered(name)

@@ -13,7 +13,7 @@ from dataclasses import field
 from threading import Lock
 from typing import Any
 
-from mica.arguments import TEXT, takes
+from mica.arguments import TEXT, Kind, refuse_other, takes
 from mica.engines.spark.catalog import CATALOG, PROVIDERS
 from mica.errors import UserError
 from mica.log.snapshot import exists, load
@@ -46,6 +46,9 @@ _NAME = re.compile(rf"\s*(?:{_PART.pattern})(?:\s*\.\s*(?:{_PART.pattern}))*\s*"
 #: What stands between two parts of a name.
 _POINT = re.compile(rf"(?:\s|{SKIPPED})*+\.(?:\s|{SKIPPED})*+")
 
+#: The name of a table that is registered.
+IDENTIFIER = Kind("an identifier: letters, digits and _", lambda v: bool(TEXT.fits(v) and re.fullmatch(r"\w+", v)))
+
 _REGISTERED: dict[str, Table | str] = {}
 #: The tables of the last places, so that a query reads only what is new in their logs. A relative path is another one
 #: in another working directory.
@@ -54,7 +57,7 @@ _KEPT = 64
 _LOCK = Lock()
 
 
-@takes(name=TEXT)
+@takes(name=IDENTIFIER)
 def register(name: str, table: Table | str | os.PathLike[str]) -> Table:
     """Gives a table a name for `mica.sql` in this process, and returns it: `mica.register("events", "/data/events")`.
     A path is read at its newest version by each query, a `Table` at its own version; a name that was registered before
@@ -62,8 +65,6 @@ def register(name: str, table: Table | str | os.PathLike[str]) -> Table:
 
     Errors: INVALID_ARGUMENT for a name that is not one identifier; TABLE_NOT_FOUND.
     """
-    if not re.fullmatch(r"\w+", name):
-        raise UserError.bad_value("name", name, "an identifier: letters, digits and _")
     if not isinstance(table, Table):
         if not isinstance(table, str | os.PathLike):
             raise UserError.bad_value("table", table, "a mica.Table or a path")
@@ -76,8 +77,7 @@ def register(name: str, table: Table | str | os.PathLike[str]) -> Table:
 
 def rename(name: str, new: str) -> None:
     """Gives a registered table another name. Errors: INVALID_ARGUMENT as for `register`; TABLE_EXISTS."""
-    if not re.fullmatch(r"\w+", new):
-        raise UserError.bad_value("name", new, "an identifier: letters, digits and _")
+    refuse_other("name", new, IDENTIFIER)
     with _LOCK:
         if new.lower() != name.lower() and new.lower() in _REGISTERED:
             raise UserError("TABLE_EXISTS", f"the name {new} is registered already", hint="Choose another name.")
