@@ -8,7 +8,6 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from obstore.store import MemoryStore
 
 from mica.errors import MicaError, StorageError
 from mica.log import checkpoint_writer
@@ -18,18 +17,10 @@ from mica.log.snapshot import Snapshot, load
 from mica.log.tombstones import tombstones
 from mica.log.transaction import Transaction
 from mica.storage import Storage
-from mica.storage.remote import RemoteStorage
 from tests.unit.log.tables import added, append, create
 
 LOG = "_delta_log"
 V2 = {"delta__checkpointPolicy": "v2", "delta__checkpointInterval": "1000"}
-
-
-@pytest.fixture(params=["local", "remote"])
-def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
-    if request.param == "local":
-        return Storage.open(tmp_path / "t")
-    return RemoteStorage("s3://bucket", "some/where", None, MemoryStore())
 
 
 def state(snapshot: Snapshot) -> list[object]:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from obstore.store import MemoryStore
 
 from mica.errors import CorruptDataError
 from mica.log.checkpoint_rows import checkpoint_table
@@ -20,19 +18,11 @@ from mica.log.snapshot import Snapshot, load
 from mica.log.tombstones import tombstones
 from mica.log.transaction import Transaction
 from mica.storage import Storage
-from mica.storage.remote import RemoteStorage
 from tests.unit.log.tables import added, append, create
 
 LOG = "_delta_log"
 NAME = f"{LOG}/{2:020d}.checkpoint.parquet"
 FILES = 120
-
-
-@pytest.fixture(params=["local", "remote"])
-def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
-    if request.param == "local":
-        return Storage.open(tmp_path / "t")
-    return RemoteStorage("s3://bucket", "some/where", None, MemoryStore())
 
 
 def kept(storage: Storage) -> tuple[Snapshot, pa.Table]:

@@ -10,7 +10,6 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from obstore.store import MemoryStore
 
 import mica
 from mica.errors import CorruptDataError, UnsupportedTableError, UserError
@@ -24,17 +23,9 @@ from mica.log.transaction import Transaction
 from mica.schema.ddl import parse_ddl
 from mica.stats.variant import encode_bounds
 from mica.storage import Storage
-from mica.storage.remote import RemoteStorage
 from tests.unit.log.tables import added, append, create, paths
 
 LOG = "_delta_log"
-
-
-@pytest.fixture(params=["local", "remote"])
-def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
-    if request.param == "local":
-        return Storage.open(tmp_path / "t")
-    return RemoteStorage("s3://bucket", "some/where", None, MemoryStore())
 
 
 def same(one: Snapshot, other: Snapshot) -> None:
