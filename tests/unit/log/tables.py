@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import orjson
+import pyarrow as pa
 import pytest
 
 from mica.log import creation
+from mica.log.conflicts import FilePredicate
 from mica.log.snapshot import Snapshot
 from mica.log.transaction import Committed, Transaction, add_line
 from mica.schema.ddl import parse_ddl
@@ -35,6 +37,16 @@ def create(location: object, ddl: str = "id BIGINT", partition_by: tuple[str, ..
     transaction.update_protocol(protocol)
     transaction.update_metadata(metadata)
     return transaction.commit().snapshot
+
+
+def in_partition(value: str) -> FilePredicate:
+    """The files of one partition."""
+
+    def holds(files: pa.Table) -> pa.Array:
+        maps = files["partition_values"].to_pylist(maps_as_pydicts="strict")
+        return pa.array([row.get("p") == value for row in maps], pa.bool_())
+
+    return holds
 
 
 def added(name: str, *, rows: int = 1, low: int = 0, high: int = 9, **more: object) -> dict[str, object]:

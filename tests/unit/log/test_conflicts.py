@@ -18,6 +18,7 @@ from mica.errors import ConflictError
 from mica.log.conflicts import FilePredicate, Intent, check, every_file
 from mica.log.paths import file_keys
 from mica.log.replay import Commits, parse_commits
+from tests.unit.log.tables import in_partition
 
 VECTOR = {"storageType": "u", "pathOrInlineDv": "ab", "offset": 1, "sizeInBytes": 4, "cardinality": 1}
 
@@ -36,14 +37,6 @@ def remove(path: str, **more: Any) -> dict[str, Any]:
 def commit(actions: Iterable[dict[str, Any]]) -> Commits:
     lines = [{"commitInfo": {"operation": "WRITE"}}, *actions]
     return parse_commits([b"\n".join(map(orjson.dumps, lines))], ["p"], "the commit")
-
-
-def partition(value: str) -> FilePredicate:
-    def holds(files: pa.Table) -> pa.Array:
-        maps = files["partition_values"].to_pylist(maps_as_pydicts="strict")
-        return pa.array([row.get("p") == value for row in maps], pa.bool_())
-
-    return holds
 
 
 BASE = commit([add("x0"), add("x1"), add("y0")]).adds
@@ -66,7 +59,7 @@ def outcome(mine: Intent, *theirs: dict[str, Any]) -> str | None:
 
 
 APPEND = intent()
-REPLACE_X = intent(partition("x"), removes=["x0", "x1"])
+REPLACE_X = intent(in_partition("x"), removes=["x0", "x1"])
 DELETE_X0 = intent(removes=["x0"])
 PROTOCOL = {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}
 METADATA = {"metaData": {"id": "i", "format": {"provider": "parquet"}, "schemaString": "{}", "partitionColumns": ["p"]}}
@@ -97,9 +90,9 @@ def test_only_blind_appends_are_let_in(blind: bool | str | None, lets_append: bo
         (DELETE_X0, [remove("x0")], "CONCURRENT_DELETE"),
         (DELETE_X0, [remove("x1")], None),
         (DELETE_X0, [remove("x0", deletionVector=VECTOR)], None),
-        (intent(partition("x")), [remove("x1")], "CONCURRENT_DELETE"),
-        (intent(partition("x")), [remove("y0")], None),
-        (intent(partition("z"), partition("y")), [remove("y0")], "CONCURRENT_DELETE"),
+        (intent(in_partition("x")), [remove("x1")], "CONCURRENT_DELETE"),
+        (intent(in_partition("x")), [remove("y0")], None),
+        (intent(in_partition("z"), in_partition("y")), [remove("y0")], "CONCURRENT_DELETE"),
         (intent(apps=["a"]), [{"txn": {"appId": "a", "version": 1}}], "CONCURRENT_TRANSACTION"),
         (intent(apps=["a"]), [{"txn": {"appId": "b", "version": 1}}], None),
         (APPEND, [{"txn": {"appId": "a", "version": 1}}], None),
@@ -128,7 +121,7 @@ def _subsets(actions: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], ..
 def test_replacing_a_partition_conflicts_exactly_where_its_files_are_others(value: str) -> None:
     """Replacing reads the files of the partition: done after the winner, it would have removed those that are there."""
     before = {path for path in BASE["path"].to_pylist() if path.startswith(value)}
-    mine = intent(partition(value), removes=before)
+    mine = intent(in_partition(value), removes=before)
     for theirs in _subsets([add("x2"), add("y2"), remove("x0"), remove("x1"), remove("y0")]):
         added = {a["add"]["path"] for a in theirs if "add" in a}
         removed = {a["remove"]["path"] for a in theirs if "remove" in a}

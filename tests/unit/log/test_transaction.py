@@ -19,7 +19,7 @@ from mica.log.replay import REMOVES
 from mica.log.snapshot import Snapshot, load
 from mica.log.transaction import Transaction
 from mica.storage import Storage
-from tests.unit.log.tables import added, append, create, line, paths
+from tests.unit.log.tables import added, append, create, in_partition, line, paths
 
 
 def lines(root: Path, version: int) -> list[dict[str, dict[str, object]]]:
@@ -167,14 +167,6 @@ def overwrite(table: Snapshot, name: str, predicate=None) -> Transaction:
     transaction.remove_files([at for at, gone in enumerate(keep) if gone])
     transaction.add_files([added(name, partition_values={"p": "x"})])
     return transaction
-
-
-def in_partition(value: str):
-    def holds(files: pa.Table) -> pa.Array:
-        maps = files["partition_values"].to_pylist(maps_as_pydicts="strict")
-        return pa.array([row.get("p") == value for row in maps], pa.bool_())
-
-    return holds
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from mica import variant
-from mica.readers.variants import json_array
+from mica.readers.variants import json_array, json_type
 from mica.schema.types import STRING, VARIANT, ArrayType, DataType, MapType, StructField, StructType
 
 ROWS = [["1", None], None, [], ['{"a":2}'], None, ["[]"]]
@@ -42,3 +42,13 @@ def test_slices_are_what_the_whole_has_there(type_: DataType) -> None:
             found = json_array(column.slice(start, size), type_, "UTC")
             found.validate(full=True)
             assert found.to_pylist() == whole[start : start + size]
+
+
+def test_values_of_a_map_stay_not_null() -> None:
+    type_ = MapType(STRING, VARIANT, value_contains_null=False)
+    offsets = pa.array([0, None, 1, 1], pa.int32())
+    column = pa.MapArray.from_arrays(offsets, pa.array(["a"]), variant.from_json(["1"]))
+    found = json_array(column, type_, "UTC")
+    assert found.type == json_type(type_)
+    assert not found.type.item_field.nullable
+    assert found.to_pylist() == [[("a", "1")], None, []]
