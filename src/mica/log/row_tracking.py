@@ -11,7 +11,7 @@ Source: PROTOCOL.md, "Row Tracking", "Row IDs", "Writer Requirements for Row Tra
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -97,27 +97,31 @@ def highest(domain: str | None) -> int:
     return found
 
 
-def numbered(files: Iterable[Mapping[str, Any]], last: int, version: int) -> Iterator[tuple[Mapping[str, Any], int]]:
-    """The files with their ids, and the highest id up to each. Errors: MISSING_STATISTICS."""
-    for file in files:
-        first = file.get("base_row_id")
-        if first is not None and first <= last:
-            yield file, last
-            continue
-        rows = orjson.loads(file.get("stats") or "{}").get("numRecords")
-        if first is not None:  # restored from before the feature was dropped, and with it the highest id
-            last = first + max(rows or 1, 1) - 1
-            yield file, last
-            continue
-        if not isinstance(rows, int):
+def numbered(files: Iterable[Mapping[str, Any]], last: int, version: int) -> tuple[Sequence[Mapping[str, Any]], int]:
+    """The files with their ids, and the highest id that is given then: files that come back from before the feature was
+    dropped may have higher ones than the log knows of. Errors: MISSING_STATISTICS."""
+    found = [(file, file.get("base_row_id"), _rows(file)) for file in files]
+    last = max([last, *(first + (rows or 1) - 1 for _, first, rows in found if first is not None)])
+    made = []
+    for file, first, rows in found:
+        if first is None and rows is None:
             raise CorruptDataError(
                 "MISSING_STATISTICS",
                 f"the row count of {file['path']} is not known, and its rows need ids",
                 path=file["path"],
             )
-        made = {**file, "base_row_id": last + 1, "default_row_commit_version": version}
-        last += rows
-        yield made, last
+        made.append(file if first is not None else _numbered(file, last + 1, version))
+        last += 0 if first is not None else rows or 0
+    return made, last
+
+
+def _numbered(file: Mapping[str, Any], first: int, version: int) -> Mapping[str, Any]:
+    return {**file, "base_row_id": first, "default_row_commit_version": version}
+
+
+def _rows(file: Mapping[str, Any]) -> int | None:
+    rows = orjson.loads(file.get("stats") or "{}").get("numRecords")
+    return rows if isinstance(rows, int) else None
 
 
 def written(last: int) -> str:

@@ -275,12 +275,10 @@ class Transaction:
             action = {"domain": domain, "configuration": configuration or "", "removed": configuration is None}
             lines.append(format_line("domainMetadata", action))
         lines += self._remove_lines(now)
-        files = (file for part in self._adds for file in added.rows(part))
+        files: Iterable[Mapping[str, Any]] = (file for part in self._adds for file in added.rows(part))
         if row_tracking.is_supported(self.protocol):
             first = row_tracking.highest(None if base is None else base.domains.get(row_tracking.ROW_IDS))
-            tracked = list(row_tracking.numbered(files, first, 0 if base is None else base.version + 1))
-            files = (file for file, _ in tracked)
-            last = tracked[-1][1] if tracked else first
+            files, last = row_tracking.numbered(files, first, 0 if base is None else base.version + 1)
             if last > first:
                 ids = {"domain": row_tracking.ROW_IDS, "configuration": row_tracking.written(last), "removed": False}
                 lines.append(format_line("domainMetadata", ids))

@@ -151,7 +151,7 @@ def _without_traces(before: Snapshot, removal: _Removal, name: str) -> Snapshot:
             domains=None if clustered is None else {CLUSTERING_DOMAIN: clustered},
         )  # fmt: skip
     target = replace(
-        target, metadata=metadata, clustering=clustered, reads=every_file, data_change=False,
+        target, metadata=metadata, clustering=clustered, reads=(every_file,), data_change=False,
         operation="REORG", parameters={"predicate": [], "applyPurge": True},
         metrics=lambda facts: {"numRemovedFiles": len(facts.removed), "numAddedFiles": len(facts.names)},
     )  # fmt: skip

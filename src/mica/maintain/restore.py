@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from mica import compute as pc
 from mica import late, properties
-from mica.arrays import arrow_array, from_numpy, one_array, to_numpy
+from mica.arrays import NDArray, arrow_array, from_numpy, one_array, to_numpy
 from mica.errors import StorageError
 from mica.log import added, features, row_tracking
 from mica.log.deletion_vectors import file_of
@@ -146,7 +146,8 @@ def _without_ids(newest: Snapshot, older: Snapshot, kept: np.ndarray) -> np.ndar
     """The kept files that lost the ids of their rows when the table stopped tracking them."""
     if not row_tracking.is_supported(older.protocol):
         return kept[:0]
-    return kept[to_numpy(pc.struct_field(newest.file_ids(kept), "base_row_id").is_null())]
+    lost: NDArray[np.bool_] = to_numpy(pc.struct_field(newest.file_ids(kept), "base_row_id").is_null())
+    return kept[lost]
 
 
 def _keys(files: pa.Table) -> pa.Array:

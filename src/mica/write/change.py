@@ -201,7 +201,7 @@ class Change:
         target.operation = "DELETE" if self.deletes else "UPDATE"
         shown = [] if where is None else [f"({where})"]
         target.parameters = {"predicate": shown if self.deletes else (shown[0] if shown else "true")}
-        target.reads = self.reads
+        target.reads = (self.reads,)
         target.metrics = self._metrics
         if self.deletes and where is None:
             target.applications = {**forgotten(self.snapshot.app_transactions), **target.applications}

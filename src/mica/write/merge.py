@@ -271,11 +271,11 @@ class _Merge:
             **{f"{name}Predicates": shown(self.given.clauses, when) for name, when in KINDS.items()},
         }
         reads_all = bool(self.match.numbers(NOT_BY_SOURCE))
-        reads_all = reads_all or own_reads(self.given.source, self.snapshot, self.engine) is not None
         # Any other source may read the table; strings that others add are in no list of those that are equal.
         is_all = isinstance(self.given.source, pa.Table | pa.RecordBatch | list | tuple)
         is_all = is_all and all(key.alike is None for key in self.match.on.keys)
-        target.reads = every_file if reads_all else read_files(self.snapshot, predicate, self.engine, is_all)
+        of_target = every_file if reads_all else read_files(self.snapshot, predicate, self.engine, is_all)
+        target.reads = (of_target, *own_reads(self.given.source, self.snapshot, self.engine))
         target.metrics = self._metrics
 
     def _metrics(self, facts: Facts) -> dict[str, int]:

@@ -32,13 +32,13 @@ def from_itself(itself: bool) -> Iterator[None]:
         _FROM_ITSELF.reset(token)
 
 
-def own_reads(data: Any, snapshot: Snapshot, engine: Engine) -> FilePredicate | None:
+def own_reads(data: Any, snapshot: Snapshot, engine: Engine) -> tuple[FilePredicate, ...]:
     """The files of the snapshot that the rows come from, if they do; `data` is what a person gives."""
     if _FROM_ITSELF.get():
-        return every_file
+        return (every_file,)
     if not isinstance(data, Scan) or not isinstance(data.source, TableSource):
-        return None
+        return ()
     of = data.source.snapshot
     if of.storage.uri != snapshot.storage.uri or of.version < snapshot.version:
-        return None
-    return read_files(snapshot, data.predicate, engine, is_all=False)
+        return ()
+    return (read_files(snapshot, data.predicate, engine, is_all=False),)

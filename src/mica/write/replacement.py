@@ -40,7 +40,7 @@ class Replacement(Change):
         super().__init__(target, engine, where, timezone=timezone)
         self._parts = self._split()
         self._deleting, self.feeds = self._task(self._parts), self._writes_changes(self._parts)
-        target.reads = self.reads
+        target.reads = (self.reads,)
         target.replaces, target.metrics = where, self._overwritten
         bound = bind(where, target.schema, ansi=self.scan.ansi, timezone=self.scan.timezone)
         self._check = RowCheck("the predicate of the overwrite", where, bound, "overwrite")

@@ -13,7 +13,6 @@ from typing import Any
 from mica import engines
 from mica.engines.base import Engine, Order, Rows
 from mica.engines.spark import types
-from mica.log.conflicts import every_file
 from mica.schema.evolution import plan_write
 from mica.tasks.unshred import unshredded_schema
 from mica.tasks.write import WriteSpec
@@ -46,8 +45,8 @@ def write_rows(
     replaced = None if where is None else Replacement(target, engine, where)
     rules = rules if replaced is None else replaced.rules(rules)
     spec = replace(target.write_spec(shredding), rules=rules)
-    if target.snapshot is not None and (own := own_reads(data, target.snapshot, engine)) is not None:
-        target.reads = own if target.reads is None else every_file
+    if target.snapshot is not None:
+        target.reads += own_reads(data, target.snapshot, engine)
     for note in target.notes:
         warnings.warn(f"{target.storage}: {note}", stacklevel=9)
     refuse_given(spec.schema, engine.schema(rows).names, str(target.storage))

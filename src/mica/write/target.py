@@ -92,8 +92,8 @@ class Target:
     remakes: bool = False
     #: The domain of clustering columns, if it is written: of a table that is made (anew), or whose columns are renamed.
     clustering: str | None = None
-    #: The files that the result depends on, if they are not `replaced`.
-    reads: FilePredicate | None = None
+    #: The files that the result depends on, beside those that are `replaced`.
+    reads: tuple[FilePredicate, ...] = ()
     #: Positions in the snapshot of files that the commit removes and no task reads.
     removes: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     #: Metrics for the history, of operations other than WRITE.
@@ -259,8 +259,8 @@ class Target:
             transaction.remove_files(self.replaced.files)
             if not self.replaced.dynamic:
                 transaction.set_application_transactions(forgotten(self.snapshot.app_transactions))
-        if self.reads is not None:
-            transaction.read(self.reads)
+        for reads in self.reads:
+            transaction.read(reads)
         if self.vectors and self.snapshot is not None:
             places = to_numpy(facts.vectors.column("file"))
             transaction.remove_files(places)

@@ -211,7 +211,7 @@ def test_ids_need_tracked_rows(tmp_path: Path) -> None:
 
 def test_rows_without_a_count_have_no_ids(tmp_path: Path) -> None:
     with pytest.raises(CorruptDataError) as caught:
-        list(row_tracking.numbered([{"path": "a", "stats": json.dumps({})}], 4, 1))
+        row_tracking.numbered([{"path": "a", "stats": json.dumps({})}], 4, 1)
     assert caught.value.code == "MISSING_STATISTICS"
     with pytest.raises(CorruptDataError) as caught:
         row_tracking.highest("[]")
