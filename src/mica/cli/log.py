@@ -11,6 +11,10 @@ from mica.cli import options
 from mica.cli.console import print_json, print_rows, storage_options
 from mica.log.history import commits
 from mica.table import Table
+from mica.wording import shortened
+
+#: No value is shown longer than this.
+LONGEST = 60
 
 
 def run(
@@ -26,15 +30,16 @@ def run(
         print_json([{name: dict(v) if isinstance(v, list) else v for name, v in row.items()} for row in rows])
         return
     shown = [[row["version"], _time(row["timestamp"]), row["operation"], _facts(row)] for row in rows]
-    print_rows(table, ["version", "time", "operation", "what"], shown, right=["version"])
+    print_rows(table, ["version", "time (UTC)", "operation", "what"], shown, right=["version"])
 
 
 def _time(value: object) -> str:
     if isinstance(value, int):
         value = datetime.fromtimestamp(value / 1000, UTC)
-    return value.isoformat(sep=" ", timespec="seconds") if isinstance(value, datetime) else str(value)
+    return f"{value.astimezone(UTC):%Y-%m-%d %H:%M:%S}" if isinstance(value, datetime) else str(value)
 
 
 def _facts(row: dict[str, Any]) -> str:
+    """What happened; long values, such as schemas, are cut: `--json` has them whole."""
     pairs = [*(row["operation_parameters"] or ()), *(row["operation_metrics"] or ())]
-    return ", ".join(f"{key}={value}" for key, value in pairs)
+    return ", ".join(f"{key}={shortened(str(value), LONGEST)}" for key, value in pairs)
