@@ -1,8 +1,8 @@
 """Arrow arrays from and to Python's values and numpy's, without `pyarrow.array`.
 
 The rule: no other module calls `pyarrow.array`. The first such call of a process imports pandas if that is installed,
-and so does the first of `pyarrow.scalar` and `to_numpy`, and of what makes tables of lists. That takes as long as all
-that a process does else until it has read or written its first row.
+and so does the first of `pyarrow.scalar`, `to_numpy` or `Table.from_pylist`. That takes as long as all that a process
+does else until it has read or written its first row.
 """
 
 from __future__ import annotations
@@ -76,9 +76,10 @@ def _field(rows: Sequence[Mapping[str, Any] | None], field: pa.Field) -> pa.Arra
 
 def _made(values: Any, kind: pa.DataType | None, mask: NDArray[np.bool_] | None) -> pa.Array | None:
     """The array; None of what only `pyarrow.array` makes, or refuses."""
-    if isinstance(values, np.ndarray):
+    if type(values) is np.ndarray:
         plain = values.ndim == 1 and values.dtype.kind in "biuf" and values.dtype.isnative
-        return from_numpy(values, mask) if plain and kind in (None, pa.from_numpy_dtype(values.dtype)) else None
+        fits = plain and (mask is None or mask.shape == values.shape)
+        return from_numpy(values, mask) if fits and kind in (None, pa.from_numpy_dtype(values.dtype)) else None
     if mask is not None or not isinstance(values, (list, tuple, range)) or len(values) > _MANY:
         return None
     given = [value for value in values if value is not None]
@@ -143,7 +144,7 @@ def _offsets(given: Sequence[Any], there: NDArray[np.bool_], dtype: type[np.sign
 
 
 #: Longer lists repay the import.
-_MANY = 1 << 20
+_MANY = 1 << 16
 #: The types that Python's values have if none is asked for.
 _KINDS = {
     type(None): pa.null(), bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string(), bytes: pa.binary(),

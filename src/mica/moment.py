@@ -22,7 +22,7 @@ def now() -> int:
 
 @contextmanager
 def one_moment(moment: int | None = None) -> Iterator[None]:
-    """Inside, `now` does not move on: it is this moment, or that of the statement around, or that of the beginning."""
+    """Inside, `now` does not move on: it is the given moment, else that of the statement around, else that of entry."""
     token = _MOMENT.set(now() if moment is None else moment)
     try:
         yield

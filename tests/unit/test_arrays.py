@@ -179,7 +179,7 @@ def test_an_array_is_that_of_pyarrow(data: st.DataObject) -> None:
     ],
 )  # fmt: skip
 def test_an_array_of_numpy_is_that_of_pyarrow(values: np.ndarray, kinds: tuple[pa.DataType, ...]) -> None:
-    for kind, mask in product((None, *kinds), (None, np.arange(len(values)) % 2 == 1)):
+    for kind, mask in product((None, *kinds), (None, np.arange(len(values)) % 2 == 1, np.ones(9, bool))):
         found, wanted = (_tried(make, values, kind, mask) for make in (_without_pandas, pa.array))
         assert _shown(found) == _shown(wanted)
 

@@ -25,6 +25,7 @@ from mica.log.actions import Metadata, Protocol
 from mica.log.arrays import typed
 from mica.log.line_source import LineSource
 from mica.properties import ENABLE_ROW_TRACKING, ROW_ID_COLUMN, ROW_VERSION_COLUMN
+from mica.stats import documents
 
 #: The domain of the highest row id.
 ROW_IDS = "delta.rowTracking"
@@ -100,28 +101,29 @@ def highest(domain: str | None) -> int:
 def numbered(files: Iterable[Mapping[str, Any]], last: int, version: int) -> tuple[Sequence[Mapping[str, Any]], int]:
     """The files with their ids, and the highest id that is given then: files that come back from before the feature was
     dropped may have higher ones than the log knows of. Errors: MISSING_STATISTICS."""
-    found = [(file, file.get("base_row_id"), _rows(file)) for file in files]
-    last = max([last, *(first + (rows or 1) - 1 for _, first, rows in found if first is not None)])
-    made = []
-    for file, first, rows in found:
-        if first is None and rows is None:
-            raise CorruptDataError(
-                "MISSING_STATISTICS",
-                f"the row count of {file['path']} is not known, and its rows need ids",
-                path=file["path"],
-            )
-        made.append(file if first is not None else _numbered(file, last + 1, version))
-        last += 0 if first is not None else rows or 0
+    found = [(file, file.get("base_row_id")) for file in files]
+    last = max([last, *(first + _rows(file, first > last) - 1 for file, first in found if first is not None)])
+    made = list[Mapping[str, Any]]()
+    for file, first in found:
+        if first is None:
+            made.append({**file, "base_row_id": last + 1, "default_row_commit_version": version})
+            last += _rows(file, needed=True)
+        else:
+            made.append(file)
     return made, last
 
 
-def _numbered(file: Mapping[str, Any], first: int, version: int) -> Mapping[str, Any]:
-    return {**file, "base_row_id": first, "default_row_commit_version": version}
-
-
-def _rows(file: Mapping[str, Any]) -> int | None:
-    rows = orjson.loads(file.get("stats") or "{}").get("numRecords")
-    return rows if isinstance(rows, int) else None
+def _rows(file: Mapping[str, Any], needed: bool) -> int:
+    rows = documents.values(file.get("stats")).get("numRecords")
+    if isinstance(rows, int):
+        return rows
+    if needed:
+        raise CorruptDataError(
+            "MISSING_STATISTICS",
+            f"the row count of {file['path']} is not known, and its rows need ids",
+            path=file["path"],
+        )
+    return 1
 
 
 def written(last: int) -> str:

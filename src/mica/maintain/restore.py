@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from mica import compute as pc
 from mica import late, properties
-from mica.arrays import NDArray, arrow_array, from_numpy, one_array, to_numpy
+from mica.arrays import NDArray, arrow_array, one_array, to_numpy
 from mica.errors import StorageError
 from mica.log import added, features, row_tracking
 from mica.log.deletion_vectors import file_of
@@ -94,8 +94,8 @@ def _restore(newest: Snapshot, older: Snapshot, txn: Txn | None) -> Restore:
         return Restore(table, newest.version, older.version, 0, 0, 0, 0, newest)  # as delta-spark: nothing to commit
     mine, theirs = _keys(newest.files), _keys(older.files)
     back = np.flatnonzero(to_numpy(pc.invert(pc.is_in(theirs, value_set=mine))))
-    still = to_numpy(pc.is_in(mine, value_set=theirs))
-    gone = np.flatnonzero(~still)
+    then = to_numpy(pc.fill_null(pc.index_in(mine, value_set=theirs), -1))
+    gone, kept_files = np.flatnonzero(then < 0), np.flatnonzero(then >= 0)
     _refuse_missing(older, back)
     Ingested(older.storage).move(older)  # without the record of its input files none could be ingested any more
     restored, removed = (int(pc.sum(s.files.column("size").take(arrow_array(at))).as_py() or 0)
@@ -112,11 +112,10 @@ def _restore(newest: Snapshot, older: Snapshot, txn: Txn | None) -> Restore:
     transaction.read()
     transaction.remove_files(gone)
     transaction.add_files(added.again(older, back))
-    without = _without_ids(newest, older, np.flatnonzero(still))
-    if len(without):
-        then = to_numpy(pc.index_in(mine.take(from_numpy(without)), value_set=theirs))
-        rows = added.rows(added.again(older, then))
-        transaction.update_files(without, [{**row, "data_change": False} for row in rows])
+    lost = kept_files[_other_ids(newest, kept_files, older, then[kept_files])]
+    if len(lost):
+        rows = added.rows(added.again(older, then[lost]))
+        transaction.update_files(lost, [{**row, "data_change": False} for row in rows])
     kept = {n: newest.properties[n] for n in _STAY if n in newest.properties}
     last = max(properties.MAX_COLUMN_ID.of(version.properties) for version in (older, newest))
     if last:
@@ -142,12 +141,12 @@ def _restore(newest: Snapshot, older: Snapshot, txn: Txn | None) -> Restore:
     return Restore(table, done.version, older.version, len(back), len(gone), restored, removed, done.snapshot)
 
 
-def _without_ids(newest: Snapshot, older: Snapshot, kept: np.ndarray) -> np.ndarray:
-    """The kept files that lost the ids of their rows when the table stopped tracking them."""
+def _other_ids(newest: Snapshot, now: np.ndarray, older: Snapshot, then: np.ndarray) -> NDArray[np.bool_]:
+    """Which of the files lost the ids of their rows since: the table stopped tracking them, or gave them anew."""
     if not row_tracking.is_supported(older.protocol):
-        return kept[:0]
-    lost: NDArray[np.bool_] = to_numpy(pc.struct_field(newest.file_ids(kept), "base_row_id").is_null())
-    return kept[lost]
+        return np.zeros(len(now), np.bool_)
+    had, has = (pc.struct_field(of.file_ids(at), "base_row_id") for of, at in ((older, then), (newest, now)))
+    return to_numpy(pc.fill_null(pc.not_equal(had, has), pc.and_(had.is_valid(), has.is_null())))
 
 
 def _keys(files: pa.Table) -> pa.Array:

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from mica.cached import cached_property
 from mica.errors import UserError
+from mica.moment import now
 from mica.parquet import read_parquet
 from mica.readers.terms import asked_columns
 from mica.readers.variants import json_array, json_type
@@ -52,11 +53,11 @@ class ScanSource:
         asked = asked_columns(self.scan)
         kept = {n: asked[n] for n in names} if isinstance(self.scan.columns, Mapping) else [asked[n] for n in names]
         if not conjuncts:
-            return replace(self, scan=replace(self.scan, columns=kept))
+            return replace(self, scan=replace(self.scan, columns=kept, moment=now()))
         # The line break ends a comment in the given text.
         given = [] if self.scan.where is None else [f"{self.scan.where}\n"]
         where = " AND ".join(f"({w})" for w in (*given, *conjuncts))
-        return replace(self, scan=replace(self.scan, columns=kept, where=where, planned=None))
+        return replace(self, scan=replace(self.scan, columns=kept, where=where, planned=None, moment=now()))
 
     def batches(self, size: int | None = None) -> Iterator[pa.RecordBatch]:
         """The rows, in batches of at most `size`."""

@@ -244,7 +244,8 @@ class Scan:
     @takes(n=COUNT)
     def head(self, n: int = 10) -> pa.Table:
         """The first `n` rows, in the order of files and rows, as one Arrow table; see `to_arrow`."""
-        return replace(self, limit=n if self.limit is None else min(n, self.limit)).to_arrow()
+        limit = n if self.limit is None else min(n, self.limit)
+        return replace(self, limit=limit, moment=moment.now()).to_arrow()
 
     def to_arrow(self) -> pa.Table:
         """The rows as one Arrow table; Variants are `struct<metadata, value>` with their extension name, which DuckDB

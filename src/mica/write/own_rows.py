@@ -1,8 +1,8 @@
 """Rows of a table that are written back to it.
 
-The rule: what a write takes of the table itself, it reads. If another writer changes these files meanwhile, the write
-is refused, as by delta-spark: no order of the two would lead to the same rows. An older version that is asked for is
-none of it. A DataFrame does not tell what it is made of; a statement of SQL does, by its names.
+The rule: what a write takes from the table itself, it reads. If another writer changes these files meanwhile, the write
+is refused, as by delta-spark: no order of the two would lead to the same rows. Rows of an older version do not count.
+A DataFrame does not tell what it is made of; a statement of SQL does, by the names of tables.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FROM_ITSELF: ContextVar[bool] = ContextVar("from_itself", default=False)
 
 @contextmanager
 def from_itself(itself: bool) -> Iterator[None]:
-    """Inside, rows that are written come of the table itself, if they do."""
+    """Inside, rows that are written come from the table itself, if `itself`."""
     token = _FROM_ITSELF.set(itself)
     try:
         yield
@@ -39,6 +39,6 @@ def own_reads(data: Any, snapshot: Snapshot, engine: Engine) -> tuple[FilePredic
     if not isinstance(data, Scan) or not isinstance(data.source, TableSource):
         return ()
     of = data.source.snapshot
-    if of.storage.uri != snapshot.storage.uri or of.version < snapshot.version:
+    if of.metadata.id != snapshot.metadata.id or of.version < snapshot.version:
         return ()
     return (read_files(snapshot, data.predicate, engine, is_all=False),)

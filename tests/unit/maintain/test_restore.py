@@ -176,3 +176,11 @@ def test_rows_get_their_ids_again(tmp_path: Path) -> None:
     assert mica.Table.open(tmp_path).scan(columns=ids_of).to_arrow().sort_by("id") == before
     table.append([{"id": 5}])
     assert max(table.scan(columns=ids_of).to_arrow()["row"].to_pylist()) == 3
+    table.set_properties({"delta.enableRowTracking": "false"})
+    table.delete("id < 3")
+    again = table.restore(version=2)
+    assert again.restored_files == 1
+    assert mica.Table.open(tmp_path).scan(columns=ids_of).to_arrow().sort_by("id") == before
+    table.append([{"id": 6}])
+    rows = table.scan(columns=ids_of).to_arrow()["row"].to_pylist()
+    assert len(set(rows)) == len(rows)
