@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -33,11 +32,10 @@ from mica.schema.ddl import quote_if_needed, spelled
 from mica.schema.new_columns import nullable
 from mica.storage import Storage
 from mica.table import Table
-from mica.write.change import QUERIED
+from mica.write.change import from_itself
 from mica.write.commit import Commit
 from mica.write.merge_clauses import without_alias
 from mica.write.once import Txn
-from mica.write.own_rows import from_itself
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -128,29 +126,19 @@ def _rows_changed(spark: SparkSession, table: Table, statement: RowChange, query
     match statement:
         case Delete(where=text):
             where = _condition(text, query)
-            with _queried(where != text):
+            with from_itself(where != text):
                 done = table.delete(where, spark=spark, txn=txn)
             return _changed(spark, done, "numDeletedRows")
         case Update(set=texts, where=text):
             values = {column: with_values(value, query) for column, value in texts.items()}
             where = _condition(text, query)
-            with _queried((values, where) != (dict(texts), text)):
+            with from_itself((values, where) != (dict(texts), text)):
                 done = table.update(values, where, spark=spark, txn=txn)
             return _changed(spark, done, "numUpdatedRows")
         case Insert():
             return insert(spark, table, statement, query, txn)
         case MergeInto():
             return _merge(spark, table, statement, query, txn)
-
-
-@contextmanager
-def _queried(queried: bool) -> Iterator[None]:
-    """While a change runs whose values are those of queries, if they are."""
-    before = QUERIED.set(queried)
-    try:
-        yield
-    finally:
-        QUERIED.reset(before)
 
 
 def _condition(text: str | None, query: Query) -> str | None:

@@ -10,7 +10,8 @@ Operations and metrics have the names of delta-spark.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
@@ -84,8 +85,18 @@ def _change(
     return once(snapshot.storage, snapshot, txn, change)
 
 
-#: Whether values of a change are those of queries (SQL), which may have read the table.
-QUERIED: ContextVar[bool] = ContextVar("queried", default=False)
+#: Whether what is written comes from queries (SQL) that may have read the table.
+FROM_ITSELF: ContextVar[bool] = ContextVar("from_itself", default=False)
+
+
+@contextmanager
+def from_itself(itself: bool) -> Iterator[None]:
+    """Inside, what is written may come from the table itself, if `itself`."""
+    token = FROM_ITSELF.set(itself)
+    try:
+        yield
+    finally:
+        FROM_ITSELF.reset(token)
 
 
 class Change:
@@ -193,7 +204,7 @@ class Change:
     @property
     def reads(self) -> FilePredicate:
         """The files that the change depends on."""
-        return read_files(self.snapshot, self.scan.predicate, self.engine, self.is_all and not QUERIED.get())
+        return read_files(self.snapshot, self.scan.predicate, self.engine, self.is_all and not FROM_ITSELF.get())
 
     def _describe(self) -> None:
         """Sets the commit's operation, and the files that it depends on."""

@@ -7,9 +7,6 @@ A DataFrame does not tell what it is made of; a statement of SQL does, by the na
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Any
 
 from mica.engines.base import Engine
@@ -17,24 +14,12 @@ from mica.log.conflicts import FilePredicate, every_file
 from mica.log.snapshot import Snapshot
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
-from mica.write.change import read_files
-
-_FROM_ITSELF: ContextVar[bool] = ContextVar("from_itself", default=False)
-
-
-@contextmanager
-def from_itself(itself: bool) -> Iterator[None]:
-    """Inside, rows that are written come from the table itself, if `itself`."""
-    token = _FROM_ITSELF.set(itself)
-    try:
-        yield
-    finally:
-        _FROM_ITSELF.reset(token)
+from mica.write.change import FROM_ITSELF, read_files
 
 
 def own_reads(data: Any, snapshot: Snapshot, engine: Engine) -> tuple[FilePredicate, ...]:
     """The files of the snapshot that the rows come from, if they do; `data` is what a person gives."""
-    if _FROM_ITSELF.get():
+    if FROM_ITSELF.get():
         return (every_file,)
     if not isinstance(data, Scan) or not isinstance(data.source, TableSource):
         return ()
