@@ -294,10 +294,10 @@ class CallBinder(ComparisonBinder):
         date, days = (args[1], args[0]) if dates[1] else (args[0], args[1])
         if is_interval(type_of(days)) or type_of(days) in TIMES:
             return None
-        if type_of(days) not in (*_DAYS[:3], VOID) or (expr.name == "-" and dates[1]):
+        if type_of(days) not in _DAYS[:3] or (expr.name == "-" and dates[1]):
             what = f"there is no {_word(expr)} for {' and '.join(type_to_ddl(type_of(a)) for a in args)}"
             raise self.error("TYPE_MISMATCH", what, expr.at, "Days are an INT.")
-        days = Literal(None, INTEGER) if type_of(days) == VOID else self.cast_to(days, INTEGER, days.at)
+        days = self.cast_to(days, INTEGER, days.at)
         name = "date_sub" if expr.name == "-" else "date_add"
         return self.folded(Call(name, (date, days), DATE, at=expr.at))
 

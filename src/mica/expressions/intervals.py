@@ -62,6 +62,8 @@ Made = tuple[pa.Array, "pa.Array | None"]
 
 def signature(name: str, left: DataType, right: DataType, *, ansi: bool) -> Signature | None:
     """The types that the sides are cast to, and that of the result; None if no such operator has these types."""
+    if name == "+" and VOID in (left, right) and (left in TIMES or right in TIMES):
+        left, right = (DAY_TO_SECOND if side == VOID else side for side in (left, right))
     if not is_interval(left) and not is_interval(right):
         return _difference(left, right, ansi=ansi) if name == "-" else None
     if VOID in (left, right) and name not in ("*", "/"):

@@ -61,7 +61,8 @@ def test_adds_to_dates_and_times(text: str, shown: str) -> None:
         ("t - d", "INTERVAL '269 02:30:00' DAY TO SECOND"), ("d - t", "INTERVAL '-269 02:30:00' DAY TO SECOND"),
         # Without a zone on one side a time in the gap stays where it is.
         ("TIMESTAMP'2024-03-31 03:00:00' - TIMESTAMP_NTZ'2024-03-31 02:30:00'", "INTERVAL '0 00:30:00' DAY TO SECOND"),
-        ("DATE'2024-02-02' - d", "INTERVAL '2' DAY"), ("d - NULL", "None"), ("d - '2024-01-01'", "INTERVAL '30' DAY"),
+        ("t + NULL", "None"), ("NULL + d", "None"), ("DATE'2024-02-02' - d", "INTERVAL '2' DAY"), ("d - NULL", "None"),
+        ("d - '2024-01-01'", "INTERVAL '30' DAY"),
         ("(d - d) + INTERVAL 90 MINUTES", "INTERVAL '0 01:30' DAY TO MINUTE"), ("-(d - d)", "INTERVAL '0' DAY"),
         ("abs(d - t) / 2.0", "INTERVAL '134 13:15:00' DAY TO SECOND"),
         ("(t - d) * i", "INTERVAL '269 02:30:00' DAY TO SECOND"),
