@@ -5,6 +5,8 @@ The rule: one thing is named in the singular, every other number of them in the 
 
 from __future__ import annotations
 
+from mica import late
+
 
 def counted(number: int, noun: str) -> str:
     """`1 file`, `2 files`, `1,000 rows`; the noun is given in the singular."""
@@ -24,7 +26,9 @@ def shortened(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - tail - 1]}…{text[-tail:]}"
 
 
+_EXTENSIONS = late.pattern(r"(\.(zstd|snappy|gz|gzip|lz4|lz4_raw|lzo|brotli))?\.parquet$")
+
+
 def short_path(path: str, most: int) -> str:
-    """The path of a file, cut so if it is longer, without the extensions: in a table they are alike."""
-    folder, slash, name = path.rpartition("/")
-    return path if len(path) <= most else shortened(f"{folder}{slash}{name.partition('.')[0]}", most)
+    """The path of a file, cut so if it is longer, without the extensions of Parquet: in a table they are alike."""
+    return path if len(path) <= most else shortened(_EXTENSIONS.sub("", path), most)

@@ -480,9 +480,13 @@ def test_an_insert_of_a_tables_own_rows_reads_them(
         mica.Table.open(tmp_path / "t").delete("id = 2")
         return commit(self, **given)
 
-    monkeypatch.setattr(Transaction, "commit", after_a_delete)
-    with pytest.raises(mica.MicaError, match="CONCURRENT_DELETE"):
-        mica.sql(f"INSERT INTO {t} SELECT id + 10, p FROM {t}", spark)
+    own = f"UPDATE {t} SET id = (SELECT max(id) FROM {t}) WHERE p = 'a'"
+    for text in (own, f"INSERT INTO {t} SELECT id + 10, p FROM {t}"):
+        monkeypatch.setattr(Transaction, "commit", after_a_delete)
+        with pytest.raises(mica.MicaError, match="CONCURRENT_DELETE"):
+            mica.sql(text, spark)
+        mica.Table.open(tmp_path / "t").append([{"id": 2, "p": "b"}])
+    mica.Table.open(tmp_path / "t").delete("id = 2")
     for text in ("VALUES (3, 'c')", f"SELECT id + 10, p FROM {t} VERSION AS OF 1"):
         mica.Table.open(tmp_path / "t").append([{"id": 2, "p": "b"}])
         monkeypatch.setattr(Transaction, "commit", after_a_delete)

@@ -22,4 +22,5 @@ def test_a_long_text_keeps_both_ends() -> None:
 
 def test_a_long_path_loses_the_extensions_first() -> None:
     assert short_path("day=1/part-0123456789.zstd.parquet", 15) == "day=1/p…3456789"
+    assert short_path("events.2024-01-01.parquet", 12) == "event…-01-01"
     assert short_path("a.parquet", 9) == "a.parquet"

@@ -82,8 +82,14 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str, tabl
     with user_metadata(settings.user_metadata(spark)):
         if not isinstance(statement, RowChange):
             return _shaped(spark, table, statement)
-        with from_itself(_reads(tables(_query_of(statement)), table)):
-            done = _rows_changed(spark, table, statement, query, settings.txn(spark))
+        ran = list[str]()
+
+        def noted(text: str) -> DataFrame:
+            ran.append(text)
+            return query(text)
+
+        with from_itself(lambda: any(_reads(tables(text), table) for text in ran)):
+            done = _rows_changed(spark, table, statement, noted, settings.txn(spark))
         settings.reset_txn(spark)
         return done
 
@@ -105,7 +111,8 @@ def _reads(named: names.Named | None, table: Table) -> bool:
     """Whether a text reads the table, other than at a version or time."""
     if named is None:
         return False
-    return any(view.path == table.path and name not in named.pinned for name, view in named.views.items())
+    own = table.snapshot.metadata.id
+    return any(view.snapshot.metadata.id == own and name not in named.pinned for name, view in named.views.items())
 
 
 def _names_of(statement: Statement) -> tuple[list[str], list[str]]:
@@ -126,14 +133,12 @@ def _rows_changed(spark: SparkSession, table: Table, statement: RowChange, query
     match statement:
         case Delete(where=text):
             where = _condition(text, query)
-            with from_itself(where != text):
-                done = table.delete(where, spark=spark, txn=txn)
+            done = table.delete(where, spark=spark, txn=txn)
             return _changed(spark, done, "numDeletedRows")
         case Update(set=texts, where=text):
             values = {column: with_values(value, query) for column, value in texts.items()}
             where = _condition(text, query)
-            with from_itself((values, where) != (dict(texts), text)):
-                done = table.update(values, where, spark=spark, txn=txn)
+            done = table.update(values, where, spark=spark, txn=txn)
             return _changed(spark, done, "numUpdatedRows")
         case Insert():
             return insert(spark, table, statement, query, txn)

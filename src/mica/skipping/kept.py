@@ -49,7 +49,7 @@ def kept_files(plan: FilePlan) -> list[KeptFiles]:
                     groups.append(KeptFiles(reason, rest[mine], leaf))
                     rest, places = rest[~mine], places[~mine]
     if len(rest):
-        groups.append(KeptFiles("their bounds meet the condition", rest))
+        groups.append(KeptFiles("their bounds do not exclude the condition", rest))
     return sorted(groups, key=lambda group: -len(group.files))
 
 

@@ -85,13 +85,13 @@ def _change(
     return once(snapshot.storage, snapshot, txn, change)
 
 
-#: Whether what is written comes from queries (SQL) that may have read the table.
-FROM_ITSELF: ContextVar[bool] = ContextVar("from_itself", default=False)
+#: Whether queries (SQL) that what is written comes from have read the table.
+FROM_ITSELF: ContextVar[Callable[[], bool]] = ContextVar("from_itself", default=lambda: False)
 
 
 @contextmanager
-def from_itself(itself: bool) -> Iterator[None]:
-    """Inside, what is written may come from the table itself, if `itself`."""
+def from_itself(itself: Callable[[], bool]) -> Iterator[None]:
+    """Inside, what is written comes from the table itself, if `itself` is true once the queries have run."""
     token = FROM_ITSELF.set(itself)
     try:
         yield
@@ -204,7 +204,7 @@ class Change:
     @property
     def reads(self) -> FilePredicate:
         """The files that the change depends on."""
-        return read_files(self.snapshot, self.scan.predicate, self.engine, self.is_all and not FROM_ITSELF.get())
+        return read_files(self.snapshot, self.scan.predicate, self.engine, self.is_all)
 
     def _describe(self) -> None:
         """Sets the commit's operation, and the files that it depends on."""
@@ -212,7 +212,7 @@ class Change:
         target.operation = "DELETE" if self.deletes else "UPDATE"
         shown = [] if where is None else [f"({where})"]
         target.parameters = {"predicate": shown if self.deletes else (shown[0] if shown else "true")}
-        target.reads = (self.reads,)
+        target.reads = (self.reads, *([every_file] if FROM_ITSELF.get()() else []))
         target.metrics = self._metrics
         if self.deletes and where is None:
             target.applications = {**forgotten(self.snapshot.app_transactions), **target.applications}

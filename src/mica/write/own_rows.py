@@ -19,7 +19,7 @@ from mica.write.change import FROM_ITSELF, read_files
 
 def own_reads(data: Any, snapshot: Snapshot, engine: Engine) -> tuple[FilePredicate, ...]:
     """The files of the snapshot that the rows come from, if they do; `data` is what a person gives."""
-    if FROM_ITSELF.get():
+    if FROM_ITSELF.get()():
         return (every_file,)
     if not isinstance(data, Scan) or not isinstance(data.source, TableSource):
         return ()

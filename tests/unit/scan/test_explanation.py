@@ -110,7 +110,7 @@ def test_that_bounds_meet_the_condition_is_said_of_more_than_one_file(tmp_path: 
     table = Table.create(tmp_path / "t", "i BIGINT")
     for first in (0, 5, 100):
         table.append(pa.table({"i": pa.array([first, first + 10], pa.int64())}))
-    line = "  kept 2 files: their bounds meet the condition"
+    line = "  kept 2 files: their bounds do not exclude the condition"
     assert line in str(table.scan(where="i = 7").explain()).splitlines()
     assert "kept" not in str(table.scan(where="i = 100").explain())
     assert "kept" not in str(table.scan().explain())

@@ -1,4 +1,4 @@
-"""Why files stay: nothing is known, what is known is of another type, or the bounds meet the condition."""
+"""Why files stay: nothing is known, what is known is of another type, or the bounds do not exclude the condition."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def test_each_kept_file_has_one_reason() -> None:
     met, texts = variant({A: i64(1)}, {A: i64(9)}), variant({A: text("x")}, {A: text("y")})
     found = reasons("v:a::bigint = 5", met, None, texts, met, variant({A: i64(6)}, {A: i64(9)}))
     assert found == [
-        ("their bounds meet the condition", [0, 3]),
+        ("their bounds do not exclude the condition", [0, 3]),
         ("v:a has values of another type in them", [2]),
         ("they have no bounds of v:a", [1]),
     ]
     assert reasons("v:a IS NULL AND id = 1", None) == [("they have no bounds of id", [0])]
-    assert reasons("v:a IS NOT NULL", None) == [("their bounds meet the condition", [0])]
+    assert reasons("v:a IS NOT NULL", None) == [("their bounds do not exclude the condition", [0])]
 
 
 def test_without_a_condition_there_is_no_reason() -> None:
