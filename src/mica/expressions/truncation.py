@@ -52,7 +52,7 @@ def timestamps(units: pa.Array, times: Datum, *, timezone: str) -> Made:
     if name in _LOCAL:
         kept = instants - np.mod(np.mod(instants, _LOCAL[name]) + ahead, _LOCAL[name])
         cut, wrong = resolved(kept, ahead, timezone)
-        return _timed(cut, wrong | (cut > instants), values)
+        return _timed(cut, wrong | (kept > instants), values)
     day, _ = clock_of(instants, ahead)
     local = arrow_array(day.astype(np.int32), mask=to_numpy(pc.is_null(values))).cast(pa.date32())
     days, failed = dates(local, unit)

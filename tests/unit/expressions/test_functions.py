@@ -317,6 +317,15 @@ def test_dates_at_the_ends_of_time(zone: str) -> None:
                 evaluate(bind_value(text, schema, ansi=ansi, timezone=zone), [days])
 
 
+def test_what_is_cut_into_a_gap_moves_behind_it() -> None:
+    """Berlin's clocks had no 00:06 on 1893-04-01: as Spark 4.2.1, the minute is later than the time that is cut."""
+    cut = bind_value(
+        "date_format(date_trunc('minute', t), 'HH:mm:ss')", parse_ddl("t TIMESTAMP"), timezone="Europe/Berlin"
+    )
+    times = pa.array([-2422054405_000_000]).cast(pa.timestamp("us", "UTC"))
+    assert evaluate(cut, [times]).to_pylist() == ["00:12:32"]
+
+
 LEAST, LAST = -(2**63), 2**63 - 1
 
 
