@@ -48,6 +48,7 @@ from mica.schema.interval_types import (
 )
 from mica.schema.interval_types import DAY as DAYS
 from mica.schema.types import DATE, DOUBLE, INTEGRALS, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, VOID, DataType
+from mica.variant import kernel
 
 DAY = COUNTS["day"]
 _LEAST, _LARGEST = -(2**63), 2**63 - 1
@@ -277,6 +278,9 @@ def resolved(kept: Any, ahead: Any, zone: str) -> tuple[Any, Any]:
 
 def offsets(instants: Any, zone: str) -> Any:
     """The microseconds by which a zone's clocks are ahead of UTC."""
+    fixed = kernel.fixed_offset(zone)
+    if fixed is not None:
+        return np.full_like(instants, fixed * 1_000_000)
     near = instants + towards_us(instants, DAY)
     times = arrow_array(near, pa.int64()).cast(to_arrow_type(TIMESTAMP))
     return int64_of(cast_array(times, TIMESTAMP, TIMESTAMP_NTZ, zone, ansi=True)[0]) - near

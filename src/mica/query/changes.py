@@ -321,10 +321,11 @@ def _dropped(spark: SparkSession, statement: Drop) -> DataFrame | None:
     """A registered name is forgotten, and the files stay, as those of Spark's external tables do; any other table is
     Spark's to drop. Of one in the warehouse Spark would delete the files: that is refused."""
     name = statement.table[0]
-    if len(statement.table) > 1 or not names.is_registered(name):
+    place = names.place_of(name) if len(statement.table) == 1 else None
+    if place is None:
         return None
-    place = _place_of(name)
-    if place is not None and Storage.open(place).uri == Storage.open(_in_warehouse(spark, name)).uri:
+    folder = Storage.open(place).uri.rstrip("/").rpartition("/")[0]  # renamed tables stay where they are
+    if folder == Storage.open(_in_warehouse(spark, "")).uri.rstrip("/") and Table.exists(place):
         raise UserError(
             "INVALID_ARGUMENT",
             f"{name} lies in the warehouse, where Spark's DROP TABLE deletes the files, and mica deletes no table",

@@ -90,6 +90,12 @@ def forget(name: str) -> None:
         _REGISTERED.pop(name.lower(), None)
 
 
+def place_of(name: str) -> str | None:
+    """The place of a registered name, any case, whatever is there; None if there is none."""
+    found = _REGISTERED.get(name.lower())
+    return found if found is None or isinstance(found, str) else found.path
+
+
 def registered(name: str) -> Table | None:
     """The table of a registered name, any case; None if there is none."""
     found = _REGISTERED.get(name.lower())

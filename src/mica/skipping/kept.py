@@ -1,18 +1,20 @@
 """Why files were kept.
 
 The rule: a file stays because nothing is known about a value that the predicate asks for, because what is known is of
-another type, or because its bounds meet the predicate. The first that holds is the reason.
+another type, or because its bounds do not exclude the predicate. The first that holds is the reason.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 
 import numpy as np
 
 from mica import compute as pc
 from mica import late
 from mica.arrays import to_numpy
+from mica.errors import CorruptDataError
 from mica.expressions.bind import Leaf
 from mica.expressions.rewrite import leaves_of
 from mica.expressions.tree import Expr, IsNull
@@ -72,12 +74,19 @@ def nearest_path(leaf: Leaf, text: str | None) -> VariantPath | None:
     """
     if leaf.path is None or text is None:
         return None
-    known = [VariantPath.parse_normalized(path) for path in read_all(text)]
+    known = [*_normal(read_all(text))]
     if leaf.path in known:
         return None
     by_keys = {_keys(path): path for path in known}
     near = late.difflib.get_close_matches(_keys(leaf.path), by_keys, 1, 0.75)
     return by_keys[near[0]] if near else None
+
+
+def _normal(paths: Iterable[str]) -> Iterator[VariantPath]:
+    """The paths, but for those that another writer spelled otherwise."""
+    for path in paths:
+        with suppress(CorruptDataError):
+            yield VariantPath.parse_normalized(path)
 
 
 def _keys(path: VariantPath) -> str:

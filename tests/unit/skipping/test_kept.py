@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from mica.expressions.bind import bind
 from mica.skipping.kept import kept_files, nearest_path
 from mica.skipping.plan import plan_files
 from mica.stats.variant import encode_bounds
+from mica.variant.path import VariantPath
 from tests.unit.skipping.test_plan import SCHEMA, A, Snapshot, i64, text, variant
 
 
@@ -42,3 +45,9 @@ def test_the_nearest_path() -> None:
     assert [str(nearest_path(leaf, bounds)) for leaf in leaves] == [*near.values()]
     assert nearest_path(leaves[0], None) is None
     assert nearest_path(leaves[0], "?") is None
+
+
+def test_a_path_that_another_writer_spelled_otherwise_is_near_to_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mica.skipping.kept.read_all", lambda _: {"$.status": None, "$['state']": None})
+    leaf = bind("v:stat::string = 'x'", SCHEMA).leaves[0]
+    assert str(nearest_path(leaf, "any")) == str(VariantPath.parse_normalized("$['state']"))
