@@ -57,8 +57,9 @@ KINDS: tuple[DriftKind, ...] = ("new", "vanished", "unshredded", "type", "residu
 
 @dataclass(frozen=True)
 class PathDrift:
-    """A path that changed: `new`, `vanished` (no row has it), `unshredded` (it has no column any more, but rows may
-    have it, in a residual or as an object), its `type`, or more values of other types (`residual`).
+    """A path that changed: `new`, `vanished` (no row of the files that are looked at has it), `unshredded` (it has no
+    column any more, but rows may have it, in a residual or as an object), its `type`, or more values of other types
+    (`residual`).
 
     `before` and `after` are its types (None: not there); `typed_before` and `typed_after` the shares of its values that
     have them. `file`, `version` (None: unknown) and `time` (ms since 1970) are of the first file that shows the change;

@@ -38,6 +38,7 @@ def run(
     names = ["column", "min", "max", "nulls"]
     if path is not None:  # few columns: a line for each, not a table for each file
         rows = [[file["path"], *row] for file in found for row in _rows(file)]
+    if path is not None and rows:
         print_rows("", ["file", *names], rows, right=["nulls"], short="file")
     for file in found if path is None else ():
         head = f"{file['path']}: {counted(file['rows'], 'row')}, {file['size']:,} bytes"

@@ -329,7 +329,7 @@ def _dropped(spark: SparkSession, statement: Drop) -> DataFrame | None:
         raise UserError(
             "INVALID_ARGUMENT",
             f"{name} lies in the warehouse, where Spark's DROP TABLE deletes the files, and mica deletes no table",
-            hint=f"Delete the folder {place}: then the name is free. Of a table with a LOCATION the files stay.",
+            hint=f"If no other catalog has the table, delete the folder {place}: then the name is free.",
         )
     names.forget(name)
     return _nothing(spark)

@@ -27,7 +27,7 @@ from mica.engines.base import Engine, Task
 from mica.errors import UserError
 from mica.expressions import conditionals
 from mica.expressions.bind import BoundExpr, bind_value
-from mica.expressions.collations import for_change, refuse_in_process
+from mica.expressions.collations import BYTES, for_change, refuse_in_process
 from mica.expressions.parse import parse
 from mica.expressions.tree import Column, Expr, Literal
 from mica.log import features
@@ -125,8 +125,10 @@ class Change:
             self.outputs = _assigned(self.table, values, where, self.scan)
         if self.is_all:
             self._ask()
-        if self.predicate is not None:
-            refuse_in_process(self.predicate.expr, for_change(engine.comparator))
+        way_out = for_change(engine.comparator) if self.is_all else BYTES  # no session compares for an overwrite
+        for value in (self.predicate, *self.outputs.values()):
+            if value is not None:
+                refuse_in_process(value.expr, way_out)
 
     def _ask(self) -> None:
         """Asks the engine's comparator for what tasks cannot compare."""

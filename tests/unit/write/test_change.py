@@ -314,3 +314,18 @@ def test_as_a_list_of_rows(tmp_path: Path, rng: random.Random) -> None:
         assert {row["id"]: [row["p"], row["a"]] for row in found} == rows
         assert len(found) == table.count() == len(rows)
     assert mica.check(table).ok
+
+
+@pytest.mark.parametrize(
+    ("change", "way_out"),
+    [
+        (lambda t: t.delete("s = 'a'"), "spark="),
+        (lambda t: t.update({"i": "CASE WHEN s = 'a' THEN 1 ELSE 2 END"}), "spark="),
+        (lambda t: t.overwrite([{"s": "a", "i": 1}], where="s = 'a'"), "UTF8_BINARY"),
+    ],
+)
+def test_the_way_out_of_a_comparison_by_icu_is_one(tmp_path: Path, change: Any, way_out: str) -> None:
+    table = mica.Table.create(tmp_path / "t", "s STRING COLLATE UNICODE_CI, i INT")
+    with pytest.raises(UserError, match="NEEDS_SPARK") as raised:
+        change(table)
+    assert way_out in str(raised.value)
