@@ -8,12 +8,12 @@ from typing import Annotated, Any
 import typer
 
 from mica.cli import options
-from mica.cli.console import print_json, print_rows, storage_options
+from mica.cli.console import out, print_json, print_rows, storage_options
 from mica.log.history import commits
 from mica.table import Table
 from mica.wording import shortened
 
-#: No value is shown longer than this.
+#: No value is shown longer than this in a terminal.
 LONGEST = 60
 
 
@@ -40,6 +40,7 @@ def _time(value: object) -> str:
 
 
 def _facts(row: dict[str, Any]) -> str:
-    """What happened; long values, such as schemas, are cut: `--json` has them whole."""
+    """What happened; in a terminal long values, such as schemas, are cut."""
     pairs = [*(row["operation_parameters"] or ()), *(row["operation_metrics"] or ())]
-    return ", ".join(f"{key}={shortened(str(value), LONGEST)}" for key, value in pairs)
+    cut = out().is_terminal
+    return ", ".join(f"{key}={shortened(str(value), LONGEST) if cut else value}" for key, value in pairs)
