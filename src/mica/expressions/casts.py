@@ -198,7 +198,10 @@ def _date_to_timestamp(array: pa.Array, to: _Ask) -> Cast:
         failed = pc.fill_null(pc.invert(near), False)
     if to.target == TIMESTAMP_NTZ or kernel.fixed_offset(to.zone) == 0:
         return array.cast(to.arrow, safe=False), failed
-    values, wrong = _by_kernel(array, to)
+    coded = pc.dictionary_encode(array)  # a zone is asked once for each day: many rows have few
+    values, wrong = _by_kernel(coded.dictionary, to)
+    values = pc.take(values, coded.indices)
+    wrong = None if wrong is None else pc.fill_null(pc.take(wrong, coded.indices), False)
     return values, wrong if failed is None else failed if wrong is None else pc.or_(failed, wrong)
 
 
