@@ -53,7 +53,7 @@ def test_sparks_own_reader_is_taken_where_the_log_or_the_footers_say_so(spark: S
     assert is_native(table.scan().to_df(spark))
     # Without the tag nobody knows what a file of mica's holds.
     (commit,) = sorted((tmp_path / "t" / "_delta_log").glob("*1.json"))
-    said = '"mica.lateTypes":"no",'
+    said = '"mica.lateTypes":"no"'
     text = commit.read_text()
     assert said in text
     commit.write_text(text.replace(said, ""))
