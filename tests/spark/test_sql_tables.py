@@ -180,7 +180,7 @@ def test_a_dropped_name_is_forgotten_and_the_files_stay(spark: SparkSession, tmp
     place = names.registered("inside").path  # type: ignore[union-attr]
     mica.sql("ALTER TABLE inside RENAME TO within", spark)
     (Path(place) / "_delta_log" / f"{9:020}.json").write_text("{")  # a log that cannot be read
-    with pytest.raises(mica.UserError, match="Delete the folder"):
+    with pytest.raises(mica.UserError, match="delete the folder"):
         mica.sql("DROP TABLE Within", spark)
     shutil.rmtree(place)
     mica.sql("DROP TABLE within", spark)
