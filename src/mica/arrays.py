@@ -26,8 +26,8 @@ else:  # without numpy.typing, whose import formats the documentation of types
 def from_numpy(values: NDArray[Any], null: NDArray[np.bool_] | None = None) -> pa.Array:
     """Returns the numbers or booleans as an array, null where `null` is true; numbers are not copied."""
     kind = pa.from_numpy_dtype(values.dtype)
-    held = np.packbits(values, bitorder="little") if values.dtype == np.bool_ else np.ascontiguousarray(values)
-    valid = None if null is None else pa.py_buffer(np.packbits(~null, bitorder="little"))
+    held = _packed(values) if values.dtype == np.bool_ else np.ascontiguousarray(values)
+    valid = None if null is None else pa.py_buffer(_packed(~null))
     return pa.Array.from_buffers(kind, len(values), [valid, pa.py_buffer(held)])
 
 

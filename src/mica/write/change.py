@@ -86,17 +86,22 @@ def _change(
 
 
 #: Whether queries (SQL) that what is written comes from have read the table.
-FROM_ITSELF: ContextVar[Callable[[], bool]] = ContextVar("from_itself", default=lambda: False)
+_FROM_ITSELF: ContextVar[Callable[[], bool]] = ContextVar("from_itself", default=lambda: False)
 
 
 @contextmanager
 def from_itself(itself: Callable[[], bool]) -> Iterator[None]:
     """Inside, what is written comes from the table itself, if `itself` is true once the queries have run."""
-    token = FROM_ITSELF.set(itself)
+    token = _FROM_ITSELF.set(itself)
     try:
         yield
     finally:
-        FROM_ITSELF.reset(token)
+        _FROM_ITSELF.reset(token)
+
+
+def read_by_queries() -> tuple[FilePredicate, ...]:
+    """Every file, if the queries that what is written comes from have read the table."""
+    return (every_file,) if _FROM_ITSELF.get()() else ()
 
 
 class Change:
@@ -214,7 +219,7 @@ class Change:
         target.operation = "DELETE" if self.deletes else "UPDATE"
         shown = [] if where is None else [f"({where})"]
         target.parameters = {"predicate": shown if self.deletes else (shown[0] if shown else "true")}
-        target.reads = (self.reads, *([every_file] if FROM_ITSELF.get()() else []))
+        target.reads = (self.reads, *read_by_queries())
         target.metrics = self._metrics
         if self.deletes and where is None:
             target.applications = {**forgotten(self.snapshot.app_transactions), **target.applications}

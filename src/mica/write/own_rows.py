@@ -10,17 +10,17 @@ from __future__ import annotations
 from typing import Any
 
 from mica.engines.base import Engine
-from mica.log.conflicts import FilePredicate, every_file
+from mica.log.conflicts import FilePredicate
 from mica.log.snapshot import Snapshot
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
-from mica.write.change import FROM_ITSELF, read_files
+from mica.write.change import read_by_queries, read_files
 
 
 def own_reads(data: Any, snapshot: Snapshot, engine: Engine) -> tuple[FilePredicate, ...]:
     """The files of the snapshot that the rows come from, if they do; `data` is what a person gives."""
-    if FROM_ITSELF.get()():
-        return (every_file,)
+    if found := read_by_queries():
+        return found
     if not isinstance(data, Scan) or not isinstance(data.source, TableSource):
         return ()
     of = data.source.snapshot
