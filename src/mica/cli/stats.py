@@ -36,15 +36,16 @@ def run(
         print_json(found)
         return
     names = ["column", "min", "max", "nulls"]
-    if path is not None:  # few columns: a line for each, not a table for each file
-        rows = [[file["path"], *row] for file in found for row in _rows(file)]
-    if path is not None and rows:
+    if path is None:
+        for file in found:
+            head = f"{file['path']}: {counted(file['rows'], 'row')}, {file['size']:,} bytes"
+            print_rows(head, names, _rows(file), right=["nulls"])
+        return
+    rows = [[file["path"], *row] for file in found for row in _rows(file)]
+    if rows:  # few columns: a line for each, not a table for each file
         print_rows("", ["file", *names], rows, right=["nulls"], short="file")
-    for file in found if path is None else ():
-        head = f"{file['path']}: {counted(file['rows'], 'row')}, {file['size']:,} bytes"
-        print_rows(head, names, _rows(file), right=["nulls"])
     without = sum(not file["columns"] for file in found)
-    if without and path is not None:
+    if without:
         sys.stderr.write(f"{counted(without, 'file')} of {len(found):,} without bounds of a column like {path!r}\n")
 
 

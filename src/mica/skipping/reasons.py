@@ -6,7 +6,6 @@ shown are the deciding ones, cast to the type in the predicate.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from decimal import Decimal
@@ -46,9 +45,9 @@ def dropped_by_part(plan: FilePlan, path_of: PathOf, limit: int | None = None) -
     return found
 
 
-def undecided_files(plan: FilePlan, path_of: PathOf, limit: int | None = None) -> list[dict[str, Any]]:
+def undecided_files(plan: FilePlan, path_of: PathOf) -> list[dict[str, Any]]:
     """Returns `{path, column, collation, reason}` of each kept file that a collated comparison could not decide."""
-    return list(itertools.islice(_undecided(plan, path_of), limit))
+    return list(_undecided(plan, path_of))
 
 
 def _undecided(plan: FilePlan, path_of: PathOf) -> Iterator[dict[str, Any]]:
