@@ -155,7 +155,8 @@ def tables_of(text: str, spark: SparkSession) -> names.Named | None:
             # Of two tables with the same last part, neither view is called so.
             others = {other.rpartition(".")[2].lower() for other in parsed.names if other != name}
             found = names.renamed(text, name.split("."), {view.lower() for view in views} | others, is_taken)
-            if found is not None:  # else Spark reads the table itself
+            # Without a view Spark reads the table itself. A name may stand in the text with its catalog, too.
+            if found is not None and found[0] != text:
                 text, view = found
                 views[view], catalogued[view] = table, name
         else:

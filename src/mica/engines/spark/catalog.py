@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 PROVIDERS = ("delta", "mica")
 #: The catalog that mica reads them of, which may stand before any name.
 CATALOG = "spark_catalog"
+#: It, before a name of two parts.
+_IN_CATALOG = re.compile(rf"(?i)\s*`?{CATALOG}`?\s*\.(?=.*\.)")
 
 _COMMANDS = re.compile(r"(?m)^[\s:+|-]*'?(?:Insert|MergeInto|UpdateTable|DeleteFrom|CreateTable|ReplaceTable)")
 
@@ -61,7 +63,9 @@ def delta_location(spark: SparkSession, name: str) -> str | None:
         return _described_location(spark, name)
     catalog = _state(spark).catalog()
     try:
-        identifier = _state(spark).sqlParser().parseTableIdentifier(name)
+        if str(_state(spark).catalogManager().currentCatalog().name()) != CATALOG:
+            return None  # a name without a catalog is one of the current catalog
+        identifier = _state(spark).sqlParser().parseTableIdentifier(_IN_CATALOG.sub("", name))
         if catalog.isTempView(identifier) or not catalog.tableExists(identifier):
             return None
         found = catalog.getTableMetadata(identifier)
