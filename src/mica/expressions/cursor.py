@@ -136,15 +136,13 @@ class Cursor:
         start = self.token
         if start.kind != "word":
             self.fail("a type is expected")
-        end = start.end
-        rest = self.text[end:]
-        opening = rest.lstrip()[:1]
+        end, following = start.end, self.tokens[self.at + 1]
+        opening = following.text[:1]
         word = start.text.upper()
         if word == "INTERVAL":
             return self.interval_type()
         if (opening == "<" and word in ("ARRAY", "MAP", "STRUCT")) or (opening == "(" and word in _SIZED):
-            end += len(rest) - len(rest.lstrip())
-            end = _closing(self.text, end, opening)
+            end = _closing(self.text, following.at, opening)
         if word == "TIMESTAMP" and self.word(1) in ("WITH", "WITHOUT"):  # LOCAL TIME ZONE, TIME ZONE
             end = self.tokens[min(self.at + (4 if self.word(1) == "WITH" else 3), len(self.tokens) - 1)].end
         try:

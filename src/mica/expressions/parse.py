@@ -119,6 +119,10 @@ class _Parser(PathParser):
         return found
 
     def disjunction(self) -> Expr:
+        if self.token.kind in ("number", "string") and self.mark(1) in (",", ")"):
+            # A constant of a list, which may be long: it has no operators to be looked for.
+            at = self.token.at
+            return Literal(self.string(), STRING, at=at) if self.at_string else self.number("", at)
         self.depth += 1
         if self.depth > _MAX_DEPTH:
             raise syntax_error(self.text, self.token.at, f"it nests deeper than {_MAX_DEPTH} levels")

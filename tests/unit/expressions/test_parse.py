@@ -53,6 +53,7 @@ from mica.schema import ddl
         ("interval is null and distinct between and and exists",
          "`interval` IS NULL AND `distinct` >= `and` AND `distinct` <= `exists`"),
         ("bigint(v:x) + decimal('1')", "v:x::BIGINT + '1'::DECIMAL(10,0)"),
+        ("a IN ('x' 'y', (1), 2.50) AND a::decimal /* x */ (5,1) < 1", "a IN ('xy', 1, 2.50) AND a::DECIMAL(5,1) < 1"),
     ],
 )  # fmt: skip
 def test_reads(text: str, shown: str) -> None:
