@@ -127,8 +127,9 @@ def test_what_the_session_reads_otherwise_than_mica_is_refused(spark: SparkSessi
             assert raised.value.code == "UNSUPPORTED_EXPRESSION"
         mica.sql(f"CREATE TABLE delta.`{tmp_path}/other` (ts TIMESTAMP_NTZ) USING mica", spark)
         mica.sql(f"INSERT INTO {place} SELECT 1, CAST('2026-01-01' AS TIMESTAMP)", spark)
+        mica.sql(f"INSERT INTO {place} SELECT 2, '2025-12-31 22:00:00-02:00'", spark)  # a text keeps its zone
         done = mica.sql(f"DELETE FROM {place} WHERE ts = TIMESTAMP'2026-01-01 00:00:00Z'", spark)
-    assert done.collect()[0].num_affected_rows == 1
+    assert done.collect()[0].num_affected_rows == 2
     with conf(spark, {"spark.sql.decimalOperations.allowPrecisionLoss": "false"}):
         with pytest.raises(mica.MicaError, match="allowPrecisionLoss"):
             mica.sql(f"UPDATE {place} SET id = id * 2", spark)

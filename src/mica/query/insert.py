@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 
 from mica.engines.spark.errors import is_condition
 from mica.engines.spark.session import without_sql_log
+from mica.engines.spark.types import type_text
 from mica.errors import UserError
 from mica.expressions.coerce import is_exact, is_real
 from mica.query import described, settings
 from mica.query.row_statements import Insert, with_defaults
 from mica.schema.char import char_length, declared
-from mica.schema.ddl import quote_if_needed, type_to_ddl
+from mica.schema.ddl import quote_if_needed
 from mica.schema.special import DEFAULT, GENERATED
 from mica.schema.types import (
     BINARY,
@@ -104,7 +105,7 @@ def _fixed(table: Table, statement: Insert) -> dict[str, str]:
             )
         if value is not None:
             # As Spark, for which these values are texts first.
-            found[column.name] = f"CAST({_stored(f'CAST({value} AS STRING)', column)} AS {type_to_ddl(column.type)})"
+            found[column.name] = f"CAST({_stored(f'CAST({value} AS STRING)', column)} AS {type_text(column.type)})"
     return found
 
 
@@ -146,7 +147,7 @@ def _default(name: str, column: StructField | None) -> str:
     if GENERATED in column.metadata or is_identity(column):
         return f"{_MADE}{name}"
     text = column.metadata.get(DEFAULT)
-    return "NULL" if text is None else f"CAST(({text}) AS {type_to_ddl(column.type)})"
+    return "NULL" if text is None else f"CAST(({text}) AS {type_text(column.type)})"
 
 
 def _as_stored(rows: DataFrame, schema: StructType, *, by_name: bool) -> DataFrame:
@@ -197,7 +198,7 @@ def _read(rows: DataFrame, schema: StructType) -> DataFrame:
     for given in from_spark(rows.schema).fields:
         column = schema.find(given.name)
         if column is not None and _is_read(given.type, column.type):
-            rows = rows.withColumn(given.name, rows[quote_if_needed(given.name)].cast(type_to_ddl(column.type)))
+            rows = rows.withColumn(given.name, rows[quote_if_needed(given.name)].cast(type_text(column.type)))
     return rows
 
 

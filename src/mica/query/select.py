@@ -37,12 +37,16 @@ def run(spark: SparkSession, text: str, views: Mapping[str, Table], args: Any = 
     """The rows of a query over these tables. Errors: Spark's own for the text."""
     from mica.engines.spark.deferred import Deferred
 
-    query, places = _planned(spark, text, views, args)
+    planned = _planned(spark, text, views, args)
 
     def made(at_once: bool) -> Any:
+        query, places = planned
+        if not at_once and query.asks_time:
+            # A view is asked again and again, and in an optimised plan the time is that of its making.
+            query, places = _planned(spark, text, views, args, optimised=False)
         return with_scans(query, [_rows(spark, place, at_once) for place in places])
 
-    return Deferred(spark, query.schema, made)
+    return Deferred(spark, planned[0].schema, made)
 
 
 def narrowed(spark: SparkSession, text: str, views: Mapping[str, Table], args: Any = None) -> list[Narrowed]:
@@ -50,8 +54,10 @@ def narrowed(spark: SparkSession, text: str, views: Mapping[str, Table], args: A
     return _planned(spark, text, views, args)[1]
 
 
-def _planned(spark: SparkSession, text: str, views: Mapping[str, Table], args: Any) -> tuple[Query, list[Narrowed]]:
-    query = _query(spark, text, views, args)
+def _planned(
+    spark: SparkSession, text: str, views: Mapping[str, Table], args: Any, *, optimised: bool = True
+) -> tuple[Query, list[Narrowed]]:
+    query = _query(spark, text, views, args, optimised)
     chosen = [_Place(relation, views[relation.view], spark) for relation in query.relations]
     by_file = file_names.asked(text)
     if by_file:
@@ -66,22 +72,23 @@ def _planned(spark: SparkSession, text: str, views: Mapping[str, Table], args: A
     return query, [place.read(folded.get(number), limits[number]) for number, place in enumerate(chosen)]
 
 
-def _query(spark: SparkSession, text: str, views: Mapping[str, Table], args: Any) -> Query:
+def _query(spark: SparkSession, text: str, views: Mapping[str, Table], args: Any, optimised: bool) -> Query:
     """The text's plan. One that names `_metadata` has it as a column of the tables, which no star means.
 
     Errors: Spark's own; UNSUPPORTED_EXPRESSION for a star over what has no such column.
     """
     schemas = {view: table.schema for view, table in views.items()}
     if METADATA not in words(text):
-        return Query(spark, text, schemas, args)
+        return Query(spark, text, schemas, args, optimised=optimised)
     without = without_star(text, METADATA)
     try:
-        return Query(spark, without, {view: shown(schema) for view, schema in schemas.items()}, args)
+        hidden = {view: shown(schema) for view, schema in schemas.items()}
+        return Query(spark, without, hidden, args, optimised=optimised)
     except Exception as e:
         if without == text or METADATA not in str(e):
             raise
     try:
-        return Query(spark, text, schemas, args)  # that of another table
+        return Query(spark, text, schemas, args, optimised=optimised)  # that of another table
     except Exception:  # noqa: BLE001 - reported as an error of mica's own
         raise UserError(
             "UNSUPPORTED_EXPRESSION",

@@ -120,9 +120,11 @@ class Plan:
 
 
 class Query:
-    """A text's optimised plan, in which `tables` (name of a view → schema) are empty relations."""
+    """A text's plan, in which `tables` (name of a view → schema) are empty relations."""
 
-    def __init__(self, spark: Any, text: str, tables: Mapping[str, StructType], args: Any = None) -> None:
+    def __init__(
+        self, spark: Any, text: str, tables: Mapping[str, StructType], args: Any = None, *, optimised: bool = True
+    ) -> None:
         self.spark = spark
         self.make = Maker.of(spark)
         clone = self.spark._jsparkSession.cloneSession()  # noqa: SLF001
@@ -137,7 +139,8 @@ class Query:
         self.names: list[str] = list(self.schema.fieldNames())
         self.found: dict[tuple[int, ...], Relation] = {}
         self._subplans: dict[tuple[int, ...], Plan] = {}
-        self.root = self._read(analysed.queryExecution().optimizedPlan(), None)
+        self._analysed = analysed.queryExecution().analyzed()
+        self.root = self._read(analysed.queryExecution().optimizedPlan() if optimised else self._analysed, None)
         #: Id of a Variant or struct → its relation and column.
         self.carriers: dict[int, tuple[Relation, str]] = {}
         #: Id of a carrier under any name → its id at the relation; and those that are read whole.
@@ -146,6 +149,11 @@ class Query:
         #: Root → what is extracted from it, and whether that is in an expression that is not evaluated for every row.
         self.uses: dict[int, dict[Extraction, bool]] = {}
         self.guarded: set[int] = set()
+
+    @property
+    def asks_time(self) -> bool:
+        """Whether it asks for the time, which an optimised plan has instead."""
+        return bool(self._analysed.containsPattern(self.make.current_like))
 
     @property
     def relations(self) -> list[Relation]:

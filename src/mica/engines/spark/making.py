@@ -5,13 +5,11 @@ The rule: what is made here is plain: no name in it is left for Spark to resolve
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any
 from weakref import WeakKeyDictionary
 
-#: The type in a DDL, and no name: that of a field is before a colon or in quotes.
-_TIMESTAMP = re.compile(r"\bTIMESTAMP\b(?!\s*:)(?=[^`]*(?:`[^`]*`[^`]*)*$)")
+from mica.engines.spark.types import type_text
 
 
 class Maker:
@@ -43,6 +41,7 @@ class Maker:
         self.type = jvm.org.apache.spark.sql.types.DataType
         self._nothing = jvm.org.apache.spark.sql.types.Metadata.empty()
         self.dataset = jvm.org.apache.spark.sql.classic.Dataset
+        self.current_like = catalyst.trees.TreePattern.CURRENT_LIKE()
         self.identity = system.identityHashCode
         self._none, self._some = jvm.scala.Option.empty(), jvm.scala.Some
         self._view = catalyst.catalog.TemporaryViewRelation
@@ -72,9 +71,8 @@ class Maker:
     def attribute(self, name: str, ddl: str, *, nullable: bool = True) -> Any:
         """A column with an id of its own, of a type as Catalyst spells it."""
         number = self._named.newExprId()
-        # Of a DDL a setting of the session says what TIMESTAMP means (`spark.sql.timestampType`).
-        ddl = _TIMESTAMP.sub("TIMESTAMP_LTZ", ddl)
-        return self.attribute_reference(name, self.type.fromDDL(ddl), nullable, self._nothing, number, self._empty)
+        type_ = self.type.fromDDL(type_text(ddl))
+        return self.attribute_reference(name, type_, nullable, self._nothing, number, self._empty)
 
     def alias(self, child: Any, name: str, number: Any) -> Any:
         """An expression under a name and an id."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +12,20 @@ import pyarrow as pa
 from mica.schema import json as schema_json
 from mica.schema.arrow import from_arrow
 from mica.schema.collations import for_spark
+from mica.schema.ddl import type_to_ddl
 from mica.schema.edit import map_fields
-from mica.schema.types import StructField, StructType
+from mica.schema.types import DataType, StructField, StructType
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType as SparkStructType
+
+#: The type in a DDL, and no name: that of a field is before a colon or in quotes.
+_TIMESTAMP = re.compile(r"\bTIMESTAMP\b(?!\s*:)(?=[^`]*(?:`[^`]*`[^`]*)*$)")
+
+
+def type_text(type_: DataType | str) -> str:
+    """A type, or its DDL, as a text for Spark, where `spark.sql.timestampType` says what TIMESTAMP is."""
+    return _TIMESTAMP.sub("TIMESTAMP_LTZ", type_ if isinstance(type_, str) else type_to_ddl(type_))
 
 
 def to_spark(schema: StructType) -> SparkStructType:
