@@ -401,22 +401,8 @@ def test_columns_by_names_of_several_parts(delta_session: SparkSession, tmp_path
             assert mica.sql(text, spark).collect() == spark.sql(text).collect()
             assert len(scans(spark, text)) == text.count("JOIN") + text.count("(SELECT") + 1
         mica.sql("UPDATE spark_catalog.left_db.same SET a = 3 WHERE a = 2", spark)
-        # Under another current catalog a name without one is of that catalog.
-        derby = "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog"
-        for key, value in {
-            "": derby,
-            ".url": f"jdbc:derby:{tmp_path}/derby;create=true",
-            ".driver": "org.apache.derby.iapi.jdbc.AutoloadedDriver",
-        }.items():
-            spark.conf.set(f"spark.sql.catalog.derby{key}", value)
-        spark.sql("CREATE NAMESPACE derby.left_db")
-        spark.sql("CREATE TABLE derby.left_db.same (a INT)")
-        spark.sql("USE derby.left_db")
-        assert mica.sql("SELECT a FROM same", spark).collect() == []
-        assert mica.sql("SELECT a FROM left_db.same", spark).collect() == []
-        assert mica.sql("SELECT a FROM spark_catalog.left_db.same ORDER BY 1", spark).collect() == [(1,), (3,)]
     finally:
-        spark.sql("USE spark_catalog.default")
+        spark.sql("USE default")
         spark.sql("DROP DATABASE left_db CASCADE")
         spark.sql("DROP DATABASE right_db CASCADE")
 

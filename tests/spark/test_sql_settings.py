@@ -177,3 +177,29 @@ def test_settings_that_mica_does_not_follow_are_named(
         with pytest.raises(mica.UserError, match=setting):
             mica.sql(refused.replace(" t ", f" delta.`{table.path}` ", 1), spark)
         mica.sql(same.replace(" t ", f" delta.`{table.path}` ", 1), spark)
+
+
+def test_a_text_has_the_current_catalog_and_the_variables_of_the_session(
+    delta_session: SparkSession, tmp_path: Path
+) -> None:
+    spark, read = delta_session, lambda text: sorted(map(tuple, mica.sql(text, delta_session).collect()))
+    mica.Table.create(tmp_path / "t", "a INT, v VARIANT").append([{"a": n, "v": {"n": n}} for n in (1, 2, 3)])
+    spark.sql(f"CREATE TABLE here USING delta LOCATION '{tmp_path / 't'}'")
+    spark.sql("DECLARE OR REPLACE VARIABLE least INT DEFAULT 2")
+    catalog, derby = "spark.sql.catalog.derby", "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog"
+    url = {".url": f"jdbc:derby:{tmp_path}/derby;create=true", ".driver": "org.apache.derby.iapi.jdbc.AutoloadedDriver"}
+    try:
+        assert read("SELECT a, session.least FROM here WHERE v:n::int > Least") == [(3, 2)]
+        assert read("SELECT least.a, `least` FROM here AS least WHERE a = 1") == [(1, 2)]
+        with conf(spark, {catalog: derby, **{catalog + key: value for key, value in url.items()}}):
+            spark.sql("CREATE NAMESPACE derby.default")
+            spark.sql("CREATE TABLE derby.default.here (a INT)")
+            spark.sql("USE derby.default")
+            assert read("SELECT a FROM here") == read("SELECT a FROM default.here") == []
+            text = "SELECT b.v:n::int, current_catalog() FROM here RIGHT JOIN spark_catalog.default.here b ON b.a < 0"
+            assert read(text) == [(n, "derby") for n in (1, 2, 3)]
+            spark.sql("USE spark_catalog.default")
+    finally:
+        spark.sql("USE spark_catalog.default")
+        spark.sql("DROP TABLE here")
+        spark.sql("DROP TEMPORARY VARIABLE least")

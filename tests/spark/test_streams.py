@@ -175,3 +175,14 @@ def test_foreach_batch_appends_a_batch_once(own: SparkSession, tmp_path: Path) -
         # A new checkpoint folder repeats the first batch: the table knows it.
         query.option("checkpointLocation", str(tmp_path / f"state{attempt}")).start().awaitTermination()
     assert ids(mica.Table.open(tmp_path / "to")) == list(range(200))
+
+
+def test_a_text_may_join_a_stream_with_a_table(own: SparkSession, tmp_path: Path) -> None:
+    mica.register("stood", table(tmp_path / "t"))
+    own.range(3).selectExpr("CAST(id AS INT) AS id").write.parquet(str(tmp_path / "rows"))
+    own.readStream.schema("id INT").parquet(str(tmp_path / "rows")).createOrReplaceTempView("moving")
+    rows = mica.sql("SELECT m.id, t.v:k::int AS k FROM moving m JOIN stood t ON m.id = t.id WHERE t.v:k::int > 0", own)
+    query = rows.writeStream.format("parquet").option("checkpointLocation", str(tmp_path / "state"))
+    query.trigger(availableNow=True).start(str(tmp_path / "out")).awaitTermination()
+    assert sorted(map(tuple, own.read.parquet(str(tmp_path / "out")).collect())) == [(1, 1), (2, 2)]
+    own.catalog.dropTempView("moving")

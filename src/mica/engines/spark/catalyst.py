@@ -15,12 +15,13 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from mica.cached import cached_property
-from mica.engines.spark.catalog import arguments
+from mica.engines.spark.catalog import CATALOG, arguments
 from mica.engines.spark.making import Maker
 from mica.engines.spark.nodes import Node, Tree, ids, ids_of, items, node
 from mica.engines.spark.types import to_spark
 from mica.records import dataclass
-from mica.schema.ddl import quote_if_needed
+from mica.schema.ddl import quote_if_needed, unquoted
+from mica.schema.lexical import QUOTED_NAME
 from mica.schema.types import VARIANT, StructType
 
 #: Nodes whose columns are found by id. Below other nodes columns are found by position: all of them stay.
@@ -37,6 +38,8 @@ _CONDITIONAL = frozenset("If CaseWhen Coalesce And Or NaNvl Nvl NullIf IfNull Tr
 _EXTRACTED = re.compile(
     r"(STRING|BOOLEAN|TINYINT|SMALLINT|INT|BIGINT|FLOAT|DOUBLE|DATE|TIMESTAMP|TIMESTAMP_NTZ|DECIMAL\(\d+,\d+\))"
 )
+#: What may be the name of a variable.
+_NAME = re.compile(rf"{QUOTED_NAME}|[^\W\d]\w*")
 #: The relations of tables that were asked for last, by session: (view, schema) → (relation, identity of its rows).
 _EMPTY: WeakKeyDictionary[Any, dict[tuple[str, str], tuple[Any, int]]] = WeakKeyDictionary()
 _KEPT = 64
@@ -127,7 +130,7 @@ class Query:
     ) -> None:
         self.spark = spark
         self.make = Maker.of(spark)
-        clone = self.spark._jsparkSession.cloneSession()  # noqa: SLF001
+        clone = self._clone(text)
         # By the size of a relation that is not the scan's.
         clone.conf().set("spark.sql.optimizer.runtime.bloomFilter.enabled", "false")
         self._views: dict[int, str] = {}
@@ -139,8 +142,10 @@ class Query:
         self.names: list[str] = list(self.schema.fieldNames())
         self.found: dict[tuple[int, ...], Relation] = {}
         self._subplans: dict[tuple[int, ...], Plan] = {}
-        self._analysed = analysed.queryExecution().analyzed()
-        self.root = self._read(analysed.queryExecution().optimizedPlan() if optimised else self._analysed, None)
+        self._analysed = plan = analysed.queryExecution().analyzed()
+        if optimised and not plan.isStreaming():  # of a stream each batch is optimised by itself
+            plan = analysed.queryExecution().optimizedPlan()
+        self.root = self._read(plan, None)
         #: Id of a Variant or struct → its relation and column.
         self.carriers: dict[int, tuple[Relation, str]] = {}
         #: Id of a carrier under any name → its id at the relation; and those that are read whole.
@@ -149,6 +154,25 @@ class Query:
         #: Root → what is extracted from it, and whether that is in an expression that is not evaluated for every row.
         self.uses: dict[int, dict[Extraction, bool]] = {}
         self.guarded: set[int] = set()
+
+    def _clone(self, text: str) -> Any:
+        """A clone of the session, also in what Spark leaves out of one: the current catalog, and the session's
+        variables, of which those come along that the text may name."""
+        own = self.spark._jsparkSession  # noqa: SLF001
+        clone = own.cloneSession()
+        given, taken = own.sessionState().catalogManager(), clone.sessionState().catalogManager()
+        current = str(given.currentCatalog().name())
+        if current != CATALOG:
+            taken.setCurrentCatalog(current)
+            taken.setCurrentNamespace(given.currentNamespace())
+        variables = given.tempVariableManager()
+        if not variables.isEmpty():
+            words = list(map(unquoted, _NAME.findall(text)))
+            for name in map(self.make.seq, zip({*words, *map(str.lower, words)})):
+                found = variables.get(name)
+                if found.isDefined():
+                    taken.tempVariableManager().create(name, found.get(), True)
+        return clone
 
     @property
     def asks_time(self) -> bool:
