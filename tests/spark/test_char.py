@@ -149,3 +149,18 @@ def test_fields_that_delta_spark_renamed_keep_their_lengths(delta_session: Spark
     assert table.to_arrow().to_pylist() == [{"s": {"first-name": "x  "}}]
     table.add_columns("s.n INT")  # delta-spark's own text has no place for it
     assert [row.s.asDict() for row in spark.sql(f"SELECT * FROM {t}").collect()] == [{"first-name": "x  ", "n": None}]
+
+
+def test_spark_makes_delta_tables_of_rows_that_mica_reads(delta_session: SparkSession, tmp_path: Path) -> None:
+    """A VARCHAR had no length in a scan's output, and one in the plan above it, which Spark's optimiser refuses."""
+    spark, t = delta_session, f"delta.`{tmp_path / 't'}`"
+    spark.sql(f"CREATE TABLE {t} ({_TYPES}) USING delta")
+    spark.sql(f"INSERT INTO {t} VALUES {_ROWS}")
+    made = []
+    for name, run in (("ours", lambda text: mica.sql(text, spark)), ("theirs", spark.sql)):
+        run(f"CREATE TABLE made_{name} USING delta LOCATION '{tmp_path / name}' AS SELECT *, id + 1 AS n FROM {t}")
+        spark.sql(f"DROP TABLE made_{name}")
+        rows = spark.read.format("delta").load(str(tmp_path / name))
+        made.append((rows.schema.json(), sorted(map(repr, rows.collect()))))
+    assert made[0] == made[1]
+    assert '"varchar(4)"' in made[0][0]

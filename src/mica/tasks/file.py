@@ -25,6 +25,7 @@ from mica.log.feed_columns import CHANGE_TYPE, COMMIT_VERSION
 from mica.log.paths import as_uri
 from mica.records import dataclass
 from mica.schema.arrow import to_arrow_type
+from mica.schema.char import at as declared_at
 from mica.schema.char import padded
 from mica.schema.collations import COLLATIONS
 from mica.schema.hidden import ROW_ID, ROW_VERSION, is_hidden
@@ -116,11 +117,11 @@ def _metadata(name: str, value: BoundExpr, columns: StructType) -> dict[str, Any
         found[COLLATIONS] = {name + way: one for way, one in value.collations}
     if isinstance(value.expr, LeafRef):
         leaf = value.leaves[value.expr.index]
-        if leaf.padded:
-            found[CHAR_VARCHAR] = leaf.padded
         if leaf.path is None and leaf.column[0] in columns.names:
-            kept = field_of(columns, leaf.column).metadata
+            kept, (column, *path) = field_of(columns, leaf.column).metadata, leaf.column
             found |= {"comment": kept["comment"]} if "comment" in kept else {}
+            text = declared_at(columns.field(column), path)
+            found |= {CHAR_VARCHAR: text} if text else {}
     return found
 
 
