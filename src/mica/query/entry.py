@@ -43,7 +43,7 @@ def sql(
     A table is named by its path (`` delta.`/data/events` ``), by a name of `mica.register`, or as in the session's
     catalog. Spark analyses and evaluates the text; what it filters and extracts right at a table is read from its
     optimised plan and done by the scan. `args` are values for parameters of the text, as for `spark.sql`. The tables'
-    versions are those of the call; `mica.explain` shows what the scans do.
+    versions and the time are those of the call; `mica.explain` shows what the scans do.
 
     DELETE, UPDATE, INSERT, MERGE, OPTIMIZE, VACUUM, DESCRIBE HISTORY of such a table, and CREATE TABLE … USING mica,
     run as calls of `Table` on this session; their expressions are those that these calls take. So do ALTER TABLE,
@@ -51,8 +51,8 @@ def sql(
     (`query/table_statements.py` lists their forms). The result has delta-spark's columns (`num_affected_rows`, …).
 
     CREATE TEMPORARY VIEW … AS, CREATE TABLE … AS and INSERT of Spark's take their rows from a query of such tables; the
-    view keeps their versions. CREATE VIEW is stored with the tables' paths, if the session has delta-spark, which reads
-    them. `_metadata` is as in `Table.scan`, but for Spark Connect.
+    view keeps their versions, and asks for the time when it is read. CREATE VIEW is stored with the tables' paths, if
+    the session has delta-spark, which reads them. `_metadata` is as in `Table.scan`, but for Spark Connect.
 
     On Spark Connect, which shows no plan, the text is read with sqlglot (the extra `connect`): what it says with
     certainty of a table is done by its scan, and a text that sqlglot cannot read runs over whole tables.

@@ -27,7 +27,7 @@ from mica.schema.types import VARIANT, StructType
 #: Nodes whose columns are found by id. Below other nodes columns are found by position: all of them stay.
 _BY_ID = frozenset(
     "Project Filter Join Sort Aggregate LocalLimit GlobalLimit Window Sample Repartition RepartitionByExpression "
-    "WindowGroupLimit Offset RebalancePartitions ResolvedHint".split()
+    "WindowGroupLimit Offset RebalancePartitions ResolvedHint SubqueryAlias View".split()
 )
 #: Nodes that pass on all rows of what is below them, and those that take no row before they have all of these.
 _ALL_ROWS = frozenset("Project Sort Repartition RepartitionByExpression ResolvedHint RebalancePartitions".split())
@@ -145,6 +145,8 @@ class Query:
         self._analysed = plan = analysed.queryExecution().analyzed()
         if optimised and not plan.isStreaming():  # of a stream each batch is optimised by itself
             plan = analysed.queryExecution().optimizedPlan()
+        else:
+            plan = self.make.without_names(plan)
         self.root = self._read(plan, None)
         #: Id of a Variant or struct → its relation and column.
         self.carriers: dict[int, tuple[Relation, str]] = {}

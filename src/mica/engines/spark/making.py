@@ -41,6 +41,7 @@ class Maker:
         self.type = jvm.org.apache.spark.sql.types.DataType
         self._nothing = jvm.org.apache.spark.sql.types.Metadata.empty()
         self.dataset = jvm.org.apache.spark.sql.classic.Dataset
+        self._nodes_of_names = catalyst.analysis.EliminateSubqueryAliases, catalyst.analysis.EliminateView
         self.current_like = catalyst.trees.TreePattern.CURRENT_LIKE()
         self.identity = system.identityHashCode
         self._none, self._some = jvm.scala.Option.empty(), jvm.scala.Some
@@ -85,6 +86,12 @@ class Maker:
     def in_one(self, plan: Any) -> Any:
         """The rows of a plan in one partition: what groups or sorts few rows there needs no shuffle."""
         return self._repartition(1, False, plan)
+
+    def without_names(self, plan: Any) -> Any:
+        """An analysed plan without the nodes that only gave names to what is below them."""
+        for rule in self._nodes_of_names:
+            plan = rule.apply(plan)
+        return plan
 
     def all_of(self, conditions: list[Any]) -> Any:
         """Conditions joined by AND."""
