@@ -203,3 +203,25 @@ def test_a_text_has_the_current_catalog_and_the_variables_of_the_session(
         spark.sql("USE spark_catalog.default")
         spark.sql("DROP TABLE here")
         spark.sql("DROP TEMPORARY VARIABLE least")
+
+
+def test_upkeep_has_the_zone_of_the_session(delta_session: SparkSession, tmp_path: Path) -> None:
+    """Of two equal tables, with partitions that old writers of Delta spell without a zone."""
+    spark, found, old = delta_session, [], "spark.databricks.delta.write.utcTimestampPartitionValues"
+    with conf(spark, {"spark.sql.session.timeZone": "Asia/Tokyo", old: "false"}):
+        for name, run in (("ours", lambda text: mica.sql(text, spark)), ("theirs", spark.sql)):
+            t, seen = f"delta.`{tmp_path / name}`", []
+            spark.sql(f"CREATE TABLE {t} (id INT, at TIMESTAMP, ts TIMESTAMP) USING delta PARTITIONED BY (ts)")
+            for number in range(4):
+                day = f"TIMESTAMP'2020-01-0{1 + number % 2} 00:00:00'"
+                spark.sql(f"INSERT INTO {t} VALUES ({number}, TIMESTAMP'2020-01-01 05:00:00', {day})")
+            seen.append(sorted(map(str, run(f"SHOW PARTITIONS {t}").toArrow().column(0).to_pylist())))
+            run(f"OPTIMIZE {t} WHERE ts = TIMESTAMP'2020-01-01 00:00:00'")
+            seen.append(len(mica.Table.open(tmp_path / name).file_uris()))
+            run(f"OPTIMIZE {t}")
+            seen.append(sorted(map(tuple, spark.sql(f"SELECT id, CAST(ts AS STRING) FROM {t}").collect())))
+            run(f"ALTER TABLE {t} ADD CONSTRAINT early CHECK (hour(at) = 5)")
+            with pytest.raises(Exception, match=r"CONSTRAINT_VIOLATED|DELTA_NEW_CHECK_CONSTRAINT_VIOLATION"):
+                run(f"ALTER TABLE {t} ADD CONSTRAINT late CHECK (hour(at) = 20)")
+            found.append(seen)
+    assert found[0] == found[1]

@@ -24,8 +24,8 @@ from mica.tasks.row_errors import told
 from mica.write.rules import constraints
 
 
-def add_constraint(before: Snapshot, name: str, expr: str) -> Snapshot:
-    """See `Table.add_constraint`."""
+def add_constraint(before: Snapshot, name: str, expr: str, ansi: bool, timezone: str) -> Snapshot:
+    """See `Table.add_constraint`; the settings are those by which existing rows are judged."""
     writable(before)
     refuse_name(name)
     key = f"{CONSTRAINTS}{name.lower()}"
@@ -35,9 +35,9 @@ def add_constraint(before: Snapshot, name: str, expr: str) -> Snapshot:
             f"{before.storage} has the constraint {name!r} already: {constraints(before.properties).get(name.lower())}",
             hint="Give another name, or drop that one first.",
         )
-    bound = bind(expr, before.schema, partition_columns=before.partition_columns)
+    bound = bind(expr, before.schema, partition_columns=before.partition_columns, ansi=ansi, timezone=timezone)
     refuse_in_process(bound.expr)
-    refuse_violations(before, f"the CHECK constraint {name!r}", f"({expr})", expr)
+    refuse_violations(before, f"the CHECK constraint {name!r}", f"({expr})", expr, ansi, timezone)
     protocol = features.upgraded(before.protocol, {"checkConstraints"})
     metadata = before.metadata.with_configuration({key: expr})
     return changed(before, "ADD CONSTRAINT", {"name": name, "expr": expr}, protocol, metadata, rests_on_files=True)
@@ -65,10 +65,12 @@ def refuse_name(name: str) -> None:
         raise UserError("INVALID_NAME", f"a constraint cannot be called {name!r}", hint="Use letters, digits and _.")
 
 
-def refuse_violations(before: Snapshot, what: str, shown: str, expr: str) -> None:
+def refuse_violations(
+    before: Snapshot, what: str, shown: str, expr: str, ansi: bool = True, timezone: str = "UTC"
+) -> None:
     """Refuses a condition that existing rows violate. Errors: CONSTRAINT_VIOLATED with the values of one."""
     # The line breaks end a comment in the given text.
-    wrong = Scan(TableSource(before), f"NOT ({expr}\n) OR ({expr}\n) IS NULL", None, 1)
+    wrong = Scan(TableSource(before), f"NOT ({expr}\n) OR ({expr}\n) IS NULL", None, 1, ansi, timezone)
     leaves = [] if wrong.predicate is None else distinct(wrong.predicate.leaves)
     columns = {leaf.name: leaf.name for leaf in leaves} or None
     wrong_values = replace(wrong, columns=columns)

@@ -155,8 +155,9 @@ def _without_traces(before: Snapshot, removal: _Removal, name: str) -> Snapshot:
         operation="REORG", parameters={"predicate": [], "applyPurge": True},
         metrics=lambda facts: {"numRemovedFiles": len(facts.removed), "numAddedFiles": len(facts.names)},
     )  # fmt: skip
-    spec = replace(target.write_spec(), target_file_size=1 << 62)
-    read = Scan(source).rewriting()
+    scan = Scan(source)
+    spec = replace(target.rewriting_spec(target.write_spec(), scan.timezone), target_file_size=1 << 62)
+    read = scan.rewriting()
 
     def task(write: WriteSpec) -> Callable[[Any], Any]:
         return partial(removal.rewrite, RewriteSpec(read, write))

@@ -18,7 +18,6 @@ from mica import engines
 from mica.errors import UserError
 from mica.log import clustering
 from mica.log.snapshot import Snapshot
-from mica.scan.scan import Scan
 from mica.scan.table import TableSource
 from mica.write import compact, zorder
 from mica.write.commit import Commit
@@ -71,15 +70,15 @@ def _optimize(
     if cluster_by:
         parameters |= {"clusterBy": cluster_by, **({"isFull": True} if full else {})}
     target, spec = compact.opened(snapshot, target_file_size, parameters, txn)
-    source = TableSource(snapshot)
-    files = files_in(source, where)
+    scan = compact.scanned(engine, TableSource(snapshot))
+    files = files_in(scan, where)
     if cluster_by:
         files = [files[at] for at in clustering.to_cluster(snapshot, CUBE_BYTES, full=full).tolist()]
         spec = replace(spec, clustering_provider=clustering.PROVIDER)
     bins = [files] if keys else list(compact.bins_of(files, spec.target_file_size, compact.waiting(snapshot)))
     if not any(bins):
         return target.commit_nothing()
-    return compact.rewritten(engine, target, Scan(source), bins, keys, spec)
+    return compact.rewritten(engine, target, scan, bins, keys, spec)
 
 
 def _refuse(

@@ -196,7 +196,8 @@ def _table(snapshot: Snapshot) -> Repair:
         return Repair((), 0, None, report)
     target = target_of(snapshot)
     target.operation, target.parameters, target.data_change = "REPAIR", {"files": len(chosen)}, False
-    reading = Scan(source).rewriting()
+    scan = Scan(source)
+    reading, spec = scan.rewriting(), target.rewriting_spec(target.write_spec(), scan.timezone)
 
     def checked(facts: Facts) -> None:
         left = check_files(snapshot, facts.names, facts.files.column("stats").to_pylist())
@@ -206,7 +207,7 @@ def _table(snapshot: Snapshot) -> Repair:
     commit, facts = flow.commit(
         engines.of(),
         target,
-        replace(target.write_spec(), target_file_size=1 << 62),
+        replace(spec, target_file_size=1 << 62),
         flow.FromTasks(lambda spec: partial(rewrite_files, RewriteSpec(reading, spec)), [[part] for part in chosen]),
         inspect=checked,
     )

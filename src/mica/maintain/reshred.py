@@ -31,7 +31,7 @@ from mica.tasks.write import WriteSpec
 from mica.variant import kernel
 from mica.variant.shredding import ShreddingSchema
 from mica.variant.wanted import ShreddingWishes
-from mica.write import flow
+from mica.write import compact, flow
 from mica.write.commit import Commit
 from mica.write.facts import Facts
 from mica.write.once import Txn, once
@@ -56,9 +56,10 @@ def _reshred(snapshot: Snapshot, schema: Any, where: str | None, spark: SparkSes
     if not target.variants:
         raise UserError("UNKNOWN_COLUMN", f"{snapshot.storage} has no VARIANT column", hint="There is nothing to do.")
     target.operation, target.data_change = "RESHRED", False
-    spec = replace(target.write_spec(schema, moment="again"), target_file_size=1 << 62)
-    scan = Scan(source := TableSource(snapshot))
-    files = files_in(source, where)
+    scan = compact.scanned(engine, TableSource(snapshot))
+    spec = target.rewriting_spec(target.write_spec(schema, moment="again"), scan.timezone)
+    spec = replace(spec, target_file_size=1 << 62)
+    files = files_in(scan, where)
     trees = _trees(target, spec, schema, engine, scan, files)
     target.parameters = {
         "predicate": [] if where is None else [f"({where})"],

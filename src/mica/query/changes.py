@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from mica import compute as pc
+from mica import engines
 from mica.arrays import arrow_array
 from mica.engines.spark import catalog
 from mica.engines.spark.errors import is_condition
@@ -165,7 +166,7 @@ def _shaped(spark: SparkSession, table: Table, statement: Statement) -> DataFram
         case History(limit=limit):
             return _frame(spark, described.history(table, limit))
         case Question(table=name, what=what, key=key):
-            return _frame(spark, described.answer(table, what, key, name))
+            return _frame(spark, described.answer(table, what, key, name, engines.of(spark).settings(True, "UTC")[1]))
         case TableCall():
             return _called(spark, table, statement)
     return None
@@ -194,7 +195,7 @@ def _is_in_database(spark: SparkSession, parts: tuple[str, ...]) -> bool:
 
 def _called(spark: SparkSession, table: Table, call: TableCall) -> DataFrame:
     """The call's result: what a restore did, or nothing."""
-    arguments = {**call.arguments, **({"spark": spark} if call.method == "delete" else {})}
+    arguments = {**call.arguments, **({"spark": spark} if call.method in ("delete", "add_constraint") else {})}
     if "timestamp" in arguments:
         arguments["timestamp"] = settings.moment(spark, arguments["timestamp"])
     done = getattr(table, call.method)(**arguments)

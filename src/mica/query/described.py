@@ -66,7 +66,9 @@ _HISTORY: Mapping[str, str | pa.DataType] = {
 }
 
 
-def answer(table: Table, what: Subject, key: str | None = None, name: tuple[str, ...] = ()) -> pa.Table:
+def answer(
+    table: Table, what: Subject, key: str | None = None, name: tuple[str, ...] = (), timezone: str = "UTC"
+) -> pa.Table:
     """The rows of the answer. `key`: the property or column that is asked for, `name`: the table's in the question.
 
     Errors: UNKNOWN_COLUMN; INVALID_ARGUMENT for the partitions of a table that has none.
@@ -81,7 +83,7 @@ def answer(table: Table, what: Subject, key: str | None = None, name: tuple[str,
         case "column":
             return _column(table, key or "")
         case "partitions":
-            return _partitions(table)
+            return _partitions(table, timezone)
         case "statement":
             return pa.table({"createtab_stmt": [create_text(table, name)]})
     rows = _columns(table)
@@ -129,12 +131,12 @@ def _column(table: Table, column: str) -> pa.Table:
     return _texts(rows, "info_name", "info_value")
 
 
-def _partitions(table: Table) -> pa.Table:
+def _partitions(table: Table, timezone: str) -> pa.Table:
     """The values of the partition columns, each row once, in their order; null comes last."""
     if not table.partition_by:
         hint = "DESCRIBE DETAIL shows how it is laid out."
         raise UserError("INVALID_ARGUMENT", f"{table.path} has no partitions to show", hint=hint)
-    return table.partitions().select(range(len(table.partition_by)))
+    return table.partitions(timezone=timezone).select(range(len(table.partition_by)))
 
 
 def history(table: Table, limit: int | None) -> pa.Table:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from mica import compute as pc
 from mica.engines.spark import reader
 from mica.engines.spark.batches import REFUSED
-from mica.engines.spark.catalyst import Query, Relation
+from mica.engines.spark.catalyst import Query, Relation, over_frames
 from mica.engines.spark.engine import Spark
 from mica.engines.spark.folds import Folded, find
 from mica.engines.spark.nodes import Node
@@ -41,8 +41,12 @@ def run(spark: SparkSession, text: str, views: Mapping[str, Table], args: Any = 
 
     def made(at_once: bool) -> Any:
         query, places = planned
-        if not at_once and query.asks_time:
-            # A view is asked again and again, and in an optimised plan the time is that of its making.
+        # A view is asked again and again, and in an optimised plan the time is that of its making.
+        anew = query.asks_time and not at_once
+        if query.is_correlated and (anew or query.is_streaming):
+            # Spark optimises what stands in a subquery for columns from outside: no scan can take its place before.
+            return over_frames(spark, text, {view: table.to_df(spark) for view, table in views.items()}, args)
+        if anew:
             query, places = _planned(spark, text, views, args, optimised=False)
         return with_scans(query, [_rows(spark, place, at_once) for place in places])
 

@@ -117,13 +117,13 @@ class TableSource(Source):
         near = nearest_path(leaf, bounds if isinstance(bounds, str) else None)
         return None if near is None else f"{leaf.name.partition(':')[0]}:{near}"
 
-    def partitions(self) -> pa.Table:
+    def partitions(self, timezone: str) -> pa.Table:
         """The partitions that have files, sorted: typed partition columns, then files, bytes, rows (null: unknown)."""
         files, names = self.snapshot.files, list(self.partition_by)
         keys = []
         for name in names:
             texts = column_texts(files.column("partition_values"), physical_names(self.schema, (name,))[0])
-            keys.append(parse_values(texts, self.schema.field(name).type))
+            keys.append(parse_values(texts, self.schema.field(name).type, timezone=timezone))
         deleted = pc.fill_null(pc.struct_field(files.column("deletion_vector"), "cardinality"), 0)
         rows = pc.subtract(self.rows(from_numpy(np.arange(files.num_rows))), deleted)
         # Grouped by position, not by name: a partition column may be called `rows`.

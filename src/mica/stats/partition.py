@@ -65,6 +65,16 @@ def format_values(values: pa.Array, type_: DataType) -> pa.Array:
     return arrow_array([_format(v, type_) for v in plain.to_pylist()], pa.string()).take(encoded.indices)
 
 
+def zoneless(texts: pa.Array | pa.ChunkedArray, timezone: str) -> dict[str, str]:
+    """The texts of timestamps without a zone, each by the text that `format_values` writes for it. Rows that are only
+    written again keep theirs: for who has another time zone than `timezone` they are of another instant."""
+    spelled = pc.unique(texts).drop_null()
+    spelled = spelled.filter(pc.match_substring_regex(spelled, r"\d$"))
+    spelled = spelled.filter(pc.invert(pc.match_substring_regex(spelled, r":.*[+-]")))
+    written = format_values(parse_values(spelled, TIMESTAMP, timezone=timezone), TIMESTAMP)
+    return dict(zip(written.to_pylist(), spelled.to_pylist(), strict=True))
+
+
 def column_texts(partition_values: pa.Array | pa.ChunkedArray, name: str) -> pa.Array:
     """Returns the texts of one partition column (by its name in the log) from an array of map<string, string>."""
     found = pc.map_lookup(partition_values, name, "first")

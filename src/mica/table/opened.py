@@ -17,6 +17,7 @@ from mica.arguments import (
     COUNT,
     OPTIONS,
     PATH,
+    TEXT,
     TIME,
     Kind,
     takes,
@@ -141,14 +142,17 @@ class OpenedTable:
         """
         return self.scan().file_uris()
 
-    def partitions(self) -> pa.Table:
+    @takes(timezone=TEXT)
+    def partitions(self, *, timezone: str = "UTC") -> pa.Table:
         """The partitions that have files, sorted: the partition columns with their types, then `files`, `bytes` (of the
         data files) and `rows` (BIGINT each). `rows` excludes deleted rows; it is null if the statistics of a file have
         no row count. A table without partition columns is one partition.
 
-        No data file is opened. Errors: INVALID_PARTITION_VALUE. Source: PROTOCOL.md, "Partition Value Serialization".
+        No data file is opened. `timezone` is that of timestamps that the log has without one.
+
+        Errors: INVALID_PARTITION_VALUE. Source: PROTOCOL.md, "Partition Value Serialization".
         """
-        return self._source.partitions()
+        return self._source.partitions(timezone)
 
     @takes(limit=COUNT)
     def history(self, limit: int | None = None) -> pa.Table:

@@ -145,18 +145,21 @@ class ShapedTable(OpenedTable):
             self.refresh()  # what used the feature may be gone already
             raise
 
-    @takes(name=TEXT, expr=TEXT)
-    def add_constraint(self, name: str, expr: str) -> Self:
+    @takes(name=TEXT, expr=TEXT, spark=SESSION)
+    def add_constraint(self, name: str, expr: str, *, spark: SparkSession | None = None) -> Self:
         """Adds the CHECK constraint `name`: from now on `expr` must be true for every row, whatever writes it; NULL
-        violates it, as in delta-spark. Existing rows are checked; files whose bounds prove them are not read. Engines
-        that do not know a function of it, as Spark 4.2 `variant_set`, cannot write the table then.
+        violates it, as in delta-spark. Existing rows are checked, with the time zone and ANSI mode of `spark` if it is
+        given; files whose bounds prove them are not read. Engines that do not know a function of it, as Spark 4.2
+        `variant_set`, cannot write the table then.
 
         Errors: CONSTRAINT_VIOLATED with the values of a row; CONSTRAINT_EXISTS; those of a scan's `where`;
         ConflictError if another writer changed the table meanwhile. Source: PROTOCOL.md, "CHECK Constraints".
         """
+        from mica import engines
         from mica.maintain import constraints
 
-        return self._moved(constraints.add_constraint(self._snapshot, name, expr))
+        ansi, timezone = engines.of(spark).settings(True, "UTC")
+        return self._moved(constraints.add_constraint(self._snapshot, name, expr, ansi, timezone))
 
     @takes(name=TEXT, if_exists=FLAG)
     def drop_constraint(self, name: str, *, if_exists: bool = False) -> Self:

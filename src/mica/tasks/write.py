@@ -19,13 +19,13 @@ from typing import Any, Literal, Self
 
 import pyarrow as pa
 
-from mica.arrays import batch_of
+from mica.arrays import arrow_array, batch_of
 from mica.errors import MicaError, UserError
 from mica.log.paths import NULL_DIRECTORY, encode_path, escape_partition_value, new_file_name
 from mica.records import dataclass
 from mica.schema.arrow import to_arrow
 from mica.schema.evolution import check_nulls, plan_write
-from mica.schema.types import LONG, VARIANT, StructField, StructType, contains
+from mica.schema.types import LONG, VARIANT, DataType, StructField, StructType, contains
 from mica.stats.collated import CollatedColumn
 from mica.stats.columns import physical_name, physical_names
 from mica.stats.named import Named
@@ -63,6 +63,8 @@ class WriteSpec:
     storage: Storage
     schema: StructType
     partition_by: tuple[str, ...] = ()
+    #: Of partition columns the texts that are spelled otherwise than `stats.partition` does, by how it spells them.
+    spelled: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     #: Shredding trees by the path of the column; an absent Variant column is inferred per file. None: shred nothing.
     trees: Mapping[tuple[str, ...], pa.DataType] | None = field(default_factory=dict)
     variants: tuple[tuple[str, ...], ...] = ()
@@ -258,7 +260,7 @@ class TableWriter:
             return
         batch = kernel.arrow(batch)
         fields = [self.spec.schema.field(name) for name in names]
-        columns = [format_values(batch.column(f.name), f.type) for f in fields]
+        columns = [_texts(batch.column(f.name), f.type, self.spec.spelled.get(f.name)) for f in fields]
         for f, texts in zip(fields, columns, strict=True):
             # An empty text is null as the value of a partition (PROTOCOL.md, "Partition Value Serialization").
             check_nulls(texts, pa.field(f.name, texts.type, f.nullable), f.name)
@@ -272,6 +274,16 @@ class TableWriter:
         for texts, indices in found:
             yield texts, rows.slice(start, len(indices))
             start += len(indices)
+
+
+def _texts(values: pa.Array, type_: DataType, spelled: Mapping[str, str] | None) -> pa.Array:
+    """Values of a partition column as texts, as they are in the log already."""
+    texts = format_values(values, type_)
+    if not spelled:
+        return texts
+    encoded = texts.dictionary_encode()
+    own = [None if text is None else spelled.get(text, text) for text in encoded.dictionary.to_pylist()]
+    return arrow_array(own, texts.type).take(encoded.indices)
 
 
 def partition_directory(values: Mapping[str, str | None]) -> str:

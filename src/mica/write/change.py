@@ -191,6 +191,8 @@ class Change:
         """Runs the task on these files and commits, unless no row matches."""
         source = flow.FromTasks(task, in_tasks(parts, self.engine.parallelism))
         spec = self.target.write_spec()
+        if all(self.outputs[name] == self.own[name] for name in self.table.partition_by):
+            spec = self.target.rewriting_spec(spec, self.scan.timezone)
         if not self.deletes:
             spec = replace(spec, rules=self.target.rules(self.scan.ansi, self.scan.timezone))
         return flow.commit_changes(self.engine, self.target, spec, source)

@@ -65,6 +65,11 @@ def opened(
     return target, spec
 
 
+def scanned(engine: Engine, source: TableSource) -> Scan:
+    """All rows of a table, with the settings of the engine."""
+    return Scan(source, None, None, None, *engine.settings(True, "UTC"))
+
+
 def joined(
     engine: Engine, scan: Scan, bins: Sequence[list[FilePart]], spec: WriteSpec
 ) -> tuple[flow.RowSource, WriteSpec]:
@@ -86,6 +91,7 @@ def rewritten(
 ) -> Commit:
     """Commits the files of each bin as one file, or with `keys` the rows of all in the order of these columns."""
     files = [file for some in bins for file in some]
+    spec = target.rewriting_spec(spec, scan.timezone)
     target.metrics = partial(metrics, files)
     found = zorder.ordered(engine, scan, files, keys, spec) if keys else None
     if found is not None:
@@ -160,7 +166,7 @@ def afterwards(done: Commit, engine: Engine) -> Commit:
         files = source.rewritten(chosen)
         spec = replace(spec, clustering_provider=clustering.PROVIDER) if keys else spec
         bins = [files] if keys else list(bins_of(files, spec.target_file_size))
-        compacted = rewritten(engine, target, Scan(source), bins, keys, spec)
+        compacted = rewritten(engine, target, scanned(engine, source), bins, keys, spec)
     except ConflictError as error:
         _LOG.info("version %d of %s was not compacted: %s", done.version, snapshot.storage, error)
         return done

@@ -33,15 +33,17 @@ from mica.log.snapshot import Snapshot, load
 from mica.log.transaction import Transaction
 from mica.properties import CODEC, ENABLE_CHANGE_DATA, SHREDDING_RULES, SKIPPING_NAMES, TARGET_FILE_SIZE
 from mica.records import dataclass
+from mica.scan.scan import Scan
 from mica.scan.table import TableSource
 from mica.schema import collations
 from mica.schema.ddl import spelled
 from mica.schema.new_columns import with_new
-from mica.schema.types import StructType, variant_columns
+from mica.schema.types import TIMESTAMP, StructType, variant_columns
 from mica.skipping import partitions
 from mica.stats.bloom_columns import bloom_columns
 from mica.stats.collated import CollatedColumn
-from mica.stats.columns import indexed_leaves, leaves_of
+from mica.stats.columns import indexed_leaves, leaves_of, physical_name
+from mica.stats.partition import column_texts, zoneless
 from mica.storage import Storage
 from mica.tasks.parts import FilePart
 from mica.tasks.rules import Rules
@@ -165,6 +167,15 @@ class Target:
             data_change=self.data_change,
             row_ids=row_tracking.to_write(self.metadata, str(self.storage)),
         )
+
+    def rewriting_spec(self, spec: WriteSpec, timezone: str) -> WriteSpec:
+        """The spec for rows of the table's own files, read in a time zone: a timestamp of a partition that the log has
+        without a zone, which means another instant to readers in another one, is written as it is."""
+        assert self.snapshot is not None
+        schema, values = self.snapshot.schema, self.snapshot.files.column("partition_values")
+        times = [name for name in self.metadata.partition_columns if schema.field(name).type == TIMESTAMP]
+        found = {n: zoneless(column_texts(values, physical_name(schema.field(n))), timezone) for n in times}
+        return replace(spec, spelled={name: texts for name, texts in found.items() if texts})
 
     def _properties(self) -> dict[str, str]:
         """The properties as files are written: clustering columns have statistics in any case (PROTOCOL.md, "Writer
@@ -410,28 +421,22 @@ def load_if_any(storage: Storage) -> Snapshot | None:
         raise
 
 
-def files_in(source: TableSource, where: str | None) -> list[FilePart]:
-    """The files to write again of the partitions that `where` selects; None: of all. Errors: those of
-    `partition_predicate`."""
+def files_in(scan: Scan, where: str | None) -> list[FilePart]:
+    """The files to write again of the partitions of the scan's table that `where` selects; None: of all. Errors:
+    NOT_A_PARTITION_PREDICATE for one that uses other columns."""
+    source = scan.source
+    assert isinstance(source, TableSource)
     files = source.rewritten()
     if where is None:
         return files
-    chosen = partition_predicate(where, source.schema, source.partition_by)(source.snapshot.files)
-    return [file for file, wanted in zip(files, chosen.to_pylist(), strict=True) if wanted]
-
-
-def partition_predicate(where: str, schema: StructType, partition_by: Sequence[str]) -> Callable[[pa.Table], pa.Array]:
-    """`where`, which may only use partition columns, as a function that returns for each file whether it holds."""
-    bound = bind(where, schema, partition_columns=partition_by)
+    names = source.partition_by
+    bound = bind(where, source.schema, partition_columns=names, ansi=scan.ansi, timezone=scan.timezone)
     for leaf in bound.leaves:
         if not leaf.partition:
             raise UserError(
                 "NOT_A_PARTITION_PREDICATE",
                 f"{where!r} uses {'.'.join(leaf.column)}, which is not a partition column",
-                hint=f"Partition columns are: {', '.join(partition_by) or 'none'}.",
+                hint=f"Partition columns are: {', '.join(names) or 'none'}.",
             )
-
-    def holds(files: pa.Table) -> pa.Array:
-        return partitions.holds(bound, schema, files.column("partition_values"))
-
-    return holds
+    chosen = partitions.holds(bound, source.schema, source.snapshot.files.column("partition_values"))
+    return [file for file, wanted in zip(files, chosen.to_pylist(), strict=True) if wanted]

@@ -1,14 +1,16 @@
 """One commit for all of a write: appends that name a version of a collation join each other; nothing is left behind."""
 
 import contextlib
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 
 import orjson
 import pyarrow as pa
 import pytest
 
+import mica
 from mica.errors import ConflictError, CorruptDataError, MicaError, StorageError, UserError
 from mica.log import transaction
 from mica.table import Table
@@ -187,3 +189,43 @@ def test_rows_in_order_do_not_undo_what_others_commit_meanwhile(
     rows = {row["id"]: row["s"] for row in Table.open(tmp_path).to_arrow().to_pylist()}
     assert sorted(rows) == [*range(10), *range(13, 30), 99]
     assert [id_ for id_, s in rows.items() if s == "changed"] == list(range(10))
+
+
+#: Timestamps of partitions as writers spell them, the first two without a zone.
+SPELLED = {"2020-01-01T00:00:00.000000Z": "2020-01-01 00:00:00", "2020-06-01T12:34:56.500000Z": "2020-06-01 12:34:56.5",
+           "2021-01-01T00:00:00.000000Z": "2021-01-01 00:00:00Z"}  # fmt: skip
+REWRITES: dict[str, Callable[[mica.Table], object]] = {
+    "joined": lambda t: t.optimize(),
+    "ordered": lambda t: t.optimize(zorder_by=["id"]),
+    "shredded": lambda t: t.reshred({"v": "STRUCT<b: STRING>"}),
+    "deleted": lambda t: t.delete("id % 2 = 1"),
+    "updated": lambda t: t.update({"id": "id + 2"}, "id % 2 = 0"),
+    "erased": lambda t: t.erase("v:a"),
+    "without a feature": lambda t: t.drop_feature("columnMapping"),
+}
+
+
+@pytest.mark.parametrize("name", REWRITES)
+def test_a_time_without_a_zone_stays_as_it_is(tmp_path: Path, name: str) -> None:
+    """It means another instant in each reader's zone: written as an instant it would move for all but one of them."""
+    mapped = {"delta.columnMapping.mode": "name"}
+    table = mica.Table.create(tmp_path, "id INT, v VARIANT, ts TIMESTAMP", ["ts"], properties=mapped)
+    for number in range(2):
+        rows = [{"id": i, "v": {"a": number}, "ts": datetime.fromisoformat(text)} for text in SPELLED for i in range(4)]
+        table.append(rows)
+    for log in (tmp_path / "_delta_log").glob("*[12].json"):
+        text = log.read_text()
+        for written, spelled in SPELLED.items():
+            text = text.replace(f'":"{written}"}}', f'":"{spelled}"}}')
+        log.write_text(text)
+
+    def read(zone: str) -> list[tuple[object, object]]:
+        found = mica.Table.open(tmp_path).scan("id % 2 = 0", timezone=zone).to_arrow()
+        return sorted((row["id"] % 2, row["ts"]) for row in found.to_pylist())
+
+    before = [read(zone) for zone in ("UTC", "Asia/Tokyo")]
+    assert before[0] != before[1]
+    REWRITES[name](table := mica.Table.open(tmp_path))
+    assert [read(zone) for zone in ("UTC", "Asia/Tokyo")] == before
+    texts = {value for row in table.snapshot.files.column("partition_values").to_pylist() for _, value in row}
+    assert set(list(SPELLED.values())[:2]) <= texts

@@ -122,6 +122,36 @@ class Plan:
         return ids_of(items(self.java.output()))
 
 
+def cloned(spark: Any, text: str) -> Any:
+    """A clone of the session, also in what Spark leaves out of one: the current catalog, and the session's variables
+    that the text may name."""
+    make, own = Maker.of(spark), spark._jsparkSession  # noqa: SLF001
+    clone = own.cloneSession()
+    given, taken = own.sessionState().catalogManager(), clone.sessionState().catalogManager()
+    current = str(given.currentCatalog().name())
+    if current != CATALOG:
+        taken.setCurrentCatalog(current)
+        taken.setCurrentNamespace(given.currentNamespace())
+    variables = given.tempVariableManager()
+    if not variables.isEmpty():
+        words = list(map(unquoted, _NAME.findall(text)))
+        for name in map(make.seq, zip({*words, *map(str.lower, words)})):
+            found = variables.get(name)
+            if found.isDefined():
+                taken.tempVariableManager().create(name, found.get(), True)
+    return clone
+
+
+def over_frames(spark: Any, text: str, frames: Mapping[str, Any], args: Any) -> Any:
+    """The text over DataFrames by their names, as a Dataset of the JVM: Spark alone reads it."""
+    make, clone = Maker.of(spark), cloned(spark, text)
+    for name, frame in frames.items():
+        rows = make.dataset.ofRows(clone, frame._jdf.queryExecution().analyzed())  # noqa: SLF001
+        rows.createOrReplaceTempView(f"`{name}`")
+    plan = clone.sql(text, arguments(spark, args)).queryExecution().analyzed()
+    return make.dataset.ofRows(spark._jsparkSession, plan)  # noqa: SLF001
+
+
 class Query:
     """A text's plan, in which `tables` (name of a view → schema) are empty relations."""
 
@@ -130,7 +160,7 @@ class Query:
     ) -> None:
         self.spark = spark
         self.make = Maker.of(spark)
-        clone = self._clone(text)
+        clone = cloned(self.spark, text)
         # By the size of a relation that is not the scan's.
         clone.conf().set("spark.sql.optimizer.runtime.bloomFilter.enabled", "false")
         self._views: dict[int, str] = {}
@@ -143,7 +173,7 @@ class Query:
         self.found: dict[tuple[int, ...], Relation] = {}
         self._subplans: dict[tuple[int, ...], Plan] = {}
         self._analysed = plan = analysed.queryExecution().analyzed()
-        if optimised and not plan.isStreaming():  # of a stream each batch is optimised by itself
+        if optimised and not self.is_streaming:  # of a stream each batch is optimised by itself
             plan = analysed.queryExecution().optimizedPlan()
         else:
             plan = self.make.without_names(plan)
@@ -157,29 +187,20 @@ class Query:
         self.uses: dict[int, dict[Extraction, bool]] = {}
         self.guarded: set[int] = set()
 
-    def _clone(self, text: str) -> Any:
-        """A clone of the session, also in what Spark leaves out of one: the current catalog, and the session's
-        variables, of which those come along that the text may name."""
-        own = self.spark._jsparkSession  # noqa: SLF001
-        clone = own.cloneSession()
-        given, taken = own.sessionState().catalogManager(), clone.sessionState().catalogManager()
-        current = str(given.currentCatalog().name())
-        if current != CATALOG:
-            taken.setCurrentCatalog(current)
-            taken.setCurrentNamespace(given.currentNamespace())
-        variables = given.tempVariableManager()
-        if not variables.isEmpty():
-            words = list(map(unquoted, _NAME.findall(text)))
-            for name in map(self.make.seq, zip({*words, *map(str.lower, words)})):
-                found = variables.get(name)
-                if found.isDefined():
-                    taken.tempVariableManager().create(name, found.get(), True)
-        return clone
-
     @property
     def asks_time(self) -> bool:
         """Whether it asks for the time, which an optimised plan has instead."""
         return bool(self._analysed.containsPattern(self.make.current_like))
+
+    @property
+    def is_streaming(self) -> bool:
+        """Whether it reads a stream."""
+        return bool(self._analysed.isStreaming())
+
+    @property
+    def is_correlated(self) -> bool:
+        """Whether a subquery of it names columns from outside."""
+        return bool(self._analysed.containsPattern(self.make.outer))
 
     @property
     def relations(self) -> list[Relation]:

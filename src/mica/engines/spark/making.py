@@ -43,6 +43,7 @@ class Maker:
         self.dataset = jvm.org.apache.spark.sql.classic.Dataset
         self._nodes_of_names = catalyst.analysis.EliminateSubqueryAliases, catalyst.analysis.EliminateView
         self.current_like = catalyst.trees.TreePattern.CURRENT_LIKE()
+        self.outer = catalyst.trees.TreePattern.OUTER_REFERENCE()
         self.identity = system.identityHashCode
         self._none, self._some = jvm.scala.Option.empty(), jvm.scala.Some
         self._view = catalyst.catalog.TemporaryViewRelation
