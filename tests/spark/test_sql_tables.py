@@ -10,6 +10,7 @@ import pytest
 
 import mica
 from mica.query import names
+from tests.oracle import conf
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -201,3 +202,24 @@ def test_a_table_made_of_rows_has_none_of_the_other_ones_log(delta_session: Spar
     for wrong in ("VALUES (DEFAULT, 7, 8)", "SELECT DEFAULT, 7, 8", "VALUES (1, 7, DEFAULT)"):
         with pytest.raises(mica.UserError, match=r"DEFAULT is given for '(id|m)', whose values the table makes itself"):
             mica.sql(f"INSERT INTO {t} (id, n, m) {wrong}", spark)
+
+
+def test_a_catalogs_table_is_found_whatever_its_folder_is_called(delta_session: SparkSession, tmp_path: Path) -> None:
+    spark, wanted = delta_session, "a b%20#?[c"
+    mica.Table.create(tmp_path / "a%20b%2520", "id INT")  # as the location's URI is spelled
+    spark.sql(f"CREATE TABLE odd_place (id INT) USING delta LOCATION '{tmp_path / wanted}'")
+    try:
+        mica.sql("INSERT INTO odd_place VALUES (1), (2)", spark)
+        mica.sql("DELETE FROM odd_place WHERE id = 2", spark)
+        assert mica.sql("SELECT * FROM odd_place", spark).collect() == spark.table("odd_place").collect() == [(1,)]
+        assert mica.Table.open(tmp_path / wanted).version == 2
+    finally:
+        spark.sql("DROP TABLE odd_place")
+
+
+def test_tables_behind_the_end_of_a_printed_plan_are_found(spark: SparkSession, tmp_path: Path) -> None:
+    mica.register("far_behind", mica.Table.create(tmp_path, "id INT"))
+    text = " UNION ALL ".join(["SELECT id FROM VALUES (1) AS x(id)"] * 20 + ["SELECT id FROM far_behind"])
+    with conf(spark, {"spark.sql.maxPlanStringLength": "300"}):
+        assert mica.sql(text, spark).count() == 20
+        assert spark.conf.get("spark.sql.maxPlanStringLength") == "300"

@@ -25,6 +25,8 @@ CATALOG = "spark_catalog"
 #: It, before a name of two parts.
 _IN_CATALOG = re.compile(rf"(?i)\s*`?{CATALOG}`?\s*\.(?=.*\.)")
 
+#: How long Spark prints plans, and how one ends that is longer.
+_LONGEST, _CUT = "spark.sql.maxPlanStringLength", re.compile(r"\.\.\. \d+ more characters$|^Truncated plan of")
 _COMMANDS = re.compile(r"(?m)^[\s:+|-]*'?(?:Insert|MergeInto|UpdateTable|DeleteFrom|CreateTable|ReplaceTable)")
 
 
@@ -42,7 +44,13 @@ class Parsed:
 
 def relations(spark: SparkSession, text: str) -> Parsed:
     """The tables that a text names. Errors: Spark's own for a text that does not parse."""
-    tree = str(_state(spark).sqlParser().parsePlan(text).treeString())
+    plan = _state(spark).sqlParser().parsePlan(text)
+    tree = str(plan.treeString())
+    if _CUT.search(tree):
+        before = str(spark.conf.get(_LONGEST))
+        spark.conf.set(_LONGEST, str(1 << 30))
+        tree = str(plan.treeString())
+        spark.conf.set(_LONGEST, before)
     found = re.findall(r"('RelationTimeTravel )?'UnresolvedRelation \[(.*?)\], \[", tree)
     names = [(name.replace(", ", "."), bool(travels)) for travels, name in found]
     travelled = frozenset(name for name, travels in names if travels)
@@ -57,7 +65,7 @@ def is_temporary(spark: SparkSession, name: str) -> bool:
     return bool(_state(spark).catalog().getTempView(name).isDefined())
 
 
-def delta_location(spark: SparkSession, name: str) -> str | None:
+def delta_location(spark: Any, name: str) -> str | None:
     """The path of a Delta table of the session's catalog; None for anything else."""
     if is_connect(spark):
         return _described_location(spark, name)
@@ -71,7 +79,8 @@ def delta_location(spark: SparkSession, name: str) -> str | None:
         found = catalog.getTableMetadata(identifier)
         if found.provider().isEmpty() or str(found.provider().get()).lower() not in PROVIDERS:
             return None
-        return str(found.location().toString())
+        # The URI of a location has %20 for a blank.
+        return str(spark.sparkContext._jvm.org.apache.hadoop.fs.Path(found.location()).toString())  # noqa: SLF001
     except Exception:  # noqa: BLE001 - a name of another catalog: Spark reads it, or says what is wrong
         return None
 
