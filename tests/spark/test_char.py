@@ -10,6 +10,7 @@ import pytest
 
 import mica
 from mica.format.source import register
+from tests.oracle import conf
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -164,3 +165,19 @@ def test_spark_makes_delta_tables_of_rows_that_mica_reads(delta_session: SparkSe
         made.append((rows.schema.json(), sorted(map(repr, rows.collect()))))
     assert made[0] == made[1]
     assert '"varchar(4)"' in made[0][0]
+
+
+def test_a_partition_of_a_char_has_one_name(delta_session: SparkSession, tmp_path: Path) -> None:
+    """A rewrite named it with the blanks that readers see: an overwrite of the partition left its old rows."""
+    spark, t = delta_session, f"delta.`{tmp_path}`"
+    spark.sql(f"CREATE TABLE {t} (id INT, k CHAR(4)) USING delta PARTITIONED BY (k)")
+    for number in (1, 2):
+        spark.sql(f"INSERT INTO {t} VALUES ({number}, 'x')")
+    for text in (f"OPTIMIZE {t}", f"UPDATE {t} SET id = 3 WHERE id = 1", f"INSERT INTO {t} VALUES (4, 'x'), (5, NULL)"):
+        mica.sql(text, spark)
+    texts = mica.Table.open(tmp_path).files().column("partition_values").to_pylist()
+    assert {value for row in texts for _, value in row} == {"x", None}
+    with conf(spark, {"spark.sql.sources.partitionOverwriteMode": "dynamic"}):
+        for run, number in ((spark.sql, 9), (lambda text: mica.sql(text, spark), 8)):
+            run(f"INSERT OVERWRITE {t} VALUES ({number}, 'x')")
+            assert spark.sql(f"SELECT id, k FROM {t} WHERE k IS NOT NULL").collect() == [(number, "x   ")]

@@ -92,6 +92,15 @@ def padded(values: pa.Array, text: str) -> pa.Array:
     return values if found is None else _padded(values, found)
 
 
+def unpadded(texts: pa.Array, field: StructField) -> pa.Array:
+    """Texts of a CHAR(n) as partitions are called: without the blanks that its readers add, so that a partition has one
+    name whoever writes it. All of blanks they stay: an empty text would be null."""
+    if char_length(declared(field)) is None:
+        return texts
+    bare = pc.utf8_rtrim(texts, " ")
+    return pc.if_else(pc.equal(bare, ""), texts, bare)
+
+
 def too_long(values: pa.Array, text: str) -> pa.Array:
     """Which of the values hold a text that is longer than their declared type allows."""
     found = _parsed(text)

@@ -17,7 +17,7 @@ from mica.expressions.evaluate import filter_rows
 from mica.expressions.rewrite import leaves_of
 from mica.expressions.tree import And
 from mica.schema.arrow import to_arrow_type
-from mica.schema.char import padded
+from mica.schema.char import padded, unpadded
 from mica.schema.types import StructType
 from mica.stats.columns import physical_names
 from mica.stats.partition import column_texts, format_values, parse_values
@@ -55,14 +55,14 @@ def those_of(
 ) -> Callable[[pa.Table], pa.Array]:
     """A function that returns for each file whether it is in a partition of `files`."""
     names = [physical_names(schema, (name,))[0] for name in partition_by]
-    types = [f.type for name in partition_by if (f := schema.find(name)) is not None]
+    fields = [f for name in partition_by if (f := schema.find(name)) is not None]
 
     def keys(files: pa.Table) -> pa.Array:
         """One text a file: its values with their lengths, spelled in one way."""
         columns = []
-        for name, type_ in zip(names, types, strict=True):
-            values = parse_values(column_texts(files.column("partition_values"), name), type_, timezone=timezone)
-            texts = format_values(values, type_)
+        for name, f in zip(names, fields, strict=True):
+            values = parse_values(column_texts(files.column("partition_values"), name), f.type, timezone=timezone)
+            texts = unpadded(format_values(values, f.type), f)
             columns.append(pc.fill_null(_joined(pc.cast(pc.utf8_length(texts), pa.string()), texts), "null"))
         return _joined(*columns)
 

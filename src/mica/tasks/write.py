@@ -24,8 +24,9 @@ from mica.errors import MicaError, UserError
 from mica.log.paths import NULL_DIRECTORY, encode_path, escape_partition_value, new_file_name
 from mica.records import dataclass
 from mica.schema.arrow import to_arrow
+from mica.schema.char import unpadded
 from mica.schema.evolution import check_nulls, plan_write
-from mica.schema.types import LONG, VARIANT, DataType, StructField, StructType, contains
+from mica.schema.types import LONG, VARIANT, StructField, StructType, contains
 from mica.stats.collated import CollatedColumn
 from mica.stats.columns import physical_name, physical_names
 from mica.stats.named import Named
@@ -260,7 +261,7 @@ class TableWriter:
             return
         batch = kernel.arrow(batch)
         fields = [self.spec.schema.field(name) for name in names]
-        columns = [_texts(batch.column(f.name), f.type, self.spec.spelled.get(f.name)) for f in fields]
+        columns = [_texts(batch.column(f.name), f, self.spec.spelled.get(f.name)) for f in fields]
         for f, texts in zip(fields, columns, strict=True):
             # An empty text is null as the value of a partition (PROTOCOL.md, "Partition Value Serialization").
             check_nulls(texts, pa.field(f.name, texts.type, f.nullable), f.name)
@@ -276,9 +277,9 @@ class TableWriter:
             start += len(indices)
 
 
-def _texts(values: pa.Array, type_: DataType, spelled: Mapping[str, str] | None) -> pa.Array:
+def _texts(values: pa.Array, field: StructField, spelled: Mapping[str, str] | None) -> pa.Array:
     """Values of a partition column as texts, as they are in the log already."""
-    texts = format_values(values, type_)
+    texts = unpadded(format_values(values, field.type), field)
     if not spelled:
         return texts
     encoded = texts.dictionary_encode()
