@@ -47,7 +47,7 @@ def field_of(expr: Expr, names: Sequence[str]) -> Expr:
 def replaced(structs: pa.StructArray, name: str, values: pa.Array) -> pa.StructArray:
     """The structs with these values in the field."""
     fields = list(structs.type)
-    # struct_field keeps the nulls of the structs: the other fields of a null one are null.
-    children = [values if f.name == name else pc.struct_field(structs, [i]) for i, f in enumerate(fields)]
-    children = [pc.as_type(c, f.type) for c, f in zip(children, fields, strict=True)]
+    # flatten keeps the nulls of the structs: the other fields of a null one are null.
+    own = zip(fields, structs.flatten(), strict=True)
+    children = [pc.as_type(values if f.name == name else child, f.type) for f, child in own]
     return pa.StructArray.from_arrays(children, fields=fields)

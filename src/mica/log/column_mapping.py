@@ -71,15 +71,19 @@ def with_voids(type_: DataType, before: DataType) -> DataType:
     match type_, before:
         case StructType(fields), StructType(earlier):
             known = {_lasting(f): f.type for f in earlier}
-            found = [replace(f, type=with_voids(f.type, known.get(_lasting(f), f.type))) for f in fields]
-            at = 0
+            names, taken = {_lasting(f) for f in fields}, {f.name.lower() for f in fields}
+            behind: dict[str | None, list[StructField]] = {}
+            last = None
             for old in earlier:
-                there = [place for place, f in enumerate(found) if _lasting(f) == _lasting(old)]
-                if there:
-                    at = there[0] + 1
-                elif old.type == VOID and StructType(tuple(found)).find(old.name) is None:
-                    found.insert(at, old)
-                    at += 1
+                if _lasting(old) in names:
+                    last = _lasting(old)
+                elif old.type == VOID and old.name.lower() not in taken:
+                    behind.setdefault(last, []).append(old)
+                    taken.add(old.name.lower())
+            found = behind.get(None, [])
+            for f in fields:
+                own = replace(f, type=with_voids(f.type, known.get(_lasting(f), f.type)))
+                found += [own, *behind.get(_lasting(f), [])]
             return StructType(tuple(found))
         case ArrayType(element), ArrayType(earlier_element):
             return replace(type_, element=with_voids(element, earlier_element))

@@ -104,7 +104,7 @@ class ReadSpec:
     def _searches(self) -> tuple[tuple[int, pa.Array], ...]:
         return () if self.predicate is None else tuple(searches(self.predicate))
 
-    @property
+    @cached_property
     def schema(self) -> StructType:
         """The output columns. One that is a column of the table has its comment, under any name, as in Spark."""
         outputs = self.outputs.items()
@@ -117,10 +117,11 @@ def _metadata(name: str, value: BoundExpr, columns: StructType) -> dict[str, Any
         found[COLLATIONS] = {name + way: one for way, one in value.collations}
     if isinstance(value.expr, LeafRef):
         leaf = value.leaves[value.expr.index]
-        if leaf.path is None and leaf.column[0] in columns.names:
-            kept, (column, *path) = field_of(columns, leaf.column).metadata, leaf.column
+        column, *path = leaf.column
+        top = columns.find(column) if leaf.path is None else None
+        if top is not None and top.name == column:
+            kept, text = field_of(columns, leaf.column).metadata, declared_at(top, path)
             found |= {"comment": kept["comment"]} if "comment" in kept else {}
-            text = declared_at(columns.field(column), path)
             found |= {CHAR_VARCHAR: text} if text else {}
     return found
 

@@ -231,10 +231,12 @@ class _Merge:
         kept = self._kept(predicate)
         self.planned = time.monotonic()
         self._describe(predicate, count)
-        rules = self.target.rules(self.scan.ansi, self.scan.timezone)
+        write = replace(self.target.write_spec(), rules=self.target.rules(self.scan.ansi, self.scan.timezone))
+        if not any(c.action == "insert" or c.values.keys() & {*self.table.partition_by} for c in self.match.clauses):
+            write = self.target.rewriting_spec(write, self.scan.timezone)
         spec = MergeSpec(
             replace(self.scan.rewriting(), predicate=filtering),
-            replace(self.target.write_spec(), rules=rules),
+            write,
             self.match,
             may_keep_rows(self.table, kept),
             self._feeds(),

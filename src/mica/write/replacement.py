@@ -8,8 +8,9 @@ File").
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 
 import pyarrow as pa
 
@@ -51,7 +52,8 @@ class Replacement(Change):
 
     def source(self, rows: flow.RowSource) -> flow.RowSource:
         """The new rows, and then the rows of rewritten files that stay."""
-        return _Both(rows, flow.FromTasks(self._deleting, in_tasks(self._parts, self.engine.parallelism)))
+        rest = flow.FromTasks(self._deleting, in_tasks(self._parts, self.engine.parallelism))
+        return _Both(rows, rest, partial(self.target.rewriting_spec, timezone=self.scan.timezone))
 
     def _overwritten(self, facts: Facts) -> dict[str, int]:
         deleted = self._metrics(facts)
@@ -64,8 +66,9 @@ class _Both(flow.RowSource):
 
     new: flow.RowSource
     rest: flow.RowSource
+    rewriting: Callable[[WriteSpec], WriteSpec]
 
     def run(self, engine: Engine, spec: WriteSpec) -> Iterator[pa.RecordBatch]:
         """The facts of both. The table's rules are for new rows."""
         yield from self.new.run(engine, spec)
-        yield from self.rest.run(engine, replace(spec, rules=Rules()))
+        yield from self.rest.run(engine, self.rewriting(replace(spec, rules=Rules())))

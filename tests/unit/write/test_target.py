@@ -201,6 +201,8 @@ REWRITES: dict[str, Callable[[mica.Table], object]] = {
     "deleted": lambda t: t.delete("id % 2 = 1"),
     "updated": lambda t: t.update({"id": "id + 2"}, "id % 2 = 0"),
     "erased": lambda t: t.erase("v:a"),
+    "merged": lambda t: t.merge([{"id": 1}], "target.id = source.id").when_matched_delete().execute(),
+    "replaced": lambda t: t.overwrite([], "id = 1"),
     "without a feature": lambda t: t.drop_feature("columnMapping"),
 }
 
