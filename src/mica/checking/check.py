@@ -25,8 +25,11 @@ from mica.checking.report import TOTALS, VIOLATIONS, Report
 from mica.checking.statistics import Bounds, Found, Statistics, spelled
 from mica.engines import local
 from mica.errors import CorruptDataError, StorageError, UserError
+from mica.log.clustering import cluster_by
 from mica.log.deletion_vectors import deleted_rows
+from mica.log.domains import CLUSTERING_DOMAIN
 from mica.log.opened import Opened, snapshot_of
+from mica.log.paths import LOG
 from mica.log.snapshot import Snapshot
 from mica.records import dataclass
 from mica.scan.find import find
@@ -85,6 +88,7 @@ def check_table(snapshot: Snapshot, limit: int = LIMIT, spark: SparkSession | No
     unread = {t["file"] for t in report.totals.to_pylist() if t["kind"] in _UNREAD}
     collated = compared(snapshot, spark, unread)
     found = [batch for name, told in collated.found.items() for batch in _listed(told, by_name[name], limit)]
+    found += _listed(_clustering(snapshot), _Work(snapshot.storage, FilePart(LOG, None)), limit)
     return report.with_more(found, [*collated.notes, *not_for_a_foreign_vacuum(snapshot)])
 
 
@@ -125,6 +129,14 @@ def _of_table(snapshot: Snapshot) -> Iterator[_Work]:
     for part, text in zip(parts_of(snapshot.files, of_log=True), snapshot.stats().to_pylist(), strict=True):
         said = Statistics(snapshot.schema, snapshot.partition_columns, text, snapshot.mapping == "id")
         yield _Work(snapshot.storage, part, said, variants)
+
+
+def _clustering(snapshot: Snapshot) -> Iterator[Found]:
+    """Yields a domain that names no columns of the table: neither mica nor delta-spark can optimize the table then."""
+    try:
+        cluster_by(snapshot)
+    except CorruptDataError as e:
+        yield {"kind": "clustering", "path": CLUSTERING_DOMAIN, "found": e.message}
 
 
 def _variants(snapshot: Snapshot) -> tuple[tuple[str, ...], ...]:

@@ -11,7 +11,7 @@ also be placed before a blind append, which is one that read nothing.
     add (changing data)               read files among which the added one would have been, by its partition and bounds
     remove                            removes the same file, or read files that it was among, by the same
     txn of an application             writes or relies on a txn of the same application
-    domainMetadata of a domain        writes the same domain
+    domainMetadata of a domain        writes or relies on the same domain
     anything else (commitInfo, cdc)   never
 
 An append reads nothing, so appends never conflict with appends. Overwriting reads what it replaces. Pure functions.

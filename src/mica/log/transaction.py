@@ -71,6 +71,7 @@ class Transaction:
     _metadata: Metadata | None = None
     _protocol: Protocol | None = None
     _domains: dict[str, str | None] = field(default_factory=dict)
+    _watched: set[str] = field(default_factory=set, repr=False)
     _transactions: dict[str, int] = field(default_factory=dict)
     _following: Callable[[Snapshot | None], Mapping[str, int]] | None = field(default=None, repr=False)
     _committed: bool = False
@@ -128,6 +129,11 @@ class Transaction:
     def set_domain(self, domain: str, configuration: str | None) -> None:
         """Sets (None: removes) the metadata of a domain; the table needs the feature `domainMetadata`."""
         self._domains[domain] = configuration
+
+    def watch(self, domain: str) -> None:
+        """Declares that the outcome depends on the metadata of a domain, even if there is none: setting it is a
+        conflict."""
+        self._watched.add(domain)
 
     def set_application_transactions(
         self,
@@ -385,7 +391,7 @@ class Transaction:
             read_files=files.select(FILES.names) if self._reads else no_rows(STATE_FILES),
             removed_keys=file_keys(paths, vectors) if removed.num_rows else arrow_array([], pa.string()),
             applications=frozenset(self._transactions),
-            domains=frozenset(self._domains),
+            domains=frozenset(self._domains) | self._watched,
             lets_append=properties.ISOLATION_LEVEL.of(self.snapshot.properties) == "WriteSerializable"
             and self._metadata is None
             and self._protocol is None,

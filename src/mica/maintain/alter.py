@@ -97,10 +97,11 @@ def changed(
     *,
     rests_on_files: bool = False,
     domains: Mapping[str, str] | None = None,
+    watched: Sequence[str] = (),
 ) -> Snapshot:
-    """Commits the protocol and the metadata; `rests_on_files` as in `altered`. `domains` are written, even those that
-    stay as they are: then another writer who changes them meanwhile is a conflict. Where rows are tracked from now on,
-    files without ids are added again with ids (PROTOCOL.md, "Row Tracking", backfill).
+    """Commits the protocol, the metadata and `domains`; `rests_on_files` as in `altered`. Another writer who changes one
+    of the domains that are `watched` is a conflict. Where rows are tracked from now on, files without ids are added
+    again with ids (PROTOCOL.md, "Row Tracking", backfill).
     """
     transaction = Transaction(before, operation, parameters)
     tracks = row_tracking.is_supported(protocol) and not row_tracking.is_supported(before.protocol)
@@ -114,6 +115,8 @@ def changed(
         transaction.update_files(missing, [{**row, "data_change": False} for row in again])
     for domain, configuration in (domains or {}).items():
         transaction.set_domain(domain, configuration)
+    for domain in watched:
+        transaction.watch(domain)
     transaction.update_protocol(protocol)
     transaction.update_metadata(metadata)
     return transaction.commit().snapshot

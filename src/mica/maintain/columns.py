@@ -138,7 +138,7 @@ def drop_columns(before: Snapshot, columns: Sequence[str], *, if_exists: bool = 
         _needs_mapping(before, column, "dropped")
         schema = edited(schema, path, lambda fields, i, at=path: _rest(fields, i, at))  # type: ignore[misc]
         metadata = _in_properties(metadata, path, None)
-    return _committed(before, "DROP COLUMNS", {"columns": list(columns)}, schema, metadata, rests_on_files=True)
+    return _committed(before, "DROP COLUMNS", {"columns": list(columns)}, schema, metadata, takes_names=True)
 
 
 def rename_column(before: Snapshot, column: str, name: str) -> Snapshot:
@@ -156,7 +156,8 @@ def rename_column(before: Snapshot, column: str, name: str) -> Snapshot:
         partitions = tuple(name if p == path[0] else p for p in metadata.partition_columns)
         metadata = replace(metadata, partition_columns=partitions)
     parameters = {"oldColumnPath": ".".join(path), "newColumnPath": ".".join((*path[:-1], name))}
-    return _committed(before, "RENAME COLUMN", parameters, schema, metadata, rests_on_files=True)
+    takes_names = before.mapping == "none"
+    return _committed(before, "RENAME COLUMN", parameters, schema, metadata, takes_names=takes_names)
 
 
 def alter_column(
@@ -452,10 +453,10 @@ def _committed(
     schema: StructType,
     metadata: Metadata,
     *,
-    rests_on_files: bool,
+    takes_names: bool,
 ) -> Snapshot:
+    """Commits the schema; `takes_names`: a name that files have is gone from it, by which another may cluster."""
     protocol, after = creation.altered(before.protocol, metadata, schema=schema)
-    rests = rests_on_files and before.mapping == "none"
-    # The clustering columns are among those that stay.
-    domains = {name: text for name, text in before.domains.items() if name == CLUSTERING_DOMAIN}
-    return changed(before, operation, parameters, protocol, after, rests_on_files=rests, domains=domains)
+    rests = before.mapping == "none"
+    watched = [CLUSTERING_DOMAIN] if takes_names else []
+    return changed(before, operation, parameters, protocol, after, rests_on_files=rests, watched=watched)

@@ -140,8 +140,8 @@ def _without_traces(before: Snapshot, removal: _Removal, name: str) -> Snapshot:
     target = target_of(before)
     source = TableSource(before)
     files = [file for file in source.rewritten() if removal.stale(file)]
-    clustered = None
-    if name == "columnMapping" and CLUSTERING_DOMAIN in before.domains:  # it has the columns' names in files
+    clustered, renames = None, name == "columnMapping"
+    if renames and CLUSTERING_DOMAIN in before.domains:  # it has the columns' names in files
         clustered = domain_of(before.protocol, metadata, cluster_by(before), str(before.storage))
     if was_clean and not (files and removal.outlives):
         return before  # files are rewritten with the properties that made them
@@ -149,9 +149,10 @@ def _without_traces(before: Snapshot, removal: _Removal, name: str) -> Snapshot:
         return changed(
             before, "UNSET TBLPROPERTIES", {"feature": name}, before.protocol, metadata, rests_on_files=True,
             domains=None if clustered is None else {CLUSTERING_DOMAIN: clustered},
+            watched=[CLUSTERING_DOMAIN] if renames else [],
         )  # fmt: skip
     target = replace(
-        target, metadata=metadata, clustering=clustered, reads=(every_file,), data_change=False,
+        target, metadata=metadata, remakes=renames, clustering=clustered, reads=(every_file,), data_change=False,
         operation="REORG", parameters={"predicate": [], "applyPurge": True},
         metrics=lambda facts: {"numRemovedFiles": len(facts.removed), "numAddedFiles": len(facts.names)},
     )  # fmt: skip

@@ -23,6 +23,7 @@ from mica.arrays import NDArray, arrow_array, one_array, to_numpy
 from mica.errors import StorageError
 from mica.log import added, features, row_tracking
 from mica.log.deletion_vectors import file_of
+from mica.log.domains import CLUSTERING_DOMAIN
 from mica.log.paths import file_keys
 from mica.log.snapshot import Snapshot, load
 from mica.log.time_travel import Timestamp
@@ -125,8 +126,11 @@ def _restore(newest: Snapshot, older: Snapshot, txn: Txn | None) -> Restore:
     transaction.update_protocol(features.upgraded(newest.protocol, features.names(older.protocol)))
     if metadata != newest.metadata:
         transaction.update_metadata(metadata)
-    for domain in {**newest.domains, **older.domains}:
-        if domain != row_tracking.ROW_IDS and newest.domains.get(domain) != older.domains.get(domain):
+    for domain in dict.fromkeys([CLUSTERING_DOMAIN, *newest.domains, *older.domains]):
+        if domain == row_tracking.ROW_IDS:
+            continue
+        transaction.watch(domain)
+        if newest.domains.get(domain) != older.domains.get(domain):
             transaction.set_domain(domain, older.domains.get(domain))
     # Input files whose rows are removed may be ingested again.
     again = forgotten(newest.app_transactions, older.app_transactions)

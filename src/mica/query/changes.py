@@ -24,7 +24,7 @@ from mica.log.user_metadata import user_metadata
 from mica.query import described, names, settings
 from mica.query.insert import Query, insert
 from mica.query.located import located
-from mica.query.row_statements import Delete, Insert, MergeInto, RowChange, Update, of_columns
+from mica.query.row_statements import Delete, Insert, MergeInto, RowChange, Update, behind, of_columns
 from mica.query.statement_parts import ended
 from mica.query.statements import Create, History, Optimize, Selected, Statement, StoredView, VacuumOf, View
 from mica.query.subqueries import with_values
@@ -51,8 +51,10 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str, tabl
     Errors: those of the calls of `Table`; INVALID_ARGUMENT for a view that Spark cannot store.
     """
 
+    ctes = statement.ctes if isinstance(statement, Insert | MergeInto) else ""
+
     def ours(query: str) -> bool:
-        found = tables(query)
+        found = tables(behind(ctes, query))
         return found is not None and bool(found.views)
 
     if isinstance(statement, Create | ConvertToDelta):
@@ -72,11 +74,11 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str, tabl
         return _dropped(spark, statement)
     table = target(spark, statement.table, catalogs=not _is_catalogs(statement))
     if table is None:
-        if isinstance(statement, Insert) and not statement.follows_ctes and ours(statement.query):
-            before = ended(text).removesuffix(statement.query)
-            return _selected(spark, Selected(before, statement.query), query)
+        if isinstance(statement, Insert) and ours(statement.query):
+            before = ended(text).removeprefix(ctes).removesuffix(statement.query)
+            return _selected(spark, Selected(before, behind(ctes, statement.query)), query)
         return None
-    settings.refuse_other_meaning(spark, text, _query_of(statement))
+    settings.refuse_other_meaning(spark, text, [ctes, _query_of(statement)])
     if isinstance(statement, RowChange):
         statement = of_columns(statement, table.schema)
     settings.refuse_other_case(spark, *_names_of(statement), table.schema)
@@ -86,8 +88,8 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str, tabl
         ran = list[str]()
 
         def noted(text: str) -> DataFrame:
-            ran.append(text)
-            return query(text)
+            ran.append(behind(ctes, text))
+            return query(ran[-1])
 
         with from_itself(lambda: any(_reads(tables(text), table) for text in ran)):
             done = _rows_changed(spark, table, statement, noted, settings.txn(spark))

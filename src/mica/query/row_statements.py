@@ -83,8 +83,8 @@ class Insert:
     where: str | None = None
     partition: Mapping[str, str | None] = field(default_factory=dict)
     evolves: bool = False
-    #: The WITH before the statement is a part of the query.
-    follows_ctes: bool = False
+    #: The WITH before the statement, whose tables its queries see.
+    ctes: str = ""
 
 
 @dataclass(frozen=True)
@@ -108,10 +108,18 @@ class MergeInto:
     on: str
     clauses: tuple[MergeWhen, ...]
     evolves: bool = False
+    #: As of an INSERT.
+    ctes: str = ""
 
 
 #: The statements that change rows.
 RowChange = Delete | Update | Insert | MergeInto
+
+
+def behind(ctes: str, query: str) -> str:
+    """A query that sees the tables of a WITH before it, and may have a WITH of its own."""
+    nested = bool(ctes) and query[:4].upper() == "WITH"
+    return f"{ctes}SELECT * FROM ({query})" if nested else f"{ctes}{query}"  # noqa: S608 - the user's query
 
 
 def of_columns(statement: RowChange, schema: StructType) -> RowChange:

@@ -96,13 +96,16 @@ _ZONED = re.compile(
 )
 
 
-def refuse_other_meaning(spark: SparkSession, text: str, query: str = "") -> None:
-    """Refuses a text that the session reads in another way than `Table`; `query` is the part of it that Spark runs.
+def refuse_other_meaning(spark: SparkSession, text: str, queries: Iterable[str] = ()) -> None:
+    """Refuses a text that the session reads in another way than `Table`; `queries` are the parts of it that Spark runs.
 
     Errors: UNSUPPORTED_EXPRESSION.
     """
+    ours = text
+    for query in filter(None, queries):
+        ours = ours.replace(query, "")
     for one in _REFUSED:
-        part = text.replace(query, "") if query and one.ours else text
+        part = ours if one.ours else text
         found = one.mark.search(part if one.everywhere else _NO_WORD.sub(_emptied, _ZONED.sub("timestamp_ltz", part)))
         if found and _text(spark, one.setting, one.usual).lower() != one.usual.lower():
             raise UserError(

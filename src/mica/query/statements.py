@@ -137,7 +137,7 @@ def parse_statement(text: str) -> Statement | Unread | None:
 
 
 def _after_ctes(text: str) -> Insert | MergeInto | None:
-    """An INSERT or MERGE whose query sees the tables of a WITH before it; None for a query."""
+    """An INSERT or MERGE whose queries see the tables of a WITH before it; None for a query."""
     try:
         statement = _Statement(text)
     except UserError:  # Spark may know its marks
@@ -148,12 +148,7 @@ def _after_ctes(text: str) -> Insert | MergeInto | None:
         if not depth and statement.mark() == ")" and statement.word(1) in ("INSERT", "MERGE"):
             statement.at += 1
             ctes = text[: statement.token.at]
-            if statement.word() == "MERGE":
-                merge = statement.merge()
-                return replace(merge, source=f"{ctes}{merge.source}")
-            insert = statement.insert()
-            query = insert.query if insert.query[:4].upper() != "WITH" else f"SELECT * FROM ({insert.query})"  # noqa: S608
-            return replace(insert, query=f"{ctes}{query}", follows_ctes=True)
+            return replace(statement.merge() if statement.word() == "MERGE" else statement.insert(), ctes=ctes)
         statement.at += 1
     return None
 

@@ -10,6 +10,7 @@ Source: Delta protocol, "Partition Value Serialization".
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -20,6 +21,7 @@ from mica.arrays import arrow_array, scalar
 from mica.errors import CorruptDataError, UserError
 from mica.schema import literals
 from mica.schema.arrow import to_arrow_type
+from mica.schema.char import unpadded
 from mica.schema.ddl import type_to_ddl
 from mica.schema.types import (
     BINARY,
@@ -29,6 +31,7 @@ from mica.schema.types import (
     TIMESTAMP,
     TIMESTAMP_NTZ,
     DataType,
+    StructField,
 )
 from mica.variant import kernel
 
@@ -63,6 +66,17 @@ def format_values(values: pa.Array, type_: DataType) -> pa.Array:
     elif type_ in (TIMESTAMP, TIMESTAMP_NTZ):
         plain = plain.cast(pa.int64())
     return arrow_array([_format(v, type_) for v in plain.to_pylist()], pa.string()).take(encoded.indices)
+
+
+def log_texts(values: pa.Array, field: StructField, spelled: Mapping[str, str]) -> pa.Array:
+    """Values of a partition column as `format_values` spells them, or as `spelled` says; a CHAR(n) has no blanks behind
+    it."""
+    texts = unpadded(format_values(values, field.type), field)
+    if not spelled:
+        return texts
+    encoded = texts.dictionary_encode()
+    own = [None if text is None else spelled.get(text, text) for text in encoded.dictionary.to_pylist()]
+    return arrow_array(own, texts.type).take(encoded.indices)
 
 
 def zoneless(texts: pa.Array | pa.ChunkedArray, timezone: str) -> dict[str, str]:

@@ -19,18 +19,17 @@ from typing import Any, Literal, Self
 
 import pyarrow as pa
 
-from mica.arrays import arrow_array, batch_of
+from mica.arrays import batch_of
 from mica.errors import MicaError, UserError
 from mica.log.paths import NULL_DIRECTORY, encode_path, escape_partition_value, new_file_name
 from mica.records import dataclass
 from mica.schema.arrow import to_arrow
-from mica.schema.char import unpadded
 from mica.schema.evolution import check_nulls, plan_write
 from mica.schema.types import LONG, VARIANT, StructField, StructType, contains
 from mica.stats.collated import CollatedColumn
 from mica.stats.columns import physical_name, physical_names
 from mica.stats.named import Named
-from mica.stats.partition import format_values
+from mica.stats.partition import log_texts
 from mica.stats.render import stats_json
 from mica.storage import Storage, Writer
 from mica.tasks import candidates, lane
@@ -50,8 +49,10 @@ from mica.variant.shredding import Limits
 from mica.variant.steering import Steering, When
 
 #: Rows and bytes of the sample from which a file's shredding schema is chosen.
-SAMPLE_ROWS = 4096
-SAMPLE_BYTES = 16 << 20
+SAMPLE_ROWS, SAMPLE_BYTES = 4096, 16 << 20
+
+#: Rows are shredded at once that have about so many bytes then.
+SHREDDED_BYTES = 16 << 20
 
 #: A tag of a file that `optimize` writes again even alone: rules leave some of its paths for later.
 LATER = "mica.shredLater"
@@ -261,7 +262,7 @@ class TableWriter:
             return
         batch = kernel.arrow(batch)
         fields = [self.spec.schema.field(name) for name in names]
-        columns = [_texts(batch.column(f.name), f, self.spec.spelled.get(f.name)) for f in fields]
+        columns = [log_texts(batch.column(f.name), f, self.spec.spelled.get(f.name, {})) for f in fields]
         for f, texts in zip(fields, columns, strict=True):
             # An empty text is null as the value of a partition (PROTOCOL.md, "Partition Value Serialization").
             check_nulls(texts, pa.field(f.name, texts.type, f.nullable), f.name)
@@ -275,16 +276,6 @@ class TableWriter:
         for texts, indices in found:
             yield texts, rows.slice(start, len(indices))
             start += len(indices)
-
-
-def _texts(values: pa.Array, field: StructField, spelled: Mapping[str, str] | None) -> pa.Array:
-    """Values of a partition column as texts, as they are in the log already."""
-    texts = unpadded(format_values(values, field.type), field)
-    if not spelled:
-        return texts
-    encoded = texts.dictionary_encode()
-    own = [None if text is None else spelled.get(text, text) for text in encoded.dictionary.to_pylist()]
-    return arrow_array(own, texts.type).take(encoded.indices)
 
 
 def partition_directory(values: Mapping[str, str | None]) -> str:
@@ -310,8 +301,8 @@ class DataFileWriter:
         self.path = "/".join(part for part in (spec.directory, partition_directory(self.values), name) if part)
         self._writer: kernel.FileWriter | kernel.Transcription | None = None
         self._fits: pa.Schema | None = None
-        #: Rows that the file has so far.
-        self._rows = 0
+        #: Rows that the file has so far, and the bytes of one, shredded.
+        self._rows, self._row_bytes = 0, 16_384.0
         self._trees: dict[tuple[str, ...], pa.DataType] = {}
         self._upload: Writer | None = None
         #: Whether the kernel writes the file where it stays.
@@ -352,10 +343,10 @@ class DataFileWriter:
             return
         if self._writer is None:
             self._trees = dict(trees if trees is not None else self._given_trees())
-        ready = batch if trees is not None and trees == self._trees else self._shredded(batch)
-        if self._writer is None:
-            self._begin(ready)
-        self._put(ready)
+        for ready in [batch] if trees is not None and trees == self._trees else self._pieces(batch):
+            if self._writer is None:
+                self._begin(ready)
+            self._put(ready)
 
     def transcribe(self, reader: kernel.FileReader) -> kernel.Transcription | None:
         """Converts the other file page by page; returns None and writes nothing if that is not possible."""
@@ -452,10 +443,20 @@ class DataFileWriter:
         self._trees = trees
         waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
         for batch in waiting:
-            shredded = self._shredded(batch)
-            if self._writer is None:
-                self._begin(self._shredded(sample) if self.spec.omit_untyped else shredded)
-            self._put(shredded)
+            for piece in self._pieces(batch):
+                if self._writer is None:
+                    self._begin(self._shredded(sample) if self.spec.omit_untyped else piece)
+                self._put(piece)
+
+    def _pieces(self, batch: kernel.Batch) -> Iterator[kernel.Batch]:
+        """The rows, shredded. Each element of a list has a place in every column of it, so that few bytes may become
+        many: a piece has as many rows as the one before lets expect in `SHREDDED_BYTES`."""
+        start = 0
+        while start < batch.num_rows:
+            piece = self._shredded(batch.slice(start, max(int(SHREDDED_BYTES / self._row_bytes), 1)))
+            start += piece.num_rows
+            self._row_bytes = max(piece.nbytes / piece.num_rows, 1.0)
+            yield piece
 
     def _shredded(self, batch: kernel.R) -> kernel.R:
         early = self.spec.layout == "early"

@@ -90,7 +90,7 @@ class Target:
     replaced: Replaced | None = None
     #: The predicate of the rows that a WRITE replaces (`write.replacement`); None: `replaced` files, or nothing.
     replaces: str | None = None
-    #: Whether the table is made, or made anew with other columns.
+    #: Whether the table is made, or made anew with other columns, or other names of them in files.
     remakes: bool = False
     #: The domain of clustering columns, if it is written: of a table that is made (anew), or whose columns are renamed.
     clustering: str | None = None
@@ -260,6 +260,8 @@ class Target:
         )
         metadata = numbered(self.metadata, facts.numbers)
         clustered = self.snapshot is not None and CLUSTERING_DOMAIN in self.snapshot.domains
+        if self.remakes:
+            transaction.watch(CLUSTERING_DOMAIN)  # what another clusters by meanwhile may be gone
         if self.clustering is not None or (self.remakes and clustered):
             transaction.set_domain(CLUSTERING_DOMAIN, self.clustering)
         if self.snapshot is None or metadata is not self.snapshot.metadata:

@@ -17,9 +17,11 @@ from mica.log.added import ADDED
 from mica.schema.ddl import parse_ddl
 from mica.stats.collated import CollatedColumn
 from mica.storage import Storage
+from mica.table import Table
 from mica.tasks import write
 from mica.tasks.facts import FACTS, facts, facts_schema
 from mica.tasks.write import TableWriter, WriteSpec, new_mark, write_files
+from mica.variant import from_json
 
 ROWS = pa.table({"p": ["a", "b", "a", None], "n": pa.array([3, 1, 2, 0], pa.int64())})
 
@@ -112,3 +114,22 @@ def test_a_writer_that_is_left_without_a_close_deletes_its_files(tmp_path: Path)
         writer.write(ROWS.to_batches()[0])
         assert names(tmp_path)
     assert names(tmp_path) == []
+
+
+def test_rows_that_grow_are_shredded_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """20 elements of 30 keys are 600 places a row, most of them null: 64 MiB at once became gigabytes."""
+    texts = [orjson.dumps([{f"k{(row + at) % 30}": at} for at in range(20)]).decode() for row in range(3000)]
+    sizes, shred = list[int](), write.kernel.shred
+
+    def watched(batch: Any, *args: Any, **options: Any) -> Any:
+        found = shred(batch, *args, **options)
+        sizes.append(found.nbytes)
+        return found
+
+    monkeypatch.setattr(write.kernel, "shred", watched)
+    monkeypatch.setattr(write, "SHREDDED_BYTES", 1 << 20)
+    table = Table.create(tmp_path, "id INT, v VARIANT")
+    table.append(pa.table({"id": range(3000), "v": from_json(texts)}))
+    assert sum(sizes) > 6 << 20
+    assert max(sizes[1:]) < 2 << 20
+    assert table.scan(columns={"id": "id", "v": "to_json(v)"}).to_arrow()["v"].to_pylist() == texts
