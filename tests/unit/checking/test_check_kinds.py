@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import mica
+from mica.log.transaction import Transaction
 from mica.schema.arrow import variant_field
 from tests.variant_files import ABC, BINARY, ONE, arrays, column, file, leaf, objects
 
@@ -103,3 +104,12 @@ def test_columns_that_no_scan_can_read(tmp_path: Path) -> None:
     log.write_bytes(b"\n".join(map(orjson.dumps, lines)))
     kinds = {(v.kind, v.path) for v in mica.check(tmp_path)}
     assert kinds == {("column_type", "s"), ("partition_value", "d"), ("not_null", "id")}
+
+
+def test_a_clustering_by_what_is_no_column(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "id INT", cluster_by=["id"], data=[{"id": 1}])
+    transaction = Transaction(table.snapshot, "CLUSTER BY")
+    transaction.set_domain("delta.clustering", '{"clusteringColumns": [["gone"]]}')
+    transaction.commit()
+    (one,) = mica.check(tmp_path)
+    assert (one.kind, one.path, one.file) == ("clustering", "delta.clustering", "_delta_log")

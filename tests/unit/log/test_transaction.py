@@ -289,6 +289,12 @@ def test_two_for_one_domain_conflict(base: Snapshot) -> None:
     with pytest.raises(ConflictError) as caught:
         mine.commit()
     assert caught.value.code == "CONCURRENT_DOMAIN"
+    watching = {domain: Transaction(base, "WRITE") for domain in "ab"}
+    for domain, transaction in watching.items():
+        transaction.watch(domain)
+    with pytest.raises(ConflictError):
+        watching["a"].commit()
+    assert set(watching["b"].commit().snapshot.domains) == {"a"}
     assert set(other.commit().snapshot.domains) == {"a", "b"}
 
 

@@ -31,16 +31,14 @@ STATEMENTS: dict[str, Statement] = {
         ("t",), "x", {"`x`.`s`.`a.b`": "1", "`c.d`": "2", "`e f`": "x.s.a"}, None
     ),
     "WITH q AS (SELECT 1 AS INSERT), r (a) AS (TABLE u) INSERT INTO t SELECT * FROM q": Insert(
-        ("t",), (), "WITH q AS (SELECT 1 AS INSERT), r (a) AS (TABLE u) SELECT * FROM q", overwrite=False,
-        follows_ctes=True,
+        ("t",), (), "SELECT * FROM q", overwrite=False, ctes="WITH q AS (SELECT 1 AS INSERT), r (a) AS (TABLE u) "
     ),
     "with q as (select 1) insert overwrite t with r as (table q) table r": Insert(
-        ("t",), (), "with q as (select 1) SELECT * FROM (with r as (table q) table r)", overwrite=True,
-        follows_ctes=True,
+        ("t",), (), "with r as (table q) table r", overwrite=True, ctes="with q as (select 1) "
     ),
     "WITH q AS (SELECT 1 AS id) MERGE INTO t USING q ON t.id = q.id WHEN MATCHED THEN DELETE": MergeInto(
-        ("t",), "t", "WITH q AS (SELECT 1 AS id) SELECT * FROM q", "q", "t.id = q.id",
-        (MergeWhen("matched", None, "delete"),),
+        ("t",), "t", "SELECT * FROM q", "q", "t.id = q.id", (MergeWhen("matched", None, "delete"),),
+        ctes="WITH q AS (SELECT 1 AS id) ",
     ),
     "OPTIMIZE t WHERE p = 1 ZORDER BY a, v:b": Optimize(("t",), "p = 1", ("a", "v:b")),
     "REPLACE TABLE t USING mica COMMENT 'it''s' TBLPROPERTIES (a = 1) AS SELECT 1": Create(
