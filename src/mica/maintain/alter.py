@@ -99,9 +99,9 @@ def changed(
     domains: Mapping[str, str] | None = None,
     watched: Sequence[str] = (),
 ) -> Snapshot:
-    """Commits the protocol, the metadata and `domains`; `rests_on_files` as in `altered`. Another writer who changes one
-    of the domains that are `watched` is a conflict. Where rows are tracked from now on, files without ids are added
-    again with ids (PROTOCOL.md, "Row Tracking", backfill).
+    """Commits the protocol, the metadata and `domains`; `rests_on_files` as in `altered`. Another writer who changes a
+    domain that is `watched` is a conflict. Where rows are tracked from now on, files without ids are added again with
+    ids (PROTOCOL.md, "Row Tracking", backfill).
     """
     transaction = Transaction(before, operation, parameters)
     tracks = row_tracking.is_supported(protocol) and not row_tracking.is_supported(before.protocol)
