@@ -2,7 +2,8 @@
 
 The rule: a transaction that lost the race for a version may be committed after the winners if and only if it would
 have had the same outcome when started after them (serializable). With `delta.isolationLevel=WriteSerializable` it may
-also be placed before a blind append, which is one that read nothing.
+also be placed before a blind append, which is one that read nothing. If it removes rows, no later write may then have
+read both these and the append: it would come before and after mine.
 
     the winner did                    conflicts with mine when mine
     --------------------------------  ----------------------------------------------------------
@@ -20,6 +21,7 @@ An append reads nothing, so appends never conflict with appends. Overwriting rea
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -29,6 +31,7 @@ import pyarrow as pa
 from mica import compute as pc
 from mica.arrays import NDArray, arrow_array, from_numpy
 from mica.errors import ConflictError
+from mica.log.actions import parse_line
 from mica.log.paths import file_keys
 from mica.log.replay import Commits
 from mica.records import dataclass
@@ -89,13 +92,18 @@ class Intent:
     domains: frozenset[str]
     #: Whether files of blind appends are no conflict (WriteSerializable): as if they had come later.
     lets_append: bool = False
+    #: Whether it removes rows, rather than put them into other files.
+    removes_rows: bool = False
+    #: Whether it removes rows and has to come before a blind append of what it read.
+    precedes: bool = False
 
 
 def check(
     mine: Intent, winner: Commits, version: int, table: str, before: Excluded = nothing, after: Excluded = nothing
-) -> None:
-    """Raises `ConflictError` if `mine` cannot be committed after the winner's commit of `version`. Files are excluded
-    among those of the version that was read (`before`), and of the newest one (`after`)."""
+) -> Intent:
+    """Raises `ConflictError` if `mine` cannot be committed after the winner's commit of `version`; returns it for the
+    winners after that. Files are excluded among those of the version that was read (`before`), and of the newest one
+    (`after`)."""
     for _, line in winner.others:
         if "protocol" in line:
             raise _conflict("PROTOCOL_CHANGED", "changed the protocol", version, table)
@@ -108,11 +116,9 @@ def check(
         if domain in mine.domains:
             raise _conflict("CONCURRENT_DOMAIN", f"changed the domain {domain!r} too", version, table)
     blind = any((line.get("commitInfo") or {}).get("isBlindAppend") is True for _, line in winner.others)
-    if mine.reads and winner.adds.num_rows and not (blind and mine.lets_append):
-        changing = winner.adds.filter(data_changing(winner))
-        for reads in mine.reads:
-            if _any_left(changing, reads, after):
-                raise _conflict("CONCURRENT_APPEND", "added files to what this transaction read", version, table)
+    added = bool(mine.reads) and _adds_to(winner, mine.reads, after)
+    if added and not (blind and mine.lets_append):
+        raise _conflict("CONCURRENT_APPEND", "added files to what this transaction read", version, table)
     if winner.removes.num_rows:
         keys = _keys(winner.removes)
         if len(mine.removed_keys) and pc.any(pc.is_in(mine.removed_keys, value_set=keys)).as_py():
@@ -121,12 +127,27 @@ def check(
             gone = mine.read_files.filter(pc.is_in(_keys(mine.read_files), value_set=keys))
             if any(_any_left(gone, reads, before) for reads in mine.reads):
                 raise _conflict("CONCURRENT_DELETE", "removed files that this transaction read", version, table)
+    if mine.precedes and not blind and _changes_rows(winner):
+        raise _conflict("CONCURRENT_APPEND", "may have read an append that this one has to precede", version, table)
+    return replace(mine, precedes=mine.precedes or (added and mine.removes_rows))
+
+
+def _adds_to(winner: Commits, reads: tuple[FilePredicate, ...], excluded: Excluded) -> bool:
+    """Whether it adds rows to what was read."""
+    changing = winner.adds.filter(data_changing(winner))
+    return any(_any_left(changing, one, excluded) for one in reads)
 
 
 def _any_left(files: pa.Table, reads: FilePredicate, excluded: Excluded) -> bool:
     """Whether any of the files may hold what was read."""
     found = files.filter(reads(files))
     return bool(found.num_rows and not pc.all(pc.is_in(_keys(found), value_set=excluded(reads))).as_py())
+
+
+def _changes_rows(winner: Commits) -> bool:
+    """Whether it adds or removes rows, rather than put them into other files."""
+    removed = (parse_line(winner.lines[int(row)].as_buffer().to_pybytes())["remove"] for row in winner.remove_rows)
+    return bool(pc.any(data_changing(winner)).as_py()) or any(one.get("dataChange") is not False for one in removed)
 
 
 def data_changing(commits: Commits) -> pa.Array:

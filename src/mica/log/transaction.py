@@ -67,6 +67,7 @@ class Transaction:
     _removed: list[np.ndarray] = field(default_factory=list, repr=False)
     _updated: list[np.ndarray] = field(default_factory=list, repr=False)
     _removes_change_data: bool = True
+    _precedes: bool = False
     _reads: list[conflicts.FilePredicate] = field(default_factory=list, repr=False)
     _metadata: Metadata | None = None
     _protocol: Protocol | None = None
@@ -220,9 +221,8 @@ class Transaction:
         )
 
     def _check_append_only(self) -> None:
-        removed = any(len(part) for part in self._removed) and self._removes_change_data
         before = self.snapshot.metadata.configuration if self.snapshot is not None else {}
-        if removed and properties.APPEND_ONLY.of(before):
+        if self._removes_rows and properties.APPEND_ONLY.of(before):
             raise UserError(
                 "APPEND_ONLY",
                 f"{self.storage} accepts only new rows (delta.appendOnly=true), and {self.operation} would remove some",
@@ -306,6 +306,10 @@ class Transaction:
             for row, own, row_tags in zip(rows, ids, tags, strict=True)
         ]
 
+    @property
+    def _removes_rows(self) -> bool:
+        return self._removes_change_data and any(map(len, self._removed))
+
     def _removed_indices(self) -> np.ndarray:
         return np.unique(np.concatenate(self._removed)) if self._removed else np.array([], np.int64)
 
@@ -378,7 +382,8 @@ class Transaction:
         for version in range(base.version + 1, latest.version + 1):
             name = commit_name(version)
             winner = parse_commits([self.storage.read(name)], keys, self.storage.path(name))
-            conflicts.check(intent, winner, version, str(self.storage), *excluded)
+            intent = conflicts.check(intent, winner, version, str(self.storage), *excluded)
+        self._precedes = intent.precedes
         return latest
 
     def _intent(self) -> conflicts.Intent:
@@ -395,6 +400,8 @@ class Transaction:
             lets_append=properties.ISOLATION_LEVEL.of(self.snapshot.properties) == "WriteSerializable"
             and self._metadata is None
             and self._protocol is None,
+            removes_rows=self._removes_rows,
+            precedes=self._precedes,
         )
 
     def _finish(self, base: Snapshot | None, version: int, data: bytes) -> Committed:

@@ -14,6 +14,8 @@ import pytest
 
 import mica
 from mica.errors import ConflictError
+from mica.log.snapshot import Snapshot
+from mica.log.transaction import Transaction
 from mica.maintain.optimize import optimize
 
 KEYS = [{"id": 1}, {"id": 100}]
@@ -154,3 +156,35 @@ def test_a_row_that_moves_into_what_was_read_is_a_conflict(tmp_path: Path) -> No
     optimize(table.refresh().snapshot, None, None, None, None)
     with pytest.raises(ConflictError):
         stale.delete("id = 3")
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_change_has_a_place_among_those_that_read_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, late: bool
+) -> None:
+    """Done before the append that the copy read, the DELETE would have left nothing else to copy."""
+    table = mica.Table.create(tmp_path, "id INT", properties={"delta.isolationLevel": "WriteSerializable"})
+    table.append([{"id": 1}])
+    stale = mica.Table.open(tmp_path)
+    table.append([{"id": 2}])
+
+    def copy() -> None:
+        now = mica.Table.open(tmp_path)
+        now.append(now.scan(None, {"id": "id + 1000"}))
+
+    rebase = Transaction._rebase
+
+    def then_copied(transaction: Transaction, base: Snapshot | None) -> Snapshot:
+        monkeypatch.setattr(Transaction, "_rebase", rebase)
+        found = rebase(transaction, base)
+        copy()
+        return found
+
+    if late:
+        monkeypatch.setattr(Transaction, "_rebase", then_copied)
+    else:
+        copy()
+    with pytest.raises(ConflictError) as raised:
+        stale.delete("id < 10")
+    assert raised.value.code == "CONCURRENT_APPEND"
+    assert [row[0] for row in rows(mica.Table.open(tmp_path))] == [1, 2, 1001, 1002]
