@@ -317,10 +317,12 @@ class Target:
         same = same and mine == theirs and snapshot.metadata.partition_columns == self.metadata.partition_columns
         if not same or snapshot.metadata.configuration != self.metadata.configuration:
             raise error
-        if not self.applications.keys().isdisjoint(snapshot.app_transactions):
+        before = {} if self.snapshot is None else self.snapshot.app_transactions
+        if any(snapshot.app_transactions.get(app) != before.get(app) for app in self.applications):
+            did = "created the table" if self.snapshot is None else "recorded a collation"
             raise ConflictError(
                 "CONCURRENT_TRANSACTION",
-                f"another writer created the table at {self.storage} meanwhile and wrote for the same application",
+                f"another writer {did} at {self.storage} meanwhile and wrote for the same application",
                 hint="Nothing was written. Repeat the operation.",
                 version=snapshot.version,
             ) from error

@@ -38,6 +38,21 @@ def test_the_version_that_another_named_meanwhile_stays(tmp_path: Path) -> None:
     assert orjson.loads(found) == {"writeVersions": {"icu.de": ["78.3", "79.1"]}}
 
 
+@pytest.mark.parametrize("own", [False, True])
+def test_the_next_batch_of_an_application_joins_what_is_not_its_own(tmp_path: Path, own: bool) -> None:
+    table = Table.create(tmp_path / "t", "id INT, s STRING COLLATE UTF8_LCASE")
+    table.delete("id = 5", txn=("app", 1))
+    stale = Table.open(tmp_path / "t")
+    table.append([{"id": 2, "s": "b"}])
+    if not own:
+        assert stale.append([{"id": 1, "s": "A"}], txn=("app", 3)).version == 3
+        return
+    table.append([{"id": 3, "s": "c"}], txn=("app", 2))
+    with pytest.raises(ConflictError, match="another writer recorded a collation") as caught:
+        stale.append([{"id": 1, "s": "A"}], txn=("app", 3))
+    assert caught.value.code == "CONCURRENT_TRANSACTION"
+
+
 def test_a_table_without_the_feature_gets_no_collated_bounds(tmp_path: Path) -> None:
     """delta-spark makes such tables where its check of types is off; there is no domain to name the versions in."""
     table = Table.create(tmp_path / "t", "s STRING COLLATE UTF8_LCASE")
