@@ -36,7 +36,7 @@ from mica.write.target import Replaced, Target, load_if_any, write_metrics
 
 @one_moment()
 def create(
-    storage: Storage,
+    base: Snapshot | Storage,
     schema: Any,
     partition_by: Sequence[str],
     properties: Mapping[str, str] | None,
@@ -44,8 +44,10 @@ def create(
     data: Any = None,
     cluster_by: Sequence[str] = (),
 ) -> Snapshot:
-    """Creates the table, with these rows if there are any, or returns the existing one; see `Table.create`."""
-    found = load_if_any(storage)
+    """Creates the table, with these rows if there are any, or returns the existing one; see `Table.create`. `base` is
+    what `base_of` gave before the rows were read: who replaces a table by rows of its own keeps those that come later.
+    """
+    found, storage = (base, base.storage) if isinstance(base, Snapshot) else (None, base)
     if found is not None and mode == "ignore":
         return found
     if found is not None and mode == "error":
@@ -75,6 +77,11 @@ def create(
     done = target.commit(no_facts()) if data is None else write_rows(target, data, None)
     assert done.snapshot is not None
     return done.snapshot
+
+
+def base_of(storage: Storage) -> Snapshot | Storage:
+    """The table that is there, or its place."""
+    return load_if_any(storage) or storage
 
 
 def _outlived(found: Snapshot, schema: StructType, partition_by: Sequence[str]) -> Iterator[str]:

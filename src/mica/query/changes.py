@@ -21,6 +21,7 @@ from mica.engines.spark.errors import is_condition
 from mica.engines.spark.types import from_spark, of_arrow
 from mica.errors import MicaError, UserError
 from mica.log.user_metadata import user_metadata
+from mica.maintain.create import base_of, create
 from mica.query import described, names, settings
 from mica.query.insert import Query, insert
 from mica.query.located import located
@@ -272,20 +273,21 @@ def _create(spark: SparkSession, statement: Create, query: Query) -> None:
     if place is None:
         _refuse_other_table(spark, quote_if_needed(parts[0]))
         place = _in_warehouse(spark, parts[0])
-    if statement.replaces and not Table.exists(place):
+    base = base_of(Storage.open(place))
+    if statement.replaces and isinstance(base, Storage):
         raise UserError("TABLE_NOT_FOUND", f"there is no table at {place} to replace", hint="Write CREATE OR REPLACE.")
     rows = None if statement.query is None else query(statement.query)
     schema: Any = statement.ddl or (None if rows is None else rows.schema)
     if schema is None:
         raise UserError("INVALID_DDL", "CREATE TABLE names no columns", hint="Add (name TYPE, …), or AS SELECT ….")
-    Table.create(
-        place,
+    create(
+        base,
         _ddl(schema),
         list(statement.partition_by),
         settings.with_defaults(spark, statement.properties),
         statement.mode,
-        data=rows,
-        cluster_by=list(statement.cluster_by),
+        rows,
+        list(statement.cluster_by),
     )
     if len(parts) == 1:
         names.register(parts[0], place)

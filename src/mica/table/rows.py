@@ -67,15 +67,14 @@ class Table(ShapedTable):
         Errors: TABLE_EXISTS, INVALID_DDL, INVALID_PARTITION_COLUMN; those of `append` for `data`, and of
         `Table.cluster_by`.
         """
-        from mica.maintain.create import create
+        from mica.maintain.create import base_of, create
 
         if if_exists is not None:
             warnings.warn("if_exists is deprecated: use mode", DeprecationWarning, stacklevel=3)
             mode = cast("Mode", if_exists)
         one_of("mode", mode, ("error", "ignore", "overwrite"))
-        return cls(
-            create(Storage.open(path, storage_options), schema, partition_by, properties, mode, data, cluster_by)
-        )
+        base = base_of(Storage.open(path, storage_options))
+        return cls(create(base, schema, partition_by, properties, mode, data, cluster_by))
 
     @classmethod
     @takes(path=PATH, partition_by=TEXT, properties=TEXTS, storage_options=OPTIONS, spark=SESSION)

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 import mica
-from mica.errors import UserError
+from mica.errors import ConflictError, UserError
+from mica.maintain.create import base_of, create
+from mica.storage import Storage
 
 ROWS = [{"id": i, "v": {"k": i}} for i in range(5)]
 
@@ -89,3 +91,17 @@ def test_another_writer_may_be_first(tmp_path: Path, monkeypatch: pytest.MonkeyP
             mica.Table.create(tmp_path, "id INT, v VARIANT", data=ROWS)
     assert raised.value.code == "TABLE_EXISTS"
     assert mica.Table.open(tmp_path).count() == 1
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_rows_that_came_since_the_base_stay(tmp_path: Path, exists: bool) -> None:
+    if exists:
+        mica.Table.create(tmp_path, "id INT", data=[{"id": 1}])
+    base = base_of(Storage.open(tmp_path))
+    if not exists:
+        mica.Table.create(tmp_path, "id INT")
+    mica.Table.open(tmp_path).append([{"id": 2}])
+    with pytest.raises(ConflictError) as raised:
+        create(base, "id INT", (), {}, "overwrite", [{"id": 1}])
+    assert raised.value.code == ("CONCURRENT_APPEND" if exists else "TABLE_EXISTS")
+    assert mica.Table.open(tmp_path).version == 1
