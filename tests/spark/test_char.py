@@ -73,6 +73,36 @@ def test_predicates_and_queries(delta_session: SparkSession, tmp_path: Path) -> 
             assert [row.id for row in found] == matching, where
 
 
+@pytest.mark.parametrize(
+    ("setting", "value"), [("legacy.charVarcharAsString", "true"), ("readSideCharPadding", "false")]
+)
+def test_sessions_that_pad_less(delta_session: SparkSession, tmp_path: Path, setting: str, value: str) -> None:
+    """The columns had their blanks whatever the session said, so that `c LIKE 'x'` lost rows."""
+    spark, t = delta_session, f"delta.`{tmp_path / 't'}`"
+    spark.sql(f"CREATE TABLE {t} ({_TYPES}) USING delta")
+    stored = "(4, 'x    ', 'x  ', 'x', named_struct('c', 'x   ', 'v', 'y '), array('a  '), map('k ', 'v'))"
+    spark.sql(f"INSERT INTO {t} VALUES {_ROWS}, {stored}")
+    table = mica.Table.open(tmp_path / "t")
+    values = {f"p{number}": where for number, where in enumerate(WHERE)}
+    every = ", ".join(f"{where} AS {name}" for name, where in values.items())
+    with conf(spark, {f"spark.sql.{setting}": value}):
+        told = spark.sql(f"SELECT id, c, s, {every} FROM {t} ORDER BY id").collect()
+        table.to_df(spark).createOrReplaceTempView("bare_frame")
+        for found in (
+            mica.sql(f"SELECT id, c, s, {every} FROM {t}", spark),
+            spark.sql(f"SELECT id, c, s, {every} FROM bare_frame"),
+            table.scan(columns={"id": "id", "c": "c", "s": "s", **values}).to_df(spark),
+        ):
+            assert found.orderBy("id").collect() == told
+        for name, where in values.items():
+            if where in PUSHED:
+                for found in (
+                    mica.sql(f"SELECT id FROM {t} WHERE {where}", spark),
+                    table.scan(where, columns=["id"]).to_df(spark),
+                ):
+                    assert sorted(row.id for row in found.collect()) == [row.id for row in told if row[name]], where
+
+
 STATEMENTS = [
     "UPDATE {t} SET v = 'n' WHERE c = 'x'",
     "INSERT INTO {t} (id, c, a) VALUES (4, 'new', array('1', NULL, '22'))",

@@ -35,12 +35,15 @@ def bind(
     timezone: str = "UTC",
     partition_columns: Iterable[str] = (),
     pads: bool = True,
+    blanks: bool = True,
 ) -> BoundExpr:
-    """Binds a predicate; without `pads`, texts beside CHAR columns are compared as they are.
+    """Binds a predicate; without `pads`, texts beside CHAR columns are compared as they are, and without `blanks` these
+    columns are read as they are.
 
     Errors: UNKNOWN_COLUMN, TYPE_MISMATCH, INVALID_CAST, UNKNOWN_TIME_ZONE, NOT_A_PREDICATE.
     """
-    bound = bind_value(expr, schema, ansi=ansi, timezone=timezone, partition_columns=partition_columns, pads=pads)
+    options: dict[str, Any] = {"ansi": ansi, "timezone": timezone, "pads": pads, "blanks": blanks}
+    bound = bind_value(expr, schema, partition_columns=partition_columns, **options)
     if bound.type not in (BOOLEAN, VOID):
         raise UserError(
             "NOT_A_PREDICATE",
@@ -59,6 +62,7 @@ def bind_value(
     partition_columns: Iterable[str] = (),
     text: str | None = None,
     pads: bool = True,
+    blanks: bool = True,
 ) -> BoundExpr:
     """Binds any expression: `v:did::string`, `s.x`, `v`. The result's `type` is the type of its values. `text` is the
     text of an expression that was parsed before, for errors.
@@ -66,7 +70,8 @@ def bind_value(
     kernel.fixed_offset(timezone)  # report an unknown time zone now, not on a worker
     text = expr if isinstance(expr, str) else text
     parsed = _parse(expr) if isinstance(expr, str) else expr
-    binder = _binder(parsed, schema)(schema, ansi, timezone, tuple(partition_columns), text, pads=pads)
+    kind = _binder(parsed, schema)
+    binder = kind(schema, ansi, timezone, tuple(partition_columns), text, pads=pads, blanks=blanks)
     bound = binder.bind(parsed)
     kept = binder.kept_collations(bound)
     return BoundExpr(stripped(bound), type_of(bound), tuple(binder.leaves), ansi, timezone, kept)

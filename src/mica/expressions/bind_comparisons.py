@@ -213,7 +213,10 @@ class ComparisonBinder(CastBinder):
         if not self.pads or columns not in (1, len(sides)):
             return sides
         known = [n for n in lengths if n is not None]
-        return [_blanks(s, n, max(known)) for s, n in zip(sides, known, strict=True)] if None not in lengths else sides
+        if len(known) < len(lengths):
+            return sides
+        own = [n if self.blanks or not isinstance(s, LeafRef) else None for s, n in zip(sides, known, strict=True)]
+        return [_blanks(s, n, max(known)) for s, n in zip(sides, own, strict=True)]
 
     def length(self, side: Expr) -> int | None:
         """The number of code points in a constant or in a CHAR column; None for anything else."""
@@ -227,8 +230,8 @@ class ComparisonBinder(CastBinder):
         return None
 
 
-def _blanks(side: Expr, length: int, wanted: int) -> Expr:
-    """A text of a length with blanks up to the one that is wanted."""
+def _blanks(side: Expr, length: int | None, wanted: int) -> Expr:
+    """A text of a length (None: of several) with blanks up to the one that is wanted."""
     if length == wanted:
         return side
     if isinstance(side, Collate):

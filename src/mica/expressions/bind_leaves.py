@@ -31,8 +31,10 @@ class LeafBinder:
         text: str | None,
         *,
         pads: bool = True,
+        blanks: bool = True,
     ) -> None:
-        self.schema, self.ansi, self.timezone, self.text, self.pads = schema, ansi, timezone, text, pads
+        self.schema, self.ansi, self.timezone, self.text = schema, ansi, timezone, text
+        self.pads, self.blanks = pads, blanks
         self.partition_columns = {name.lower() for name in partition_columns}
         self.leaves: list[Leaf] = []
         #: The field of each named column, the declared types with a CHAR in them, and the n of each CHAR(n) itself.
@@ -132,7 +134,8 @@ class LeafBinder:
         """Returns the reference to a leaf; equal leaves share one."""
         partition = len(column) == 1 and column[0].lower() in self.partition_columns
         own = self.type_at(column) if type_ is None else type_
-        leaf = Leaf(column, path, own, strict, partition, padded=self.declared.get(column, ""))
+        padded = self.declared.get(column, "") if self.blanks else ""
+        leaf = Leaf(column, path, own, strict, partition, padded=padded)
         if leaf not in self.leaves:
             self.leaves.append(leaf)
         text = leaf.name if path is None or own == VARIANT else _cast_text(leaf)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from mica import engines
 from mica.cached import cached_property
+from mica.engines.spark import chars
 from mica.engines.spark.folds import Folded
 from mica.errors import MicaError
 from mica.expressions.bind import BoundExpr, bind, bind_value
@@ -34,6 +35,8 @@ class Conditions:
         self._engine = engines.of(spark)
         ansi, timezone = self._engine.settings(True, "UTC")  # the session decides
         self._options: dict[str, Any] = {"ansi": ansi, "timezone": timezone}
+        # Catalyst has padded what is compared with CHAR columns.
+        self._chars: dict[str, Any] = {"pads": False, "blanks": chars.padding(spark, table.schema)[1]}
         self.evaluated: dict[int, Pushed] = {}
         self.skipping: dict[int, Pushed] = {}
         self.left: list[tuple[str, str]] = []
@@ -69,7 +72,7 @@ class Conditions:
 
     def _bound(self, by: Callable[..., BoundExpr], text: str) -> BoundExpr:
         readable = Readable(self.table.schema.fields)
-        return by(text, readable, partition_columns=self.table.partition_by, pads=False, **self._options)
+        return by(text, readable, partition_columns=self.table.partition_by, **self._chars, **self._options)
 
     def _read_alike(self, bound: BoundExpr) -> bool:
         return self._engine.read_alike(bound) is bound
@@ -92,7 +95,7 @@ class Conditions:
     @cached_property
     def _source(self) -> Scan:
         whole = self.table.scan(spark=self.spark, **self._options)
-        return replace(whole, where=self.every, pads=False)  # Catalyst has padded what is compared with CHAR columns
+        return replace(whole, where=self.every, **self._chars)
 
     def scan(self, columns: Mapping[str, str] | Sequence[str] | None, where: str | None = None) -> Scan:
         """A scan of the files that the conditions leave, all of which were taken before."""

@@ -67,6 +67,8 @@ class Scan:
     planned: FilePlan | None = field(default=None, repr=False)
     #: Whether texts beside CHAR columns are padded; Spark's own conditions are so already, where they have to be.
     pads: bool = field(default=True, repr=False)
+    #: Whether CHAR columns are read with their blanks, which settings of a session deny.
+    blanks: bool = field(default=True, repr=False)
     #: What its expressions take for the current time: microseconds since 1970 UTC.
     moment: int = field(default_factory=moment.now, repr=False)
 
@@ -111,7 +113,7 @@ class Scan:
         asked = self.source.schema.names if self.columns is None else self.columns
         columns = dict(asked) if isinstance(asked, Mapping) else asked
         names = tuple(columns.items() if isinstance(columns, dict) else columns)
-        key = (isinstance(columns, dict), names, ansi, self.timezone, self.pads)
+        key = (isinstance(columns, dict), names, ansi, self.timezone, self.pads, self.blanks)
         known = self.source.bound.get(key)
         if known is not None:
             return known
@@ -130,7 +132,7 @@ class Scan:
         return found
 
     def _options(self, ansi: bool) -> dict[str, Any]:
-        own = {"ansi": ansi, "timezone": self.timezone, "pads": self.pads}
+        own = {"ansi": ansi, "timezone": self.timezone, "pads": self.pads, "blanks": self.blanks}
         return {**own, "partition_columns": self.source.partition_by}
 
     def refuse_hidden(self, leaves: Iterable[Leaf]) -> None:
@@ -371,11 +373,15 @@ class Scan:
         return frame if scan.limit is None else frame.limit(scan.limit)
 
     def of_session(self, spark: SparkSession) -> Scan:
-        """The same scan with the ANSI mode and time zone of a Spark session."""
+        """The same scan with the ANSI mode and time zone of a Spark session, and CHAR columns as it has them."""
+        from mica.engines.spark import chars
+
         ansi, timezone = engines.of(spark).settings(self.ansi, self.timezone)
+        pads, blanks = chars.padding(spark, self.source.schema)
+        pads, blanks = pads and self.pads, blanks and self.blanks
         found = self
-        if (ansi, timezone) != (self.ansi, self.timezone):
-            found = replace(self, ansi=ansi, timezone=timezone)
+        if (ansi, timezone, pads, blanks) != (self.ansi, self.timezone, self.pads, self.blanks):
+            found = replace(self, ansi=ansi, timezone=timezone, pads=pads, blanks=blanks)
         return replace(found, spark=spark) if found.collations and not found.spark else found
 
     def reading(self) -> Any:

@@ -119,6 +119,19 @@ def test_constants_get_blanks_beside_a_char_column_and_values_of_a_query_none() 
         assert to_sql(bind(text, schema).expr) == shown
 
 
+def test_char_columns_that_are_read_without_blanks_get_them_in_comparisons() -> None:
+    """As Spark's with spark.sql.readSideCharPadding=false; the last as with charVarcharAsString."""
+    for text, pads, shown in (
+        ("c = 'a'", True, "rpad(c, 3) = 'a  '"),
+        ("c IN ('a', 'abcd')", True, "rpad(c, 4) IN ('a   ', 'abcd')"),
+        ("c < d", True, "rpad(c, 3) < rpad(d, 3)"),
+        ("c LIKE 'a'", True, "c LIKE 'a'"),
+        ("c = 'a'", False, "c = 'a'"),
+    ):
+        bound = bind(text, parse_ddl("c CHAR(3), d CHAR(2)"), pads=pads, blanks=False)
+        assert (to_sql(bound.expr), {leaf.padded for leaf in bound.leaves}) == (shown, {""})
+
+
 def test_leaves_name_what_a_file_must_give() -> None:
     bound = bind("v:a['x y'][0]::int = 1 and V is null and st.vv:q is not null and p = 'a' and St.K = 1", SCHEMA,
                  partition_columns=["p"])  # fmt: skip
