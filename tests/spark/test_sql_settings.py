@@ -160,6 +160,15 @@ def test_what_the_session_reads_otherwise_than_mica_is_refused(spark: SparkSessi
          "DELETE FROM t WHERE to_date(s) = DATE'2024-01-05'"),
         ("storeAssignmentPolicy", "STRICT", "INSERT INTO t (id) SELECT 7L", "DELETE FROM t WHERE id = 7"),
         ("storeAssignmentPolicy", "LEGACY", "UPDATE t SET id = '7'", "OPTIMIZE t "),
+        ("storeAssignmentPolicy", "STRICT", "WITH q AS (SELECT 7L AS i) INSERT INTO t (id) SELECT i FROM q",
+         "DELETE FROM t WHERE id IN (SELECT 7)"),
+        ("legacy.charVarcharAsString", "true", "DELETE FROM t WHERE c LIKE 'x'", "INSERT INTO t (c) VALUES ('x')"),
+        ("readSideCharPadding", "false", "UPDATE t SET id = 2 WHERE c LIKE 'x'", "INSERT OVERWRITE t (c) VALUES ('x')"),
+        ("readSideCharPadding", "false", "INSERT INTO t REPLACE WHERE c LIKE 'x' TABLE t", "OPTIMIZE t "),
+        ("charAsVarchar", "true", "ALTER TABLE t ADD COLUMNS (n CHARACTER(2))", "INSERT INTO t (s) SELECT char(65)"),
+        ("charAsVarchar", "true", "REPLACE TABLE t (n CHAR(2)) USING mica", "REPLACE TABLE t (n INT) USING mica"),
+        ("timestampType", "TIMESTAMP_NTZ", "UPDATE t SET s = CAST('2026-01-01' AS TIMESTAMP)",
+         "WITH q AS (SELECT CAST('2026-01-01' AS TIMESTAMP) AS i) INSERT INTO t (s) SELECT i FROM q"),
         ("caseSensitive", "true", "UPDATE t SET S = 'x' WHERE id = 1", "UPDATE t SET s = 'x' WHERE id = 1"),
         ("caseSensitive", "true", "DELETE FROM t WHERE st.X = 1", "DELETE FROM t WHERE st.x = 1 AND v:X::int = 1"),
         ("caseSensitive", "true", "INSERT INTO t (ID) VALUES (1)", "INSERT INTO t (id) VALUES (1)"),
@@ -171,7 +180,7 @@ def test_what_the_session_reads_otherwise_than_mica_is_refused(spark: SparkSessi
 def test_settings_that_mica_does_not_follow_are_named(
     spark: SparkSession, tmp_path: Path, setting: str, value: str, refused: str, same: str
 ) -> None:
-    table = mica.Table.create(tmp_path / "t", "id INT, s STRING, st STRUCT<x: INT>, v VARIANT")
+    table = mica.Table.create(tmp_path / "t", "id INT, s STRING, st STRUCT<x: INT>, v VARIANT, c CHAR(4)")
     table.append([{"id": 1, "s": "2024-01-05"}])
     with conf(spark, {f"spark.sql.{setting}": value}):
         with pytest.raises(mica.UserError, match=setting):

@@ -134,6 +134,59 @@ def test_texts_end_as_people_end_them(spark: SparkSession, tmp_path: Path) -> No
     assert mica.sql("SELECT n, m FROM seen ;;", spark).collect() == [(1, {"1": 2})]
 
 
+def test_a_with_before_a_statement_is_seen_by_all_its_queries(spark: SparkSession, tmp_path: Path) -> None:
+    """An INSERT into a table of Spark's did not find what its WITH names, nor a condition of a MERGE."""
+    mica.register("asked", mica.Table.create(tmp_path / "t", "a INT DEFAULT 3, b INT"))
+    try:
+        mica.sql("WITH q AS (SELECT 1 AS b) INSERT INTO asked SELECT DEFAULT, b FROM q", spark)
+        mica.sql(f"CREATE TABLE told USING parquet LOCATION '{tmp_path / 'u'}' AS SELECT 0 AS a", spark)
+        mica.sql("WITH q AS (SELECT a FROM asked) INSERT INTO told WITH r AS (TABLE q) SELECT a FROM r -- all", spark)
+        assert sorted(row.a for row in spark.table("told").collect()) == [0, 3]
+        merge = "MERGE INTO asked t USING q ON t.b = q.b WHEN MATCHED AND t.b IN (SELECT b FROM q) THEN DELETE"
+        mica.sql(f"WITH q AS (SELECT 1 AS b) {merge}", spark)
+        assert mica.sql("TABLE asked", spark).collect() == []
+    finally:
+        spark.sql("DROP TABLE IF EXISTS told")
+
+
+def test_a_temporary_view_has_no_clause_that_it_does_not_keep(spark: SparkSession, tmp_path: Path) -> None:
+    """It was made, and could not be read."""
+    mica.register("viewed", mica.Table.create(tmp_path / "t", "a INT"))
+    view = "CREATE OR REPLACE {}TEMP VIEW w DEFAULT COLLATION UTF8_LCASE AS SELECT {}'a' = 'A' AS same"
+    for shared in ("", "GLOBAL "):
+        with pytest.raises(mica.UserError, match="no clause beside its columns and a comment") as raised:
+            mica.sql(f"{view.format(shared, 'a, ')} FROM viewed", spark)
+        assert raised.value.code == "INVALID_ARGUMENT"
+    mica.sql(view.format("", ""), spark)  # Spark's own
+    assert spark.table("w").collect() == [(True,)]
+    spark.catalog.dropTempView("w")
+
+
+def test_a_stored_view_names_what_rows_have_beside_their_columns(delta_session: SparkSession, tmp_path: Path) -> None:
+    spark, t = delta_session, f"delta.`{tmp_path}`"
+    mica.Table.create(tmp_path, "id INT").append([{"id": 1}])
+    text = f"CREATE OR REPLACE VIEW with_files AS SELECT *, _metadata.file_size > 0 AS f FROM {t} t"
+    try:
+        for run in (lambda text: mica.sql(text, spark), spark.sql):
+            run(text)
+            found = spark.table("with_files")
+            assert (found.columns, found.collect()) == (["id", "f"], [(1, True)])
+        with pytest.raises(mica.UserError, match="List the columns"):
+            mica.sql(f"CREATE VIEW nested AS SELECT * FROM (SELECT _metadata.file_size FROM {t})", spark)
+    finally:
+        spark.sql("DROP VIEW IF EXISTS with_files")
+
+
+def test_intervals_cannot_be_stored(spark: SparkSession, tmp_path: Path) -> None:
+    """Of months, the job failed in pyarrow."""
+    t = f"delta.`{tmp_path}`"
+    mica.Table.create(tmp_path, "i INT, a ARRAY<INT>")
+    for column, value in (("i", "INTERVAL '5' MONTH"), ("i", "INTERVAL '5' DAY"), ("a", "array(INTERVAL '5' YEAR)")):
+        with pytest.raises(mica.UserError, match=f"'{column}.* is INTERVAL .*, which cannot be stored") as raised:
+            mica.sql(f"INSERT INTO {t} ({column}) SELECT {value}", spark)
+        assert raised.value.code == "UNSUPPORTED_TYPE"
+
+
 def test_a_table_is_made_named_and_filled(spark: SparkSession, tmp_path: Path) -> None:
     mica.sql(
         f"CREATE TABLE made (id BIGINT, v VARIANT) USING mica LOCATION '{tmp_path}/made' "

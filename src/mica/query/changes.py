@@ -26,11 +26,23 @@ from mica.query import described, names, settings
 from mica.query.insert import Query, insert
 from mica.query.located import located
 from mica.query.row_statements import Delete, Insert, MergeInto, RowChange, Update, behind, of_columns
+from mica.query.select import star_of_others
 from mica.query.statement_parts import ended
-from mica.query.statements import Create, History, Optimize, Selected, Statement, StoredView, VacuumOf, View
+from mica.query.statements import (
+    Create,
+    History,
+    Optimize,
+    Selected,
+    Statement,
+    StoredView,
+    UnkeptView,
+    VacuumOf,
+    View,
+)
 from mica.query.subqueries import with_values
 from mica.query.table_statements import ConvertToDelta, Drop, Question, Rename, TableCall
 from mica.schema.ddl import quote_if_needed, spelled
+from mica.schema.hidden import METADATA
 from mica.schema.new_columns import nullable
 from mica.storage import Storage
 from mica.table import Table
@@ -69,6 +81,14 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str, tabl
         return _stored(spark, statement, named) if named is not None and named.views else None
     if isinstance(statement, Selected):
         return _selected(spark, statement, query) if ours(statement.query) else None
+    if isinstance(statement, UnkeptView):
+        if ours(statement.query):
+            raise UserError(
+                "INVALID_ARGUMENT",
+                "a temporary view over tables that mica reads keeps no clause beside its columns and a comment",
+                hint="Write CREATE TEMPORARY VIEW w [(c, …)] [COMMENT '…'] AS …, and collations in the query: COLLATE.",
+            )
+        return None
     if isinstance(statement, Rename):
         return _renamed(spark, statement)
     if isinstance(statement, Drop):
@@ -81,6 +101,8 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str, tabl
         return None
     settings.refuse_other_meaning(spark, text, [ctes, _query_of(statement)])
     if isinstance(statement, RowChange):
+        if not isinstance(statement, Insert) or statement.where is not None:
+            settings.refuse_other_blanks(spark, table.schema)
         statement = of_columns(statement, table.schema)
     settings.refuse_other_case(spark, *_names_of(statement), table.schema)
     with user_metadata(settings.user_metadata(spark)):
@@ -221,8 +243,10 @@ def _changed(spark: SparkSession, commit: Commit, metric: str) -> DataFrame:
 
 
 def _merge(spark: SparkSession, table: Table, statement: MergeInto, query: Query, txn: Txn | None) -> DataFrame:
+    source = query(statement.source)
+    settings.refuse_other_blanks(spark, from_spark(source.schema))
     merge = table.merge(
-        query(statement.source),
+        source,
         statement.on,
         source_alias=statement.source_alias,
         target_alias=statement.alias,
@@ -372,15 +396,20 @@ def _view(spark: SparkSession, statement: View, query: Query) -> DataFrame:
 
 def _stored(spark: SparkSession, statement: StoredView, named: names.Named) -> DataFrame:
     """Spark keeps a view's text: its tables are in it by their paths, under the names of the query."""
+    asks = METADATA in names.words(named.text)
     tables = (
-        f"`{view}` AS (SELECT * FROM delta.`{table.path}`{f' VERSION AS OF {table.version}' * (view in named.pinned)})"  # noqa: S608
+        f"`{view}` AS (SELECT *{f', {METADATA}' * (asks and table.schema.find(METADATA) is None)} "  # noqa: S608
+        f"FROM delta.`{table.path}`{f' VERSION AS OF {table.version}' * (view in named.pinned)})"
         for view, table in named.views.items()
     )
-    text = ended(named.text)
+    given = ended(named.text)
+    text = names.without_star(given, METADATA) if asks else given
     try:
         # Not the method of an enabled session.
         return type(spark).sql(spark, f"{statement.before}WITH {', '.join(tables)} SELECT * FROM ({text})")  # noqa: S608
     except Exception as e:
+        if text != given and is_condition(e, "UNRESOLVED_COLUMN") and METADATA in str(e):
+            raise star_of_others() from None
         if not is_condition(e, "TABLE_OR_VIEW_NOT_FOUND") or "The table or view `delta`" not in str(e):
             raise
         raise UserError(

@@ -94,11 +94,16 @@ def _query(spark: SparkSession, text: str, views: Mapping[str, Table], args: Any
     try:
         return Query(spark, text, schemas, args, optimised=optimised)  # that of another table
     except Exception:  # noqa: BLE001 - reported as an error of mica's own
-        raise UserError(
-            "UNSUPPORTED_EXPRESSION",
-            f"a star beside {METADATA} is over other rows than those of one table",
-            hint="List the columns in place of the star.",
-        ) from None
+        raise star_of_others() from None
+
+
+def star_of_others() -> UserError:
+    """The error for a star beside `_metadata` over rows that have no such column."""
+    return UserError(
+        "UNSUPPORTED_EXPRESSION",
+        f"a star beside {METADATA} is over other rows than those of one table",
+        hint="List the columns in place of the star.",
+    )
 
 
 def _rows(spark: SparkSession, place: Narrowed, at_once: bool) -> Rows:

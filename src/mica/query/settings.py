@@ -11,6 +11,7 @@ import itertools
 import re
 from typing import TYPE_CHECKING, Any
 
+from mica.engines.spark import chars
 from mica.errors import UserError
 from mica.expressions.parse import parse
 from mica.expressions.tree import Column, walk
@@ -67,6 +68,12 @@ _REFUSED = (
         re.compile(r"(?i)(?<![\w.])(?:\d+\.?\d*|\.\d+)e[+-]?\d+(?!\w)"),
         "decimals for numbers with an exponent", "Write 1.1e1D", ours=True,
     ),
+    # Types of new columns: functions and casts are no types of a table.
+    _Refused(
+        "spark.sql.charAsVarchar", "false",
+        re.compile(r"(?is)\A(?!\s*(?:delete|insert|merge|optimize|update)\b).*\bchar(?:acter)?\s*\(\s*\d"),
+        "VARCHAR for CHAR", "Write VARCHAR(n)",
+    ),
     # Types, casts and literals without a zone: some hours of a session's zone come twice or never.
     _Refused(
         "spark.sql.timestampType", "TIMESTAMP_LTZ",
@@ -113,6 +120,20 @@ def refuse_other_meaning(spark: SparkSession, text: str, queries: Iterable[str] 
                 f"the session has {one.meaning} ({one.setting}), which statements that change a table do not follow",
                 hint=f"{one.hint}, or set {one.setting} to {one.usual}.",
             )
+
+
+def refuse_other_blanks(spark: SparkSession, schema: StructType) -> None:
+    """Refuses to change rows with CHAR columns if the session has them without their blanks.
+
+    Errors: UNSUPPORTED_EXPRESSION.
+    """
+    if chars.padding(spark, schema) != (True, True):
+        usual = [f"{name} to {value}" for name, value in (chars.AS_STRING, chars.READ_PADDED)]
+        raise UserError(
+            "UNSUPPORTED_EXPRESSION",
+            "the session has CHAR columns without their blanks, which statements that change a table do not follow",
+            hint=f"Set {' and '.join(usual)}.",
+        )
 
 
 def refuse_other_case(spark: SparkSession, columns: Iterable[str], texts: Iterable[str], schema: StructType) -> None:

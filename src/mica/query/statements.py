@@ -87,6 +87,13 @@ class View:
 
 
 @dataclass(frozen=True)
+class UnkeptView:
+    """CREATE TEMPORARY VIEW … AS with a clause that a view of a DataFrame does not have."""
+
+    query: str
+
+
+@dataclass(frozen=True)
 class StoredView:
     """CREATE VIEW … AS, which Spark's catalog keeps as a text."""
 
@@ -103,8 +110,8 @@ class Selected:
 
 
 Statement = (
-    Delete | Update | Insert | MergeInto | Optimize | VacuumOf | History | Create | View | StoredView | Selected |
-    TableCall | Rename | Drop | Question | ConvertToDelta
+    Delete | Update | Insert | MergeInto | Optimize | VacuumOf | History | Create | View | UnkeptView | StoredView |
+    Selected | TableCall | Rename | Drop | Question | ConvertToDelta
 )  # fmt: skip
 
 _BEGINS = re.compile(
@@ -242,7 +249,7 @@ class _Statement(RowStatement):
             self.string()
         return name
 
-    def selected(self) -> View | StoredView | Selected | None:
+    def selected(self) -> View | UnkeptView | StoredView | Selected | None:
         """CREATE … AS a query, of a view or of a table of Spark's."""
         self.accept("CREATE")
         replace = self.accept("REPLACE") or self.accept("OR", "REPLACE")
@@ -265,6 +272,8 @@ class _Statement(RowStatement):
                 before, query = self.text[: self.tokens[self.at + 1].at], self.text[self.tokens[self.at + 1].at :]
                 if plain:
                     return View(name[0], columns, replace, shared, query)
+                if is_view:
+                    return UnkeptView(query)
                 return (StoredView if stored else Selected)(before, query)
             self.at += 1
         return None

@@ -15,6 +15,7 @@ from mica.query.statements import (
     Selected,
     Statement,
     StoredView,
+    UnkeptView,
     VacuumOf,
     View,
     parse_statement,
@@ -79,7 +80,8 @@ STATEMENTS: dict[str, Statement] = {
     "INSERT INTO t PARTITION (p = 'a' ' b') SELECT 1": Insert(
         ("t",), (), "SELECT 1", overwrite=False, partition={"p": "'a' ' b'"}
     ),
-    "CREATE TEMP VIEW IF NOT EXISTS w AS SELECT 1": Selected("CREATE TEMP VIEW IF NOT EXISTS w AS ", "SELECT 1"),
+    "CREATE TEMP VIEW IF NOT EXISTS w AS SELECT 1": UnkeptView("SELECT 1"),
+    "CREATE OR REPLACE GLOBAL TEMP VIEW w DEFAULT COLLATION UTF8_LCASE AS SELECT 1": UnkeptView("SELECT 1"),
     "INSERT OVERWRITE s.t SELECT * FROM x": Insert(("s", "t"), (), "SELECT * FROM x", overwrite=True),
     "MERGE INTO t USING (SELECT 1 AS id) AS s ON t.id = s.id WHEN MATCHED AND s.id > 0 THEN UPDATE SET t.a = s.id, "
     "b = 2 WHEN MATCHED THEN DELETE WHEN NOT MATCHED BY TARGET THEN INSERT (id, a) VALUES (s.id, coalesce(1, 2)) "

@@ -29,10 +29,13 @@ from mica.engines.local import IN_PROCESS
 from mica.engines.spark import comparator, jobs, types, zones
 from mica.engines.spark.at_hand import at_hand
 from mica.engines.spark.batches import REFUSED, Late, for_spark
+from mica.errors import UserError
 from mica.expressions.bind import BoundExpr
 from mica.records import dataclass
 from mica.schema.arrow import to_arrow
-from mica.schema.ddl import quote_if_needed
+from mica.schema.ddl import quote_if_needed, type_to_ddl
+from mica.schema.edit import places
+from mica.schema.interval_types import is_interval
 from mica.schema.types import INTEGER, VARIANT, StructField, StructType, contains
 from mica.tasks import ranges
 from mica.tasks.packed import PACKED, packed, packing, unpacked
@@ -88,8 +91,18 @@ class Spark(Engine):
         return types.is_frame(data)
 
     def schema(self, rows: Rows) -> pa.Schema:
-        """The columns of a DataFrame."""
-        return to_arrow(types.from_spark(rows.schema))
+        """The columns of a DataFrame that is written. Errors: UNSUPPORTED_TYPE for an interval: of months, Spark's
+        batches hold another type than ours, which pyarrow cannot read."""
+        found = types.from_spark(rows.schema)
+        for at, type_, _, _ in places(found):
+            if is_interval(type_):
+                raise UserError(
+                    "UNSUPPORTED_TYPE",
+                    f"the column {at!r} is {type_to_ddl(type_)}, which cannot be stored",
+                    hint="Cast it to BIGINT or STRING.",
+                    column=at,
+                )
+        return to_arrow(found)
 
     def run(
         self,
@@ -162,7 +175,8 @@ class Spark(Engine):
         if contains(types.from_spark(rows.schema), VARIANT):
             # PySpark's own collection refuses null Variants: it casts to groups whose parts are never null.
             packs = jobs.collect(jobs.over_rows(few, packing, types.of_arrow(PACKED)))
-            found = pa.Table.from_batches(unpacked(packs.to_batches()), None if packs.num_rows else self.schema(rows))
+            empty = None if packs.num_rows else to_arrow(types.from_spark(rows.schema))
+            found = pa.Table.from_batches(unpacked(packs.to_batches()), empty)
         else:
             found = jobs.collect_given(few)
         return found if self.few(found) else None
