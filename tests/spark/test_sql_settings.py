@@ -200,6 +200,12 @@ def test_a_text_has_the_current_catalog_and_the_variables_of_the_session(
     try:
         assert read("SELECT a, session.least FROM here WHERE v:n::int > Least") == [(3, 2)]
         assert read("SELECT least.a, `least` FROM here AS least WHERE a = 1") == [(1, 2)]
+        mica.sql("UPDATE here SET a = a * 10 + least WHERE v:n::int > `Least`", spark)
+        assert read("SELECT a FROM here") == [(1,), (2,), (32,)]
+        clause = "WHEN MATCHED AND here.a > least THEN UPDATE SET a = q.a + Least"
+        mica.sql(f"MERGE INTO here USING (SELECT a, 1 AS one FROM here) q ON here.a = q.a {clause}", spark)
+        mica.sql("DELETE FROM here WHERE a = 30 + least + Least", spark)
+        mica.sql("INSERT INTO here SELECT least + 1, parse_json('{\"n\":3}')", spark)
         with conf(spark, {catalog: derby, **{catalog + key: value for key, value in url.items()}}):
             spark.sql("CREATE NAMESPACE derby.default")
             spark.sql("CREATE TABLE derby.default.here (a INT)")

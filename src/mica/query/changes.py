@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -115,7 +115,8 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str, tabl
             return query(ran[-1])
 
         with from_itself(lambda: any(_reads(tables(text), table) for text in ran)):
-            done = _rows_changed(spark, table, statement, noted, settings.txn(spark))
+            held = catalog.variables(spark, text)
+            done = _rows_changed(spark, table, statement, noted, held, settings.txn(spark))
         settings.reset_txn(spark)
         return done
 
@@ -155,25 +156,29 @@ def _names_of(statement: Statement) -> tuple[list[str], list[str]]:
     return [], []
 
 
-def _rows_changed(spark: SparkSession, table: Table, statement: RowChange, query: Query, txn: Txn | None) -> DataFrame:
+def _rows_changed(
+    spark: SparkSession, table: Table, statement: RowChange, query: Query, held: Collection[str], txn: Txn | None
+) -> DataFrame:
+    """`held`: the session's variables that the statement may name."""
+    held = {*held} - {*map(str.lower, table.schema.names)}
     match statement:
         case Delete(where=text):
-            where = _condition(text, query)
+            where = _condition(text, query, held)
             done = table.delete(where, spark=spark, txn=txn)
             return _changed(spark, done, "numDeletedRows")
         case Update(set=texts, where=text):
-            values = {column: with_values(value, query) for column, value in texts.items()}
-            where = _condition(text, query)
+            values = {column: with_values(value, query, held) for column, value in texts.items()}
+            where = _condition(text, query, held)
             done = table.update(values, where, spark=spark, txn=txn)
             return _changed(spark, done, "numUpdatedRows")
         case Insert():
             return insert(spark, table, statement, query, txn)
         case MergeInto():
-            return _merge(spark, table, statement, query, txn)
+            return _merge(spark, table, statement, query, held, txn)
 
 
-def _condition(text: str | None, query: Query) -> str | None:
-    return None if text is None else with_values(text, query)
+def _condition(text: str | None, query: Query, held: Collection[str]) -> str | None:
+    return None if text is None else with_values(text, query, held)
 
 
 def _shaped(spark: SparkSession, table: Table, statement: Statement) -> DataFrame | None:
@@ -242,8 +247,11 @@ def _changed(spark: SparkSession, commit: Commit, metric: str) -> DataFrame:
     return spark.createDataFrame(described.counts({"num_affected_rows": commit.metrics.get(metric, 0)}))
 
 
-def _merge(spark: SparkSession, table: Table, statement: MergeInto, query: Query, txn: Txn | None) -> DataFrame:
+def _merge(
+    spark: SparkSession, table: Table, statement: MergeInto, query: Query, held: Collection[str], txn: Txn | None
+) -> DataFrame:
     source = query(statement.source)
+    held = {*held} - {*map(str.lower, source.columns)}
     settings.refuse_other_blanks(spark, from_spark(source.schema))
     merge = table.merge(
         source,
@@ -255,13 +263,13 @@ def _merge(spark: SparkSession, table: Table, statement: MergeInto, query: Query
     )
     for clause in statement.clauses:
         name = f"when_{clause.kind.replace(' ', '_')}_{clause.action}"
-        named: Any = {"condition": _condition(clause.condition, query)}
+        named: Any = {"condition": _condition(clause.condition, query, held)}
         if clause.action == "delete":
             merge = getattr(merge, name)(**named)
         elif clause.values is None:
             merge = getattr(merge, f"{name}_all")(**named)
         else:
-            values = {column: with_values(text, query) for column, text in clause.values.items()}
+            values = {column: with_values(text, query, held) for column, text in clause.values.items()}
             merge = getattr(merge, name)(values, **named)
     metrics = merge.execute(txn=txn).metrics
     counts = {

@@ -6,7 +6,7 @@ A query that uses columns of the changed rows is refused: without them Spark doe
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 from mica.collation.names import to_sql
@@ -17,7 +17,7 @@ from mica.errors import UserError
 from mica.query.statement_parts import VALUE_QUERY, Parts
 from mica.schema import literals
 from mica.schema.collations import of_field
-from mica.schema.ddl import type_to_ddl
+from mica.schema.ddl import type_to_ddl, unquoted
 from mica.schema.types import BINARY, STRING, VARIANT, DataType, Primitive, StructField
 
 if TYPE_CHECKING:
@@ -30,9 +30,10 @@ _MOST = 10_000
 _TIMESTAMP = Primitive("timestamp")
 
 
-def with_values(text: str, query: Callable[[str], DataFrame]) -> str:
-    """The expression with constants in place of its queries. Errors: UNSUPPORTED_EXPRESSION; INVALID_ARGUMENT for a
-    query with several columns, or more rows than its place takes; those of Spark."""
+def with_values(text: str, query: Callable[[str], DataFrame], variables: Collection[str] = ()) -> str:
+    """The expression with constants in place of its queries, and of these variables of the session. Errors:
+    UNSUPPORTED_EXPRESSION; INVALID_ARGUMENT for a query with several columns, or more rows than its place takes; those
+    of Spark."""
     parts, found, at = Parts(text), "", 0
     while parts.token.kind != "end":
         before = parts.tokens[parts.at - 1].text.upper() if parts.at else ""
@@ -41,9 +42,24 @@ def with_values(text: str, query: Callable[[str], DataFrame]) -> str:
             asked = parts.parenthesised()
             given = _list(asked, query) if before == "IN" else _value(asked, query)
             found, at = f"{found}{text[at:start]}{given}", start + len(asked)
+        elif variables and _is_variable(parts, variables):
+            token = parts.token
+            found, at = f"{found}{text[at : token.at]}{_value(f'(SELECT {token.text})', query)}", token.end
+            parts.at += 1
         else:
             parts.at += 1
     return found + text[at:]
+
+
+def _is_variable(parts: Parts, variables: Collection[str]) -> bool:
+    """Whether the next word is a name of its own, and one of these."""
+    token, before = parts.token, parts.tokens[parts.at - 1] if parts.at else None
+    if token.kind not in ("word", "quoted") or parts.mark(1) in (".", "("):
+        return False
+    if before is not None and (before.kind in ("number", "string") or before.text in (".", ":")):
+        return False  # a unit of time, a field or a path
+    name = unquoted(token.text)
+    return name in variables or name.lower() in variables
 
 
 def _value(asked: str, query: Callable[[str], DataFrame]) -> str:

@@ -15,13 +15,12 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from mica.cached import cached_property
-from mica.engines.spark.catalog import CATALOG, arguments
+from mica.engines.spark.catalog import CATALOG, arguments, variables
 from mica.engines.spark.making import Maker
 from mica.engines.spark.nodes import Node, Tree, ids, ids_of, items, node
 from mica.engines.spark.types import to_spark
 from mica.records import dataclass
-from mica.schema.ddl import quote_if_needed, unquoted
-from mica.schema.lexical import QUOTED_NAME
+from mica.schema.ddl import quote_if_needed
 from mica.schema.types import VARIANT, StructType
 
 #: Nodes whose columns are found by id. Below other nodes columns are found by position: all of them stay.
@@ -38,8 +37,6 @@ _CONDITIONAL = frozenset("If CaseWhen Coalesce And Or NaNvl Nvl NullIf IfNull Tr
 _EXTRACTED = re.compile(
     r"(STRING|BOOLEAN|TINYINT|SMALLINT|INT|BIGINT|FLOAT|DOUBLE|DATE|TIMESTAMP|TIMESTAMP_NTZ|DECIMAL\(\d+,\d+\))"
 )
-#: What may be the name of a variable.
-_NAME = re.compile(rf"{QUOTED_NAME}|[^\W\d]\w*")
 #: The relations of tables that were asked for last, by session: (view, schema) → (relation, identity of its rows).
 _EMPTY: WeakKeyDictionary[Any, dict[tuple[str, str], tuple[Any, int]]] = WeakKeyDictionary()
 _KEPT = 64
@@ -132,13 +129,8 @@ def cloned(spark: Any, text: str) -> Any:
     if current != CATALOG:
         taken.setCurrentCatalog(current)
         taken.setCurrentNamespace(given.currentNamespace())
-    variables = given.tempVariableManager()
-    if not variables.isEmpty():
-        words = list(map(unquoted, _NAME.findall(text)))
-        for name in map(make.seq, zip({*words, *map(str.lower, words)})):
-            found = variables.get(name)
-            if found.isDefined():
-                taken.tempVariableManager().create(name, found.get(), True)
+    for name, definition in variables(spark, text).items():
+        taken.tempVariableManager().create(make.seq([name]), definition, True)
     return clone
 
 
