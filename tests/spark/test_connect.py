@@ -59,6 +59,11 @@ if __name__ == "__main__":
         scan = words.scan(where, columns=["s"], spark=spark)
         assert len(scan.plan.dropped) == 1, scan.explain()
         assert [row.s for row in scan.to_df(spark).collect()] == [found]
+    padded = mica.Table.create(home / "padded", "k CHAR(4)")
+    padded.append([{"k": "x   "}])
+    for pads in ("false", "true"):
+        spark.conf.set("spark.sql.readSideCharPadding", pads)
+        assert mica.sql(f"SELECT k FROM delta.`{padded.path}` WHERE k = 'x'", spark).count() == 1, pads
     assert mica.check(words, spark=spark).ok
     assert words.restats(spark=spark).files == 0
     try:

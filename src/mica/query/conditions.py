@@ -14,6 +14,7 @@ from mica import engines
 from mica.cached import cached_property
 from mica.engines.spark import chars
 from mica.engines.spark.folds import Folded
+from mica.engines.spark.session import is_connect
 from mica.errors import MicaError
 from mica.expressions.bind import BoundExpr, bind, bind_value
 from mica.expressions.collations import collations_of
@@ -35,8 +36,9 @@ class Conditions:
         self._engine = engines.of(spark)
         ansi, timezone = self._engine.settings(True, "UTC")  # the session decides
         self._options: dict[str, Any] = {"ansi": ansi, "timezone": timezone}
-        # Catalyst has padded what is compared with CHAR columns.
-        self._chars: dict[str, Any] = {"pads": False, "blanks": chars.padding(spark, table.schema)[1]}
+        # Catalyst has padded what is compared with CHAR columns, but not the text that Connect reads.
+        pads, blanks = chars.padding(spark, table.schema)
+        self._chars: dict[str, Any] = {"pads": pads and is_connect(spark), "blanks": blanks}
         self.evaluated: dict[int, Pushed] = {}
         self.skipping: dict[int, Pushed] = {}
         self.left: list[tuple[str, str]] = []
