@@ -2,8 +2,8 @@
 
 The rule: a transaction that lost the race for a version may be committed after the winners if and only if it would
 have had the same outcome when started after them (serializable). With `delta.isolationLevel=WriteSerializable` it may
-also be placed before a blind append, which is one that read nothing. If it removes rows, no later write may then have
-read both these and the append: it would come before and after mine.
+also be placed before a blind append, which is one that read nothing. A later write may then not have read the append:
+it would come after that, and before mine, whose rows it did not see.
 
     the winner did                    conflicts with mine when mine
     --------------------------------  ----------------------------------------------------------
@@ -92,9 +92,9 @@ class Intent:
     domains: frozenset[str]
     #: Whether files of blind appends are no conflict (WriteSerializable): as if they had come later.
     lets_append: bool = False
-    #: Whether it removes rows, rather than put them into other files.
-    removes_rows: bool = False
-    #: Whether it removes rows and has to come before a blind append of what it read.
+    #: Whether it adds or removes rows, rather than put them into other files.
+    changes_rows: bool = False
+    #: Whether it does, and has to come before a blind append of what it read.
     precedes: bool = False
 
 
@@ -129,7 +129,7 @@ def check(
                 raise _conflict("CONCURRENT_DELETE", "removed files that this transaction read", version, table)
     if mine.precedes and not blind and _changes_rows(winner):
         raise _conflict("CONCURRENT_APPEND", "may have read an append that this one has to precede", version, table)
-    return replace(mine, precedes=mine.precedes or (added and mine.removes_rows))
+    return replace(mine, precedes=mine.precedes or (added and mine.changes_rows))
 
 
 def _adds_to(winner: Commits, reads: tuple[FilePredicate, ...], excluded: Excluded) -> bool:

@@ -400,7 +400,8 @@ class Transaction:
             lets_append=properties.ISOLATION_LEVEL.of(self.snapshot.properties) == "WriteSerializable"
             and self._metadata is None
             and self._protocol is None,
-            removes_rows=self._removes_rows,
+            # What removes files changes rows by that, or not at all.
+            changes_rows=self._removes_change_data if any(map(len, self._removed)) else bool(self._adds),
             precedes=self._precedes,
         )
 

@@ -94,11 +94,11 @@ def padded(values: pa.Array, text: str) -> pa.Array:
 
 def unpadded(texts: pa.Array, field: StructField) -> pa.Array:
     """Texts of a CHAR(n) as partitions are called: without the blanks that its readers add, so that a partition has one
-    name whoever writes it. All of blanks they stay: an empty text would be null."""
+    name whoever writes it. Of blanks alone one is left: an empty text would be null."""
     if char_length(declared(field)) is None:
         return texts
     bare = pc.utf8_rtrim(texts, " ")
-    return pc.if_else(pc.equal(bare, ""), texts, bare)
+    return pc.if_else(pc.and_(pc.equal(bare, ""), pc.not_equal(texts, "")), scalar(" ", bare.type), bare)
 
 
 def too_long(values: pa.Array, text: str) -> pa.Array:

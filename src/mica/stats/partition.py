@@ -81,12 +81,14 @@ def log_texts(values: pa.Array, field: StructField, spelled: Mapping[str, str]) 
 
 def zoneless(texts: pa.Array | pa.ChunkedArray, timezone: str) -> dict[str, str]:
     """The texts of timestamps without a zone, each by the text that `format_values` writes for it. Rows that are only
-    written again keep theirs: for who has another time zone than `timezone` they are of another instant."""
-    spelled = pc.unique(texts).drop_null()
-    spelled = spelled.filter(pc.match_substring_regex(spelled, r"\d$"))
+    written again keep theirs: for who has another time zone than `timezone` they are of another instant. Where the log
+    has both texts, rows of the two cannot be told from each other."""
+    known = pc.unique(texts).drop_null()
+    spelled = known.filter(pc.match_substring_regex(known, r"\d$"))
     spelled = spelled.filter(pc.invert(pc.match_substring_regex(spelled, r":.*[+-]")))
     written = format_values(parse_values(spelled, TIMESTAMP, timezone=timezone), TIMESTAMP)
-    return dict(zip(written.to_pylist(), spelled.to_pylist(), strict=True))
+    one = pc.invert(pc.is_in(written, value_set=known))
+    return dict(zip(written.filter(one).to_pylist(), spelled.filter(one).to_pylist(), strict=True))
 
 
 def column_texts(partition_values: pa.Array | pa.ChunkedArray, name: str) -> pa.Array:

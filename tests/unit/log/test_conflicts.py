@@ -77,24 +77,26 @@ def test_only_blind_appends_are_let_in(blind: bool | str | None, lets_append: bo
 
 
 BLIND = {"commitInfo": {"isBlindAppend": True}}
+CHANGES_X = replace(REPLACE_X, changes_rows=True)
 
 
 @pytest.mark.parametrize(
     ("mine", "appended", "later", "code"),
     [
-        (REPLACE_X, "x2", [add("y2")], "CONCURRENT_APPEND"),
-        (REPLACE_X, "x2", [remove("y0")], "CONCURRENT_APPEND"),
-        (REPLACE_X, "x2", [remove("x0")], "CONCURRENT_DELETE"),
-        (REPLACE_X, "x2", [BLIND, add("y2")], None),
-        (REPLACE_X, "x2", [add("y2", dataChange=False), remove("y0", dataChange=False)], None),
-        (REPLACE_X, "y2", [add("y3")], None),
-        (intent(in_partition("x")), "x2", [add("y2")], None),
+        (CHANGES_X, "x2", [add("y2")], "CONCURRENT_APPEND"),
+        (CHANGES_X, "x2", [remove("y0")], "CONCURRENT_APPEND"),
+        (CHANGES_X, "x2", [remove("x0")], "CONCURRENT_DELETE"),
+        (CHANGES_X, "x2", [BLIND, add("y2")], None),
+        (CHANGES_X, "x2", [add("y2", dataChange=False), remove("y0", dataChange=False)], None),
+        (CHANGES_X, "y2", [add("y3")], None),
+        (replace(intent(in_partition("x")), changes_rows=True), "x2", [add("y2")], "CONCURRENT_APPEND"),
+        (REPLACE_X, "x2", [add("y2")], None),
     ],
 )
 def test_nothing_that_may_have_read_both_comes_after_an_append_that_is_let_in(
     mine: Intent, appended: str, later: list[dict[str, Any]], code: str | None
 ) -> None:
-    mine = replace(mine, lets_append=True, removes_rows=len(mine.removed_keys) > 0)
+    mine = replace(mine, lets_append=True)
     mine = check(mine, commit([BLIND, add(appended)]), 6, "the table")
     mine = check(mine, commit([{"commitInfo": {}}]), 7, "the table")
     assert outcome(mine, *later) == code
