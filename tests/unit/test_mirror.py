@@ -15,7 +15,6 @@ ELSEWHERE: dict[str, dict[str, str]] = {
     "Proved by running the command.": {"cli/": "tests/cli"},
     "Needs a JVM.": {
         "engines/spark/": "tests/spark",
-        "query/changes.py": "tests/spark/test_sql_statements.py",
         "query/conditions.py": "tests/property/test_sql_spark.py",
         "query/connect.py": "tests/spark/test_connect.py",
         "query/enabled.py": "tests/spark/test_sql.py",
