@@ -200,11 +200,16 @@ def test_a_text_has_the_current_catalog_and_the_variables_of_the_session(
     try:
         assert read("SELECT a, session.least FROM here WHERE v:n::int > Least") == [(3, 2)]
         assert read("SELECT least.a, `least` FROM here AS least WHERE a = 1") == [(1, 2)]
+        spark.sql("CREATE OR REPLACE TEMP VIEW lowest AS SELECT least AS n")
+        assert read("SELECT a FROM here JOIN lowest ON a = n") == [(2,)]
         mica.sql("UPDATE here SET a = a * 10 + least WHERE v:n::int > `Least`", spark)
         assert read("SELECT a FROM here") == [(1,), (2,), (32,)]
         clause = "WHEN MATCHED AND here.a > least THEN UPDATE SET a = q.a + Least"
         mica.sql(f"MERGE INTO here USING (SELECT a, 1 AS one FROM here) q ON here.a = q.a {clause}", spark)
-        mica.sql("DELETE FROM here WHERE a = 30 + least + Least", spark)
+        mica.sql("DELETE FROM here WHERE a = 30 + least + session.Least", spark)
+        spark.sql("DECLARE OR REPLACE VARIABLE date DATE DEFAULT DATE'2020-01-01'")
+        mica.sql("DELETE FROM here WHERE date > DATE '2020-01-01' OR CAST('2020-01-01' AS DATE) > `date`", spark)
+        assert read("SELECT a FROM here") == [(1,), (2,)]
         mica.sql("INSERT INTO here SELECT least + 1, parse_json('{\"n\":3}')", spark)
         with conf(spark, {catalog: derby, **{catalog + key: value for key, value in url.items()}}):
             spark.sql("CREATE NAMESPACE derby.default")
@@ -218,6 +223,8 @@ def test_a_text_has_the_current_catalog_and_the_variables_of_the_session(
         spark.sql("USE spark_catalog.default")
         spark.sql("DROP TABLE here")
         spark.sql("DROP TEMPORARY VARIABLE least")
+        spark.sql("DROP TEMPORARY VARIABLE IF EXISTS date")
+        spark.catalog.dropTempView("lowest")
 
 
 def test_upkeep_has_the_zone_of_the_session(delta_session: SparkSession, tmp_path: Path) -> None:

@@ -115,7 +115,7 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str, tabl
             return query(ran[-1])
 
         with from_itself(lambda: any(_reads(tables(text), table) for text in ran)):
-            held = catalog.variables(spark, text)
+            held = catalog.variables(spark)
             done = _rows_changed(spark, table, statement, noted, held, settings.txn(spark))
         settings.reset_txn(spark)
         return done
@@ -159,7 +159,7 @@ def _names_of(statement: Statement) -> tuple[list[str], list[str]]:
 def _rows_changed(
     spark: SparkSession, table: Table, statement: RowChange, query: Query, held: Collection[str], txn: Txn | None
 ) -> DataFrame:
-    """`held`: the session's variables that the statement may name."""
+    """`held`: the session's variables, by name."""
     held = {*held} - {*map(str.lower, table.schema.names)}
     match statement:
         case Delete(where=text):

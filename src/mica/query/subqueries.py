@@ -14,10 +14,12 @@ from mica.engines.spark.errors import is_condition
 from mica.engines.spark.session import without_sql_log
 from mica.engines.spark.types import from_spark
 from mica.errors import UserError
+from mica.expressions.parse import parse
+from mica.expressions.tree import Column, walk
 from mica.query.statement_parts import VALUE_QUERY, Parts
 from mica.schema import literals
 from mica.schema.collations import of_field
-from mica.schema.ddl import type_to_ddl, unquoted
+from mica.schema.ddl import type_to_ddl
 from mica.schema.types import BINARY, STRING, VARIANT, DataType, Primitive, StructField
 
 if TYPE_CHECKING:
@@ -28,6 +30,8 @@ _OF_ROWS = ("EXISTS", "ANY", "SOME", "ALL")
 #: Values of an IN, at most: they are constants of the text.
 _MOST = 10_000
 _TIMESTAMP = Primitive("timestamp")
+#: What may stand before the name of a variable.
+_OF_SESSION: tuple[list[str], ...] = ([], ["session"], ["system", "session"])
 
 
 def with_values(text: str, query: Callable[[str], DataFrame], variables: Collection[str] = ()) -> str:
@@ -42,24 +46,27 @@ def with_values(text: str, query: Callable[[str], DataFrame], variables: Collect
             asked = parts.parenthesised()
             given = _list(asked, query) if before == "IN" else _value(asked, query)
             found, at = f"{found}{text[at:start]}{given}", start + len(asked)
-        elif variables and _is_variable(parts, variables):
-            token = parts.token
-            found, at = f"{found}{text[at : token.at]}{_value(f'(SELECT {token.text})', query)}", token.end
-            parts.at += 1
         else:
             parts.at += 1
-    return found + text[at:]
+    found += text[at:]
+    return _with_variables(found, query, variables) if variables else found
 
 
-def _is_variable(parts: Parts, variables: Collection[str]) -> bool:
-    """Whether the next word is a name of its own, and one of these."""
-    token, before = parts.token, parts.tokens[parts.at - 1] if parts.at else None
-    if token.kind not in ("word", "quoted") or parts.mark(1) in (".", "("):
-        return False
-    if before is not None and (before.kind in ("number", "string") or before.text in (".", ":")):
-        return False  # a unit of time, a field or a path
-    name = unquoted(token.text)
-    return name in variables or name.lower() in variables
+def _with_variables(text: str, query: Callable[[str], DataFrame], variables: Collection[str]) -> str:
+    """The expression with constants in place of names that no column has, and a variable of the session."""
+    try:
+        tree = parse(text)
+    except UserError:
+        return text  # it is refused where it is read
+    parts = Parts(text)
+    places = {token.at: number for number, token in enumerate(parts.tokens)}
+    columns = {one.at: one.names for one in walk(tree) if isinstance(one, Column)}
+    for start in sorted(columns.keys() & places.keys(), reverse=True):
+        *before, name = columns[start]
+        if [part.lower() for part in before] in _OF_SESSION and not {name, name.lower()}.isdisjoint(variables):
+            end = parts.tokens[places[start] + 2 * len(before)].end
+            text = f"{text[:start]}{_value(f'(SELECT {text[start:end]})', query)}{text[end:]}"
+    return text
 
 
 def _value(asked: str, query: Callable[[str], DataFrame]) -> str:

@@ -10,10 +10,10 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from mica.engines.spark.nodes import items
 from mica.engines.spark.session import is_connect, without_sql_log
 from mica.records import dataclass
-from mica.schema.ddl import quoted, unquoted
-from mica.schema.lexical import QUOTED_NAME
+from mica.schema.ddl import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,8 +28,6 @@ _IN_CATALOG = re.compile(rf"(?i)\s*`?{CATALOG}`?\s*\.(?=.*\.)")
 
 #: How long Spark prints plans, and how one ends that is longer.
 _LONGEST, _CUT = "spark.sql.maxPlanStringLength", re.compile(r"\.\.\. \d+ more characters$|^Truncated plan of")
-#: What may be the name of a variable.
-_NAME = re.compile(rf"{QUOTED_NAME}|[^\W\d]\w*")
 _COMMANDS = re.compile(r"(?m)^[\s:+|-]*'?(?:Insert|MergeInto|UpdateTable|DeleteFrom|CreateTable|ReplaceTable)")
 
 
@@ -68,17 +66,17 @@ def is_temporary(spark: SparkSession, name: str) -> bool:
     return bool(_state(spark).catalog().getTempView(name).isDefined())
 
 
-def variables(spark: Any, text: str) -> dict[str, Any]:
-    """The session's variables (DECLARE VARIABLE) that a text may name: their definitions by the names that the session
-    keeps, in lower case unless it tells cases apart. None on Spark Connect, where the server reads them."""
+def variables(spark: Any) -> dict[str, Any]:
+    """The session's variables (DECLARE VARIABLE): their definitions by the names that the session keeps, in lower case
+    unless it tells cases apart. None on Spark Connect, where the server reads them."""
     if is_connect(spark):
         return {}
     manager = _state(spark).catalogManager().tempVariableManager()
     if manager.isEmpty():
         return {}
-    words, seq = list(map(unquoted, _NAME.findall(text))), spark.sparkContext._jvm.PythonUtils.toSeq  # noqa: SLF001
-    found = {name: manager.get(seq([name])) for name in {*words, *map(str.lower, words)}}
-    return {name: definition.get() for name, definition in found.items() if definition.isDefined()}
+    kept = manager.getClass().getDeclaredField("variables")  # none of its methods lists them
+    kept.setAccessible(True)
+    return {str(pair._1()): pair._2() for pair in items(kept.get(manager).toSeq())}  # noqa: SLF001
 
 
 def delta_location(spark: Any, name: str) -> str | None:

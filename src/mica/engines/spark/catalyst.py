@@ -119,9 +119,8 @@ class Plan:
         return ids_of(items(self.java.output()))
 
 
-def cloned(spark: Any, text: str) -> Any:
-    """A clone of the session, also in what Spark leaves out of one: the current catalog, and the session's variables
-    that the text may name."""
+def cloned(spark: Any) -> Any:
+    """A clone of the session, also in what Spark leaves out of one: the current catalog and the variables."""
     make, own = Maker.of(spark), spark._jsparkSession  # noqa: SLF001
     clone = own.cloneSession()
     given, taken = own.sessionState().catalogManager(), clone.sessionState().catalogManager()
@@ -129,14 +128,14 @@ def cloned(spark: Any, text: str) -> Any:
     if current != CATALOG:
         taken.setCurrentCatalog(current)
         taken.setCurrentNamespace(given.currentNamespace())
-    for name, definition in variables(spark, text).items():
+    for name, definition in variables(spark).items():
         taken.tempVariableManager().create(make.seq([name]), definition, True)
     return clone
 
 
 def over_frames(spark: Any, text: str, frames: Mapping[str, Any], args: Any) -> Any:
     """The text over DataFrames by their names, as a Dataset of the JVM: Spark alone reads it."""
-    make, clone = Maker.of(spark), cloned(spark, text)
+    make, clone = Maker.of(spark), cloned(spark)
     for name, frame in frames.items():
         rows = make.dataset.ofRows(clone, frame._jdf.queryExecution().analyzed())  # noqa: SLF001
         rows.createOrReplaceTempView(f"`{name}`")
@@ -152,7 +151,7 @@ class Query:
     ) -> None:
         self.spark = spark
         self.make = Maker.of(spark)
-        clone = cloned(self.spark, text)
+        clone = cloned(self.spark)
         # By the size of a relation that is not the scan's.
         clone.conf().set("spark.sql.optimizer.runtime.bloomFilter.enabled", "false")
         self._views: dict[int, str] = {}
