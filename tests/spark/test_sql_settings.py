@@ -209,6 +209,9 @@ def test_a_text_has_the_current_catalog_and_the_variables_of_the_session(
         mica.sql("DELETE FROM here WHERE a = 30 + least + session.Least", spark)
         spark.sql("DECLARE OR REPLACE VARIABLE date DATE DEFAULT DATE'2020-01-01'")
         mica.sql("DELETE FROM here WHERE date > DATE '2020-01-01' OR CAST('2020-01-01' AS DATE) > `date`", spark)
+        mica.sql("WITH q AS (SELECT a + 1 AS b FROM here) DELETE FROM here WHERE a IN (SELECT b FROM q)", spark)
+        mica.sql("WITH q AS (SELECT 2 AS b) UPDATE here SET a = a * (SELECT b FROM q) WHERE a < 0", spark)
+        mica.sql("INSERT INTO here SELECT 2, parse_json('{\"n\":2}')", spark)
         assert read("SELECT a FROM here") == [(1,), (2,)]
         mica.sql("INSERT INTO here SELECT least + 1, parse_json('{\"n\":3}')", spark)
         with conf(spark, {catalog: derby, **{catalog + key: value for key, value in url.items()}}):

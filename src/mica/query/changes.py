@@ -64,7 +64,7 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str, tabl
     Errors: those of the calls of `Table`; INVALID_ARGUMENT for a view that Spark cannot store.
     """
 
-    ctes = statement.ctes if isinstance(statement, Insert | MergeInto) else ""
+    ctes = statement.ctes if isinstance(statement, RowChange) else ""
 
     def ours(query: str) -> bool:
         found = tables(behind(ctes, query))

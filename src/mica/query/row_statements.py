@@ -58,6 +58,8 @@ class Delete:
     table: tuple[str, ...]
     name: str
     where: str | None
+    #: As of an INSERT.
+    ctes: str = ""
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,8 @@ class Update:
     name: str
     set: Mapping[str, str]
     where: str | None
+    #: As of an INSERT.
+    ctes: str = ""
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from dataclasses import field, replace
 from mica.arguments import Mode
 from mica.errors import UserError
 from mica.properties import COMMENT
-from mica.query.row_statements import Delete, Insert, MergeInto, RowStatement, Update
+from mica.query.row_statements import Delete, Insert, MergeInto, RowChange, RowStatement, Update
 from mica.query.statement_parts import QUERY, ended
 from mica.query.table_statements import ConvertToDelta, Drop, Question, Rename, TableCall, Unread, read_table_statement
 from mica.records import dataclass
@@ -118,7 +118,7 @@ _BEGINS = re.compile(
     rf"(?is)(?:\s|{SKIPPED})*+(DELETE\s+FROM|UPDATE|INSERT|MERGE|OPTIMIZE|VACUUM|DESC(?:RIBE)?\s+HISTORY|"
     r"ALTER\s+TABLE|RESTORE|(?:DROP|TRUNCATE)\s+TABLE|DESC(?:RIBE)?|CONVERT\s+TO\s+DELTA|"
     r"SHOW\s+(?:TBLPROPERTIES|COLUMNS|PARTITIONS|CREATE\s+TABLE)|"
-    r"WITH(?=.*\b(?:INSERT|MERGE)\b)|COMMENT\s+ON\s+TABLE|REPLACE\s+TABLE(?=.*\bUSING\s+mica\b)|"
+    r"WITH(?=.*\b(?:INSERT|MERGE|UPDATE|DELETE)\b)|COMMENT\s+ON\s+TABLE|REPLACE\s+TABLE(?=.*\bUSING\s+mica\b)|"
     r"CREATE\s+(?:OR\s+REPLACE\s+)?(?:TABLE|(?:(?:GLOBAL\s+)?TEMP(?:ORARY)?\s+)?VIEW)(?=.*\b(?:USING\s+mica|AS)\b))\b"
 )
 
@@ -143,8 +143,8 @@ def parse_statement(text: str) -> Statement | Unread | None:
     return read_table_statement(text) if read is None else read(_Statement(text))
 
 
-def _after_ctes(text: str) -> Insert | MergeInto | None:
-    """An INSERT or MERGE whose queries see the tables of a WITH before it; None for a query."""
+def _after_ctes(text: str) -> RowChange | None:
+    """A change of rows whose queries see the tables of a WITH before it; None for a query."""
     try:
         statement = _Statement(text)
     except UserError:  # Spark may know its marks
@@ -152,11 +152,11 @@ def _after_ctes(text: str) -> Insert | MergeInto | None:
     depth = 0
     while statement.token.kind != "end":
         depth += (statement.mark() == "(") - (statement.mark() == ")")
-        if not depth and statement.mark() == ")" and statement.word(1) in ("INSERT", "MERGE"):
-            statement.at += 1
-            ctes = text[: statement.token.at]
-            return replace(statement.merge() if statement.word() == "MERGE" else statement.insert(), ctes=ctes)
+        ends = not depth and statement.mark() == ")"
         statement.at += 1
+        if ends and statement.mark() != "," and statement.word() not in ("AS", "MAX"):  # of the last one
+            read, ctes = _CHANGES.get(statement.word()), text[: statement.token.at]
+            return None if read is None else replace(read(statement), ctes=ctes)
     return None
 
 
@@ -279,11 +279,14 @@ class _Statement(RowStatement):
         return None
 
 
-_STATEMENTS: Mapping[str, Callable[[_Statement], Statement]] = {
+_CHANGES: Mapping[str, Callable[[_Statement], RowChange]] = {
     "DELETE": _Statement.delete,
     "UPDATE": _Statement.update,
     "INSERT": _Statement.insert,
     "MERGE": _Statement.merge,
+}
+_STATEMENTS: Mapping[str, Callable[[_Statement], Statement]] = {
+    **_CHANGES,
     "OPTIMIZE": _Statement.optimize,
     "VACUUM": _Statement.vacuum,
     "HISTORY": _Statement.describe,

@@ -84,11 +84,10 @@ def zoneless(texts: pa.Array | pa.ChunkedArray, timezone: str) -> dict[str, str]
     written again keep theirs: for who has another time zone than `timezone` they are of another instant. Where the log
     has both texts, rows of the two cannot be told from each other."""
     known = pc.unique(texts).drop_null()
-    spelled = known.filter(pc.match_substring_regex(known, r"\d$"))
-    spelled = spelled.filter(pc.invert(pc.match_substring_regex(spelled, r":.*[+-]")))
-    written = format_values(parse_values(spelled, TIMESTAMP, timezone=timezone), TIMESTAMP)
-    one = pc.invert(pc.is_in(written, value_set=known))
-    return dict(zip(written.filter(one).to_pylist(), spelled.filter(one).to_pylist(), strict=True))
+    written = format_values(parse_values(known, TIMESTAMP, timezone=timezone), TIMESTAMP)
+    bare = pc.and_(pc.match_substring_regex(known, r"\d$"), pc.invert(pc.match_substring_regex(known, r":.*[+-]")))
+    one = pc.and_(bare, pc.invert(pc.is_in(written, value_set=written.filter(pc.invert(bare)))))
+    return dict(zip(written.filter(one).to_pylist(), known.filter(one).to_pylist(), strict=True))
 
 
 def column_texts(partition_values: pa.Array | pa.ChunkedArray, name: str) -> pa.Array:

@@ -37,6 +37,13 @@ STATEMENTS: dict[str, Statement] = {
     "with q as (select 1) insert overwrite t with r as (table q) table r": Insert(
         ("t",), (), "with r as (table q) table r", overwrite=True, ctes="with q as (select 1) "
     ),
+    "WITH q AS (SELECT 1) DELETE FROM t WHERE id IN (SELECT * FROM q)": Delete(
+        ("t",), "t", "id IN (SELECT * FROM q)", ctes="WITH q AS (SELECT 1) "
+    ),
+    "WITH RECURSIVE q (n) MAX RECURSION LEVEL 5 AS (SELECT 1) UPDATE t SET id = (SELECT n FROM q)": Update(
+        ("t",), "t", {"id": "(SELECT n FROM q)"}, None,
+        ctes="WITH RECURSIVE q (n) MAX RECURSION LEVEL 5 AS (SELECT 1) ",
+    ),
     "WITH q AS (SELECT 1 AS id) MERGE INTO t USING q ON t.id = q.id WHEN MATCHED THEN DELETE": MergeInto(
         ("t",), "t", "SELECT * FROM q", "q", "t.id = q.id", (MergeWhen("matched", None, "delete"),),
         ctes="WITH q AS (SELECT 1 AS id) ",
@@ -141,6 +148,7 @@ def test_a_statement_is_a_value(text: str) -> None:
     [
         "SELECT 1", "CREATE TABLE t (a INT) USING parquet", "SHOW TABLES", "",
         "WITH insert AS (SELECT 'INSERT INTO t' AS merge) SELECT merge FROM insert", "WITH q AS (${merge}) SELECT 1",
+        "WITH q AS (SELECT 1) SELECT count(*) delete FROM q", "WITH q AS (SELECT 1) SELECT * FROM (q) update",
         "CREATE TABLE t (a INT COMMENT 'AS') USING parquet COMMENT 'USING mica'",
     ],
 )  # fmt: skip
