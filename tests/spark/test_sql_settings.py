@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 import pytest
+from pyspark.errors import PySparkException
 
 import mica
 from tests.oracle import conf
@@ -228,6 +229,36 @@ def test_a_text_has_the_current_catalog_and_the_variables_of_the_session(
         spark.sql("DROP TEMPORARY VARIABLE least")
         spark.sql("DROP TEMPORARY VARIABLE IF EXISTS date")
         spark.catalog.dropTempView("lowest")
+
+
+#: Values of PARTITION that their columns can hold, and some that they cannot: without ANSI casts make these null.
+HELD = {"d": "'2024-1-31'", "i": "' 7 '", "n": "1.239", "b": "NULL", "s": "'it\\'s\\n'", "x": "0.1",
+        "ts": "'2024-01-01 00:00:00'", "y": "X'4142'"}  # fmt: skip
+TYPES = "d DATE, i INT, n DECIMAL(5,2), b BOOLEAN, s STRING, x FLOAT, ts TIMESTAMP, y BINARY"
+NOT_HELD = [
+    ("d", "'2024-02-30'"), ("i", "3000000000"), ("i", "'x'"), ("i", "1.7"), ("i", "'1.7'"), ("i", "''"),
+    ("n", "100000"), ("b", "'no way'"), ("x", "'1,5'"), ("ts", "'2024-01-01 25:00:00'"),
+]  # fmt: skip
+
+
+def test_a_value_that_a_partition_cannot_hold_is_never_null(delta_session: SparkSession, tmp_path: Path) -> None:
+    found = []
+    with conf(delta_session, {"spark.sql.ansi.enabled": "false", "spark.sql.session.timeZone": "Asia/Tokyo"}):
+        for name, run in (("ours", lambda text: mica.sql(text, delta_session)), ("theirs", delta_session.sql)):
+            table = mica.Table.create(tmp_path / name, f"id INT, {TYPES}", [*HELD], data=[{"id": 1}])
+
+            def text(verb: str, column: str = "", value: str = "", place: str = table.path) -> str:
+                values = ", ".join(f"{n} = {value if n == column else v}" for n, v in HELD.items())
+                return f"INSERT {verb} delta.`{place}` PARTITION ({values}) SELECT 2"
+
+            run(text("INTO"))
+            run(text("OVERWRITE"))
+            for column, value in NOT_HELD:
+                with pytest.raises((mica.UserError, PySparkException), match=r"CAST|OUT_OF_RANGE"):
+                    run(text("OVERWRITE", column, value))
+            found.append(sorted(table.refresh().to_arrow().to_pylist(), key=str))
+    assert found[0] == found[1]
+    assert [row["id"] for row in found[0]] == [1, 2]
 
 
 def test_upkeep_has_the_zone_of_the_session(delta_session: SparkSession, tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """INSERT, as Spark assigns its rows.
 
 The rule: values are cast to the columns' types, columns are found by place or by name, and DEFAULT is the table's; an
-append does none of these.
+append does none of these. A value of PARTITION is judged once, with ANSI and without: of one that became null the rows
+would be put into the null partition, or replace it.
 """
 
 from __future__ import annotations
@@ -10,15 +11,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from mica import engines
 from mica.engines.spark.errors import is_condition
 from mica.engines.spark.session import without_sql_log
 from mica.engines.spark.types import type_text
 from mica.errors import UserError
+from mica.expressions.bind import bind_value
 from mica.expressions.coerce import is_exact, is_real
+from mica.expressions.evaluate import evaluate
 from mica.query import described, settings
 from mica.query.row_statements import Insert, with_defaults
-from mica.schema.char import char_length, declared
-from mica.schema.ddl import quote_if_needed
+from mica.schema import literals
+from mica.schema.char import declared, padded
+from mica.schema.ddl import quote_if_needed, type_to_ddl
 from mica.schema.special import DEFAULT, GENERATED
 from mica.schema.types import (
     BINARY,
@@ -35,6 +40,7 @@ from mica.schema.types import (
     StructType,
     renamed,
 )
+from mica.stats.partition import format_values
 from mica.table import Table
 from mica.write.assignment import assignable, is_read_from_text
 from mica.write.once import Txn
@@ -53,7 +59,7 @@ _MADE = "\0made "
 
 def insert(spark: SparkSession, table: Table, statement: Insert, query: Query, txn: Txn | None) -> DataFrame:
     """Appends or overwrites; the result is the number of rows. Errors: those of `Table.append` and `overwrite`."""
-    fixed, evolves = _fixed(table, statement), statement.evolves or settings.evolves(spark)
+    fixed, evolves = _fixed(spark, table, statement), statement.evolves or settings.evolves(spark)
     columns = list(statement.columns) or [name for name in table.schema.names if name not in fixed]
     rows = _given(statement.query, [_default(name, table.schema.find(name)) for name in columns], query)
     if statement.by_name:
@@ -77,9 +83,13 @@ def insert(spark: SparkSession, table: Table, statement: Insert, query: Query, t
         )
     where = statement.where
     if fixed:
-        rows = rows.selectExpr("*", *(f"{text} AS {quote_if_needed(name)}" for name, text in fixed.items()))
+        from mica.engines.spark.assigned import with_values
+
+        types = {name: type_text(table.schema.field(name).type) for name in fixed}
+        rows = with_values(rows, fixed, types)
         if statement.overwrite:
-            where = " AND ".join(f"{quote_if_needed(name)} <=> {text}" for name, text in fixed.items())
+            values = {name: f"CAST({literals.show(text, STRING)} AS {types[name]})" for name, text in fixed.items()}
+            where = " AND ".join(f"{quote_if_needed(name)} <=> {value}" for name, value in values.items())
     if not statement.overwrite:
         done = table.append(rows, schema_evolution=evolves, txn=txn)
     elif statement.where is None and len(fixed) < len(table.partition_by) and settings.is_dynamic(spark):
@@ -91,8 +101,10 @@ def insert(spark: SparkSession, table: Table, statement: Insert, query: Query, t
     return spark.createDataFrame(described.counts({"num_affected_rows": count, "num_inserted_rows": count}))
 
 
-def _fixed(table: Table, statement: Insert) -> dict[str, str]:
-    """The columns that PARTITION gives a value, with the text of it. Errors: INVALID_PARTITION_COLUMN."""
+def _fixed(spark: SparkSession, table: Table, statement: Insert) -> dict[str, str | None]:
+    """The columns that PARTITION gives a value, with its text in the log. Errors: INVALID_PARTITION_COLUMN, and those
+    of `_stored`."""
+    timezone = engines.of(spark).settings(True, "UTC")[1]
     found = {}
     for name, value in statement.partition.items():
         column = table.schema.find(name)
@@ -104,18 +116,28 @@ def _fixed(table: Table, statement: Insert) -> dict[str, str]:
                 column=name,
             )
         if value is not None:
-            # As Spark, for which these values are texts first.
-            found[column.name] = f"CAST({_stored(f'CAST({value} AS STRING)', column)} AS {type_text(column.type)})"
+            found[column.name] = _stored(value, column, timezone)
     return found
 
 
-def _stored(text: str, column: StructField) -> str:
-    """A text of a partition as it is read again: an empty one is null (PROTOCOL.md, "Partition Value Serialization"), a
-    CHAR(n) has its blanks."""
-    length = char_length(declared(column))
-    if length is not None:
-        text = f"CASE WHEN length({text}) < {length} THEN rpad({text}, {length}, ' ') ELSE {text} END"
-    return f"nullif({text}, '')" if column.type in (STRING, BINARY) else text
+def _stored(value: str, column: StructField, timezone: str) -> str | None:
+    """A value of PARTITION as the log has it: an empty text is null (PROTOCOL.md, "Partition Value Serialization"), a
+    CHAR(n) has its blanks. Errors: INVALID_CAST for one that the column cannot hold."""
+    # As Spark, for which these values are texts first.
+    cast = f"CAST(CAST({value} AS STRING) AS {type_text(column.type)})"
+    try:
+        found = evaluate(bind_value(cast, StructType(), ansi=True, timezone=timezone), [], num_rows=1)
+    except UserError as e:
+        if e.code != "INVALID_CAST":
+            raise
+        raise UserError(
+            "INVALID_CAST",
+            f"PARTITION gives the column {column.name!r} the value {value}, which is no {type_to_ddl(column.type)}",
+            hint="Give it a value of its type, or NULL.",
+            column=column.name,
+        ) from None
+    text: str | None = format_values(padded(found, declared(column)), column.type)[0].as_py()
+    return text
 
 
 def _given(text: str, defaults: Sequence[str], query: Query) -> DataFrame:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from pyspark.sql.functions import lit
 from pyspark.sql.types import StructType as SparkStructType
 
 from mica.engines.spark.types import from_spark, to_spark
@@ -27,3 +29,8 @@ def assigned(rows: DataFrame, named: StructType, stored: StructType) -> DataFram
         if stored.fields[at].type != given.fields[at].type:
             field.dataType = types.fields[at].dataType
     return rows if wanted == rows.schema else rows.to(wanted)
+
+
+def with_values(rows: DataFrame, texts: Mapping[str, str | None], types: Mapping[str, str]) -> DataFrame:
+    """The rows with more columns, each of one value: its text, and the type that it is cast to."""
+    return rows.withColumns({name: lit(text).cast(types[name]) for name, text in texts.items()})
