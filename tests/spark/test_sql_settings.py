@@ -281,3 +281,17 @@ def test_upkeep_has_the_zone_of_the_session(delta_session: SparkSession, tmp_pat
                 run(f"ALTER TABLE {t} ADD CONSTRAINT late CHECK (hour(at) = 20)")
             found.append(seen)
     assert found[0] == found[1]
+
+
+def test_rules_are_judged_as_the_session_evaluates_them(spark: SparkSession, tmp_path: Path) -> None:
+    t = f"delta.`{tmp_path}`"
+    ddl = "i INT, s STRING DEFAULT CAST(CAST('x' AS INT) AS STRING), g STRING GENERATED ALWAYS AS (coalesce(i, s))"
+    with conf(spark, {"spark.sql.ansi.enabled": "false"}):
+        mica.sql(f"CREATE TABLE {t} ({ddl}) USING mica", spark)
+        mica.sql(f"ALTER TABLE {t} ADD CONSTRAINT c CHECK (coalesce(i, s) = 'x')", spark)
+        mica.sql(f"ALTER TABLE {t} ALTER COLUMN s SET DEFAULT CAST(CAST('y' AS INT) AS STRING)", spark)
+        mica.sql(f"INSERT INTO {t} (i, s) VALUES (NULL, 'x')", spark)
+        mica.sql(f"CREATE OR REPLACE TABLE {t} (i INT, s STRING) USING mica", spark)
+        assert "delta.constraints.c" in mica.Table.open(tmp_path).properties
+        with pytest.raises(mica.UserError, match="TYPE_MISMATCH"):
+            mica.sql(f"CREATE OR REPLACE TABLE {t} ({ddl.replace('g STRING', 'g BIGINT')}) USING mica", spark)

@@ -46,7 +46,7 @@ from mica.schema.types import ArrayType, DataType, MapType, Primitive, StructFie
 from mica.stats.columns import TYPE_CHANGES, physical_names
 from mica.stats.named import parse_paths, without_columns
 from mica.variant.steering import without_column
-from mica.write.rules import rules_of
+from mica.write.rules import refuse_other_types, rules_of
 
 _WIDER = "Types only become wider: INT to BIGINT, FLOAT to DOUBLE, DATE to TIMESTAMP_NTZ, more digits."
 _LONGER = "A CHAR or VARCHAR column becomes STRING or a VARCHAR that is not shorter; inside of a type it stays."
@@ -169,20 +169,24 @@ def alter_column(
     comment: str | None,
     default: str | None,
     position: Position,
+    ansi: bool = True,
+    timezone: str = "UTC",
 ) -> Snapshot:
-    """See `Table.alter_column`."""
+    """See `Table.alter_column`; the settings are those by which rules are judged."""
     writable(before)
     path, schema = _path(column), before.schema
     rests = False
     if type is not None:
         schema = _widened(before, schema, path, type)
+        refuse_other_types(schema, [schema.field(path[0])], ansi=ansi, timezone=timezone)
     if nullable is not None:
         rests = not nullable and _refuse_nulls(before, path, column)
         schema = replaced(schema, _field_path(schema, column), lambda f: replace(f, nullable=nullable))
     if comment is not None:
         schema = replaced(schema, _field_path(schema, column), lambda f: _with(f, "comment", comment))
     if default is not None:
-        schema = _with_default(before, schema, path, default)
+        schema = _with_default(schema, path, default)
+        rules_of(schema, before.properties, str(before.storage), ansi=ansi, timezone=timezone)
     if position != Position():
         schema = edited(schema, _field_path(schema, column), lambda fields, i: _moved(fields, i, position))
     return altered(before, "CHANGE COLUMN", {"column": column}, schema, rests_on_files=rests)
@@ -289,13 +293,11 @@ def _with(f: StructField, key: str, value: str) -> StructField:
     return replace(f, metadata={**rest, key: value} if value else rest)
 
 
-def _with_default(before: Snapshot, schema: StructType, path: tuple[str, ...], default: str) -> StructType:
+def _with_default(schema: StructType, path: tuple[str, ...], default: str) -> StructType:
     if len(path) > 1:
         raise UserError("INVALID_ARGUMENT", f"{'.'.join(path)!r} is no column: only columns have defaults")
     _refuse_identity(schema, path, "have a default")
-    schema = replaced(schema, path, lambda f: _with(f, special.DEFAULT, default))
-    rules_of(schema, before.properties, str(before.storage), ansi=True, timezone="UTC")
-    return schema
+    return replaced(schema, path, lambda f: _with(f, special.DEFAULT, default))
 
 
 def _refuse_identity(schema: StructType, path: tuple[str, ...], what: str) -> None:

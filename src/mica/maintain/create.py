@@ -43,9 +43,12 @@ def create(
     mode: str,
     data: Any = None,
     cluster_by: Sequence[str] = (),
+    ansi: bool = True,
+    timezone: str = "UTC",
 ) -> Snapshot:
     """Creates the table, with these rows if there are any, or returns the existing one; see `Table.create`. `base` is
     what `base_of` gave before the rows were read: who replaces a table by rows of its own keeps those that come later.
+    Its rules are judged by the settings.
     """
     found, storage = (base, base.storage) if isinstance(base, Snapshot) else (None, base)
     if found is not None and mode == "ignore":
@@ -58,15 +61,15 @@ def create(
         protocol, metadata = creation.new_table(parsed, partition_by, properties, created_time=now)
     else:
         writable(found)
-        changes = {**dict.fromkeys(_outlived(found, parsed, partition_by)), **(properties or {})}
+        changes = {**dict.fromkeys(_outlived(found, parsed, partition_by, ansi, timezone)), **(properties or {})}
         protocol, metadata = creation.altered(
             found.protocol, found.metadata, schema=parsed, partition_columns=partition_by, changes=changes
         )
     if cluster_by:
         protocol = cluster.clustered(protocol)
     made = schema_json.loads(metadata.schema_string)
-    rules_of(made, metadata.configuration, str(storage), ansi=True, timezone="UTC")
-    refuse_other_types(made)
+    rules_of(made, metadata.configuration, str(storage), ansi=ansi, timezone=timezone)
+    refuse_other_types(made, made.fields, ansi=ansi, timezone=timezone)
     operation = f"CREATE {'' if found is None else 'OR REPLACE '}TABLE{'' if data is None else ' AS SELECT'}"
     target = Target(storage, found, protocol, metadata, operation=operation, remakes=True, joins=False)
     target.metrics = _none if data is None else write_metrics
@@ -84,26 +87,23 @@ def base_of(storage: Storage) -> Snapshot | Storage:
     return load_if_any(storage) or storage
 
 
-def _outlived(found: Snapshot, schema: StructType, partition_by: Sequence[str]) -> Iterator[str]:
+def _outlived(
+    found: Snapshot, schema: StructType, partition_by: Sequence[str], ansi: bool, timezone: str
+) -> Iterator[str]:
     """The properties that speak of columns which the new schema lacks: of paths, and constraints."""
+
+    def is_rule(schema: StructType, name: str, text: str) -> bool:
+        plain = StructType(tuple(replace(f, metadata={}) for f in schema.fields))
+        try:
+            rules_of(plain, {name: text}, "", ansi=ansi, timezone=timezone)
+        except MicaError:
+            return False
+        return True
+
     yield from creation.outlived(found.metadata, schema, partition_by)
     for name, text in found.properties.items():
-        if name.startswith(CONSTRAINTS) and _is_rule(found.schema, name, text) and not _is_rule(schema, name, text):
+        if name.startswith(CONSTRAINTS) and is_rule(found.schema, name, text) and not is_rule(schema, name, text):
             yield name
-
-
-def _is_rule(schema: StructType, name: str, text: str) -> bool:
-    try:
-        rules_of(
-            StructType(tuple(replace(f, metadata={}) for f in schema.fields)),
-            {name: text},
-            "",
-            ansi=True,
-            timezone="UTC",
-        )
-    except MicaError:
-        return False
-    return True
 
 
 def _none(_: Facts) -> dict[str, int]:

@@ -225,7 +225,8 @@ def _is_in_database(spark: SparkSession, parts: tuple[str, ...]) -> bool:
 
 def _called(spark: SparkSession, table: Table, call: TableCall) -> DataFrame:
     """The call's result: what a restore did, or nothing."""
-    arguments = {**call.arguments, **({"spark": spark} if call.method in ("delete", "add_constraint") else {})}
+    on_session = call.method in ("delete", "add_constraint", "alter_column")
+    arguments = {**call.arguments, **({"spark": spark} if on_session else {})}
     if "timestamp" in arguments:
         arguments["timestamp"] = settings.moment(spark, arguments["timestamp"])
     done = getattr(table, call.method)(**arguments)
@@ -320,6 +321,7 @@ def _create(spark: SparkSession, statement: Create, query: Query) -> None:
         statement.mode,
         rows,
         list(statement.cluster_by),
+        *engines.of(spark).settings(True, "UTC"),
     )
     if len(parts) == 1:
         names.register(parts[0], place)

@@ -43,7 +43,7 @@ class Table(ShapedTable):
     """A Delta table at one version. Use `Table.open` or `Table.create` to get one."""
 
     @classmethod
-    @takes(path=PATH, partition_by=NAMES, properties=TEXTS, storage_options=OPTIONS, cluster_by=NAMES)
+    @takes(path=PATH, partition_by=NAMES, properties=TEXTS, storage_options=OPTIONS, cluster_by=NAMES, spark=SESSION)
     def create(
         cls,
         path: str | os.PathLike[str],
@@ -55,6 +55,7 @@ class Table(ShapedTable):
         *,
         data: Any = None,
         cluster_by: Sequence[str] = (),
+        spark: SparkSession | None = None,
         if_exists: str | None = None,
     ) -> Table:
         """Creates a table. `schema` is Spark DDL, a StructType or a pyarrow schema. It is empty, or has the rows of
@@ -62,19 +63,21 @@ class Table(ShapedTable):
 
         `mode` says what to do if the table exists: `error` refuses, `ignore` opens it as it is, `overwrite` replaces
         its rows and its schema: older versions stay readable, and properties stay that are not named, but those of
-        columns which are gone. `if_exists` is the deprecated name of `mode`.
+        columns which are gone. `if_exists` is the deprecated name of `mode`. Generated columns, defaults and
+        constraints are judged with the time zone and ANSI mode of `spark` if it is given.
 
         Errors: TABLE_EXISTS, INVALID_DDL, INVALID_PARTITION_COLUMN; those of `append` for `data`, and of
         `Table.cluster_by`.
         """
+        from mica import engines
         from mica.maintain.create import base_of, create
 
         if if_exists is not None:
             warnings.warn("if_exists is deprecated: use mode", DeprecationWarning, stacklevel=3)
             mode = cast("Mode", if_exists)
         one_of("mode", mode, ("error", "ignore", "overwrite"))
-        base = base_of(Storage.open(path, storage_options))
-        return cls(create(base, schema, partition_by, properties, mode, data, cluster_by))
+        base, judged = base_of(Storage.open(path, storage_options)), engines.of(spark).settings(True, "UTC")
+        return cls(create(base, schema, partition_by, properties, mode, data, cluster_by, *judged))
 
     @classmethod
     @takes(path=PATH, partition_by=TEXT, properties=TEXTS, storage_options=OPTIONS, spark=SESSION)

@@ -73,7 +73,7 @@ class ShapedTable(OpenedTable):
 
         return self._moved(columns_of.drop_columns(self._snapshot, columns, if_exists=if_exists))
 
-    @takes(column=TEXT, type=TEXT, nullable=FLAG, comment=TEXT, default=TEXT, first=FLAG, after=TEXT)
+    @takes(column=TEXT, type=TEXT, nullable=FLAG, comment=TEXT, default=TEXT, first=FLAG, after=TEXT, spark=SESSION)
     def alter_column(
         self,
         column: str,
@@ -84,22 +84,27 @@ class ShapedTable(OpenedTable):
         default: str | None = None,
         first: bool = False,
         after: str | None = None,
+        spark: SparkSession | None = None,
     ) -> Self:
         """Changes a column or field (`s.x`): its `type` to a wider one, whether it is `nullable`, its `comment` and its
         `default` for new rows (SQL; an empty text removes either), its place (`first`, or `after` another one). What
         is inside arrays and maps (`l.element`, `m.key`, `m.value`) has only a type. None leaves something as
         it is. Data files stay as they are; wider types need `delta.enableTypeWidening`, and NOT NULL is checked against
-        the rows.
+        the rows. Defaults and the table's other rules are judged with the time zone and ANSI mode of `spark` if it is
+        given.
 
-        Errors: UNKNOWN_COLUMN, INCOMPATIBLE_TYPE, FEATURE_NEEDED, COLUMN_IN_USE, CONSTRAINT_VIOLATED. Source:
-        PROTOCOL.md, "Type Widening", "Default Columns".
+        Errors: UNKNOWN_COLUMN, INCOMPATIBLE_TYPE, FEATURE_NEEDED, COLUMN_IN_USE, CONSTRAINT_VIOLATED; TYPE_MISMATCH for
+        a generated column that becomes wider than its expression. Source: PROTOCOL.md, "Type Widening", "Default
+        Columns".
         """
+        from mica import engines
         from mica.maintain import columns as columns_of
 
+        ansi, timezone = engines.of(spark).settings(True, "UTC")
         return self._moved(
             columns_of.alter_column(
                 self._snapshot, column, type=type, nullable=nullable, comment=comment, default=default,
-                position=columns_of.Position(first, after),
+                position=columns_of.Position(first, after), ansi=ansi, timezone=timezone,
             )
         )  # fmt: skip
 

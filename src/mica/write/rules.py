@@ -59,16 +59,16 @@ def rules_of(schema: StructType, configuration: Mapping[str, str], table: str, *
     return _Binding(schema, table, ansi, timezone).rules(configuration)
 
 
-def refuse_other_types(schema: StructType) -> None:
-    """Refuses a generated column of another type than its expression, as delta-spark does where a table is made; one
-    that has it is written with casts. Errors: TYPE_MISMATCH."""
-    for f in schema.fields:
+def refuse_other_types(schema: StructType, columns: Iterable[StructField], *, ansi: bool, timezone: str) -> None:
+    """Refuses one of these columns that is generated and of another type than its expression, as delta-spark does where
+    it makes or changes a table; one that has it is written with casts. Errors: TYPE_MISMATCH."""
+    for f in columns:
         text = f.metadata.get(GENERATED)
-        found = f.type if text is None else bind_value(text, schema, ansi=True, timezone="UTC").type
+        found = f.type if text is None else bind_value(text, schema, ansi=ansi, timezone=timezone).type
         if loosened(found) != loosened(f.type):
             own = type_to_ddl(f.type)
             what = f"the generated column {f.name!r} is {own}, and its expression {text} is {type_to_ddl(found)}"
-            raise UserError("TYPE_MISMATCH", what, hint=f"Write CAST({text} AS {own}), as delta-spark needs it.")
+            raise UserError("TYPE_MISMATCH", what, hint=f"Its expression must be CAST({text} AS {own}).")
 
 
 @dataclass(frozen=True)

@@ -215,6 +215,9 @@ def test_what_rules_use_stays(tmp_path: Path) -> None:
         with pytest.raises(UserError) as caught:
             call()
         assert caught.value.code == "COLUMN_IN_USE"
+    with pytest.raises(UserError, match="its expression n \\* 2 is INT") as caught:
+        table.alter_column("g", type="BIGINT")
+    assert caught.value.code == "TYPE_MISMATCH"
     table.rename_column("s.y", "z").drop_columns(["o"]).alter_column("n", default="4")
     table.append([{"s": {"x": 1, "z": 2}, "d.x": 3}])
     assert table.to_arrow().to_pylist() == [{"n": 4, "g": 8, "s": {"x": 1, "z": 2}, "d.x": 3}]

@@ -245,7 +245,7 @@ def test_a_generated_column_is_of_the_type_of_its_expression_when_a_table_is_mad
         with pytest.raises(UserError, match="TYPE_MISMATCH") as caught:
             mica.Table.create(tmp_path / "t", f"{columns} GENERATED ALWAYS AS (a)")
         assert not mica.Table.exists(tmp_path / "t")
-    assert caught.value.hint == "Write CAST(a AS INT), as delta-spark needs it."
+    assert caught.value.hint == "Its expression must be CAST(a AS INT)."
     mica.Table.create(tmp_path / "t", "a STRUCT<x: INT NOT NULL>, b STRUCT<x: INT> GENERATED ALWAYS AS (a)")
     kept = StructType((StructField("a", INTEGER), StructField("b", STRING, True, {GENERATED: "a"})))
     assert rules.rules_of(kept, {}, "t", ansi=True, timezone="UTC").generated, "a table that has it is written"
