@@ -176,17 +176,39 @@ def test_what_the_session_reads_otherwise_than_mica_is_refused(spark: SparkSessi
         ("caseSensitive", "true",
          "MERGE INTO t t USING (SELECT 1 AS ID) s ON t.id = s.ID WHEN MATCHED THEN UPDATE SET S = 'x'",
          "MERGE INTO t t USING (SELECT 1 AS ID) s ON t.id = s.ID WHEN MATCHED THEN UPDATE SET s = 'x'"),
+        ("caseSensitive", "true", "ALTER TABLE t ADD CONSTRAINT c CHECK (ID > 0)",
+         "ALTER TABLE t ADD CONSTRAINT c CHECK (id > 0)"),
+        ("caseSensitive", "true", "ALTER TABLE t ALTER COLUMN ID COMMENT 'x'",
+         "ALTER TABLE t ALTER COLUMN id COMMENT 'x'"),
+        ("caseSensitive", "true", "ALTER TABLE t ALTER COLUMN st.y AFTER X", "ALTER TABLE t ALTER COLUMN st.y FIRST"),
+        ("caseSensitive", "true", "ALTER TABLE t ADD COLUMNS (l.element.n INT AFTER W)",
+         "ALTER TABLE t ADD COLUMNS (ID2 INT AFTER id, st.z INT AFTER x, l.element.n INT AFTER w)"),
+        ("caseSensitive", "true", "ALTER TABLE t CLUSTER BY (ID)", "ALTER TABLE t CLUSTER BY (id)"),
+        ("caseSensitive", "true", "OPTIMIZE t ZORDER BY (ID)", "OPTIMIZE t ZORDER BY (id)"),
+        ("caseSensitive", "true", "CREATE TABLE t2 (g INT GENERATED ALWAYS AS (ID + 1), id INT) USING mica",
+         "CREATE TABLE t2 (g INT GENERATED ALWAYS AS (id + 1), id INT) USING mica"),
+        ("caseSensitive", "true", "CREATE TABLE t2 (id INT, p INT) USING mica PARTITIONED BY (P)",
+         "CREATE TABLE t2 (id INT, p INT) USING mica PARTITIONED BY (p)"),
+        ("caseSensitive", "true", "CREATE TABLE t2 (id INT, s STRUCT<x: INT>) USING mica CLUSTER BY (s.X)",
+         "CREATE TABLE t2 (id INT, s STRUCT<x: INT>) USING mica CLUSTER BY (s.x)"),
     ],
 )  # fmt: skip
 def test_settings_that_mica_does_not_follow_are_named(
     spark: SparkSession, tmp_path: Path, setting: str, value: str, refused: str, same: str
 ) -> None:
-    table = mica.Table.create(tmp_path / "t", "id INT, s STRING, st STRUCT<x: INT>, v VARIANT, c CHAR(4)")
+    ddl = "id INT, s STRING, st STRUCT<x: INT, y: INT>, v VARIANT, c CHAR(4), l ARRAY<STRUCT<w: INT>>"
+    table = mica.Table.create(tmp_path / "t", ddl)
     table.append([{"id": 1, "s": "2024-01-05"}])
+
+    def run(text: str) -> None:
+        for name in ("t", "t2"):
+            text = text.replace(f" {name} ", f" delta.`{tmp_path / name}` ", 1)
+        mica.sql(text, spark)
+
     with conf(spark, {f"spark.sql.{setting}": value}):
         with pytest.raises(mica.UserError, match=setting):
-            mica.sql(refused.replace(" t ", f" delta.`{table.path}` ", 1), spark)
-        mica.sql(same.replace(" t ", f" delta.`{table.path}` ", 1), spark)
+            run(refused)
+        run(same)
 
 
 def test_a_text_has_the_current_catalog_and_the_variables_of_the_session(

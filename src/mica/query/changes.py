@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -22,6 +22,7 @@ from mica.engines.spark.types import from_spark, of_arrow
 from mica.errors import MicaError, UserError
 from mica.log.user_metadata import user_metadata
 from mica.maintain.create import base_of, create
+from mica.properties import parse_names
 from mica.query import described, names, settings
 from mica.query.insert import Query, insert
 from mica.query.located import located
@@ -41,7 +42,7 @@ from mica.query.statements import (
 )
 from mica.query.subqueries import with_values
 from mica.query.table_statements import ConvertToDelta, Drop, Question, Rename, TableCall
-from mica.schema.ddl import quote_if_needed, spelled
+from mica.schema.ddl import parse_ddl, parse_new_columns, quote_if_needed, quoted, spelled
 from mica.schema.hidden import METADATA
 from mica.schema.new_columns import nullable
 from mica.storage import Storage
@@ -50,6 +51,7 @@ from mica.write.change import from_itself
 from mica.write.commit import Commit
 from mica.write.merge_clauses import without_alias
 from mica.write.once import Txn
+from mica.write.rules import expressions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -153,7 +155,27 @@ def _names_of(statement: Statement) -> tuple[list[str], list[str]]:
             return [*map(quote_if_needed, (*columns, *partition))], [where] if where else []
         case MergeInto(alias=alias, clauses=clauses):
             return [without_alias(column, alias) for clause in clauses for column in clause.values or ()], []
+        case Optimize(where=where, zorder_by=columns):
+            return [], [*columns, *([where] if where else [])]
+        case TableCall(arguments={"expr": expr}):
+            return [], [expr]
+        case TableCall(arguments={"columns": str(new)}):
+            return [spelled(path) for path in _paths_of(new)], []
+        case TableCall(arguments={"columns": columns}):
+            return columns, []
+        case TableCall(arguments={"column": column, "after": beside}):
+            return [column, ".".join((*map(quoted, parse_names(column)[0][:-1]), beside))], []
+        case TableCall(arguments={"column": column}):
+            return [column], []
     return [], []
+
+
+def _paths_of(columns: str) -> Iterator[tuple[str, ...]]:
+    """The structs that ADD COLUMNS names, and the columns and fields that new ones come after."""
+    for new in parse_new_columns(columns):
+        path = (*new.into, *([new.after] if new.after is not None else []))
+        if path:
+            yield path
 
 
 def _rows_changed(
@@ -313,9 +335,14 @@ def _create(spark: SparkSession, statement: Create, query: Query) -> None:
     schema: Any = statement.ddl or (None if rows is None else rows.schema)
     if schema is None:
         raise UserError("INVALID_DDL", "CREATE TABLE names no columns", hint="Add (name TYPE, …), or AS SELECT ….")
+    # The columns of a query become nullable, as delta-spark's do: that no literal is null says nothing of later rows.
+    made: Any = parse_ddl(schema) if isinstance(schema, str) else nullable(from_spark(schema))
+    rules = [text for _, _, text in expressions(made, statement.properties)]
+    layout = [*map(quote_if_needed, statement.partition_by), *statement.cluster_by]
+    settings.refuse_other_case(spark, layout, rules, made)
     create(
         base,
-        _ddl(schema),
+        made,
         list(statement.partition_by),
         settings.with_defaults(spark, statement.properties),
         statement.mode,
@@ -447,8 +474,3 @@ def _frame(spark: SparkSession, rows: pa.Table) -> DataFrame:
 
 def _nothing(spark: SparkSession) -> DataFrame:
     return spark.createDataFrame([], "one INT").drop("one")
-
-
-def _ddl(schema: Any) -> Any:
-    # The columns of a query become nullable, as delta-spark's do: that no literal is null says nothing of later rows.
-    return schema if isinstance(schema, str) else nullable(from_spark(schema))

@@ -17,7 +17,7 @@ from mica.expressions.parse import parse
 from mica.expressions.tree import Column, walk
 from mica.records import dataclass
 from mica.schema.lexical import QUOTED_NAME, QUOTED_STRING, RAW_STRING, REST, SKIPPED
-from mica.schema.types import DataType, StructType
+from mica.schema.types import ArrayType, DataType, MapType, StructType
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -167,7 +167,13 @@ def _spelled(parts: tuple[str, ...], schema: StructType) -> Iterator[str]:
     for part in parts:
         found = inside.find(part) if isinstance(inside, StructType) else None
         yield part if found is None else found.name
-        inside = None if found is None else found.type
+        match inside, part.lower():
+            case ArrayType(inner), "element":
+                inside = inner
+            case MapType(key, value), "key" | "value" as step:
+                inside = key if step == "key" else value
+            case _:
+                inside = None if found is None else found.type
 
 
 def _emptied(found: re.Match[str]) -> str:

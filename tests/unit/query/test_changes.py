@@ -14,7 +14,7 @@ from mica.errors import ConflictError
 from mica.query.changes import _create
 from mica.query.statements import Create, parse_statement
 
-SPARK: Any = SimpleNamespace(conf=SimpleNamespace(getAll={}))
+SPARK: Any = SimpleNamespace(conf=SimpleNamespace(getAll={}, get=lambda _, default: default))
 
 
 @pytest.mark.parametrize("exists", [True, False])
