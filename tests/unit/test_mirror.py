@@ -82,6 +82,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "log/column_mapping.py": "tests/conformance/test_delta_tables_rows.py",
         "log/commit_info.py": "tests/unit/log/test_transaction.py",
         "log/feed_columns.py": "tests/unit/log/test_feed.py",
+        "log/feed_commits.py": "tests/unit/log/test_feed.py",
         "log/file_columns.py": "tests/unit/log/test_snapshot.py",
         "log/fingerprint.py": "tests/unit/test_stale_handles.py",
         "log/folders.py": "tests/unit/test_parquet.py",

@@ -22,7 +22,7 @@ from mica.checking.survey import ColumnPath, Look, evenly, look_at
 from mica.errors import UserError
 from mica.log.listing import list_log
 from mica.log.opened import Opened, snapshot_of
-from mica.log.replay import parse_commits
+from mica.log.shares import parsed
 from mica.log.snapshot import Snapshot
 from mica.pictures.paged import Paged
 from mica.records import dataclass
@@ -256,11 +256,14 @@ def _parting(versions: np.ndarray, times: np.ndarray) -> int:
 
 def _versions(snapshot: Snapshot) -> np.ndarray:
     """The version that added each file; -1 where its commit is gone, or too far back."""
-    listing = list_log(snapshot.storage)
+    commits = list_log(snapshot.storage).commits
+    kept = sorted(version for version in commits if version <= snapshot.version)[-COMMITS:]
     found: dict[str, int] = {}
-    for version in sorted(v for v in listing.commits if v <= snapshot.version)[-COMMITS:]:
-        commit = parse_commits([snapshot.storage.read(listing.commits[version].path)], [], f"version {version}")
-        found.update(dict.fromkeys(commit.adds.column("path").to_pylist(), version))
+    start = 0
+    for share, actions, places in parsed(snapshot.storage, [commits[version] for version in kept], []):
+        versions = np.array(kept)[start + places[actions.add_rows]]
+        found.update(zip(actions.adds.column("path").to_pylist(), versions.tolist(), strict=True))
+        start += len(share)
     return np.array([found.get(path, -1) for path in snapshot.files.column("path").to_pylist()], np.int64)
 
 

@@ -18,18 +18,20 @@ quarantined line that quotes the path (`quoted`).
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
+import numpy as np
 import orjson
 import pyarrow as pa
 
 from mica import compute as pc
 from mica.arguments import OPTIONS, TABLE, TEXT, takes
-from mica.arrays import arrow_array, batch_of
+from mica.arrays import arrow_array, batch_of, to_numpy
 from mica.checking.quoted import quarantined, quotes, quoting, words_of
 from mica.engines import local
 from mica.errors import UserError
@@ -40,7 +42,8 @@ from mica.log.feed_columns import DIRECTORY
 from mica.log.listing import list_log, log_entries
 from mica.log.opened import Opened, snapshot_of
 from mica.log.paths import LOG, SIDECARS, decode_path
-from mica.log.replay import State, parse_commits, partition_keys
+from mica.log.replay import Commits, State, partition_keys
+from mica.log.shares import parsed
 from mica.log.snapshot import Snapshot
 from mica.records import dataclass
 from mica.scan.scan import Scan
@@ -57,6 +60,8 @@ from mica.variant import kernel
 from mica.variant.path import VariantPath
 from mica.wording import counted
 from mica.write.erase import erased_path
+
+T = TypeVar("T")
 
 #: One row per file: `kind` is values, names, bounds, predicates or lines; `count` rows of a data file, files with
 #: bounds or expressions in a log file, quarantined lines, or 1. `first` and `last` are the versions that name a file,
@@ -168,11 +173,11 @@ class _Log:
         storage = snapshot.storage
         listing = list_log(storage)
         keys = partition_keys(snapshot.metadata, snapshot.protocol)
-        for version, entry in sorted(listing.commits.items()):
-            self._commit(entry, keys, version)
-        for compactions in listing.compactions.values():
-            for compaction in compactions:
-                self._commit(compaction.entry, keys, None)
+        versions = {entry.path: version for version, entry in listing.commits.items()}
+        commits = [entry for _, entry in sorted(listing.commits.items())]
+        compactions = [one.entry for some in listing.compactions.values() for one in some]
+        for entries, actions, places in parsed(storage, [*commits, *compactions], keys):
+            self._commits([(entry.path, versions.get(entry.path)) for entry in entries], actions, places)
         named: set[str] = set()
         for checkpoint in chain.from_iterable(listing.checkpoints.values()):
             self._state(read_checkpoint(storage, checkpoint), checkpoint.entries[0].path, "log cleanup")
@@ -222,28 +227,33 @@ class _Log:
         names = [decode_path(add["path"]) for add in adds]
         self._told(entry.path, self._of_texts([add.get("stats") for add in adds], names))
 
-    def _commit(self, entry: Entry, keys: Sequence[str], version: int | None) -> None:
-        found = parse_commits([self.snapshot.storage.read(entry.path)], keys, entry.path)
-        added = [decode_path(p) for p in found.adds.column("path").to_pylist()]
-        changes = _change_files(found.lines)
-        if version is not None:
-            self.first.update(dict.fromkeys(changes, version))
-            self.last.update(dict.fromkeys(changes, version))
-        for _, action in found.others:
+    def _commits(self, files: Sequence[tuple[str, int | None]], found: Commits, places: np.ndarray) -> None:
+        """What commits say, by the files of the log that they are, with their versions; None for a compaction."""
+        added = _names_by(places[found.add_rows], found.adds)
+        removed = _names_by(places[found.remove_rows], found.removes)
+        changes = _change_files(found.lines, places)
+        for row, action in found.others:
+            file, version = files[places[row]]
             if "commitInfo" in action:
-                self.infos.append((entry.path, version, action["commitInfo"]))
+                self.infos.append((file, version, action["commitInfo"]))
             if "metaData" in action:
                 metadata = Metadata.parse(action["metaData"])
-                self.metadata.append((entry.path, version, metadata))
+                self.metadata.append((file, version, metadata))
                 self._former_name(metadata)
-        if version is not None:
-            for name in added:
-                self.first.setdefault(name, version)
-                self.last.pop(name, None)
-            removed = {decode_path(name) for name in found.removes.column("path").to_pylist()}
-            for name in removed.difference(added):  # one with a new deletion vector is both
-                self.last[name] = version - 1
-        self._told(entry.path, self._of_texts(found.stats.to_pylist(), added))
+        rows = [(place, name) for place, names in added.items() for name in names]
+        held = defaultdict[int, set[str]](set)
+        for place, name in self._of_texts(found.stats.to_pylist(), rows):
+            held[place].add(name)
+        for place, (file, version) in enumerate(files):
+            if version is not None:
+                self.first.update(dict.fromkeys(changes[place], version))
+                self.last.update(dict.fromkeys(changes[place], version))
+                for name in added[place]:
+                    self.first.setdefault(name, version)
+                    self.last.pop(name, None)
+                for name in set(removed[place]).difference(added[place]):  # one with a new deletion vector is both
+                    self.last[name] = version - 1
+            self._told(file, held[place])
 
     def _former_name(self, metadata: Metadata) -> None:
         """The column's name at the version of this metadata."""
@@ -255,7 +265,7 @@ class _Log:
             goes = "erase" if held & self.current else otherwise
             self.found.append({"kind": "bounds", "file": file, "count": len(held), "goes_with": goes})
 
-    def _of_texts(self, stats: Sequence[str | None], files: Sequence[str]) -> set[str]:
+    def _of_texts(self, stats: Sequence[str | None], files: Sequence[T]) -> set[T]:
         """The files of which statistics in JSON hold a bound of the path."""
         texts: list[str | None] = []
         for text in stats:
@@ -298,10 +308,23 @@ class _Log:
                 }  # fmt: skip
 
 
-def _change_files(lines: pa.Array) -> list[str]:
-    found = lines.filter(pc.match_substring_regex(lines, r'^\s*\{\s*"cdc"\s*:'))
-    actions = (parse_line(line.as_buffer().to_pybytes())["cdc"] for line in found)
-    return [decode_path(action["path"]) for action in actions if isinstance(action, dict) and "path" in action]
+def _names_by(places: np.ndarray, files: pa.Table) -> defaultdict[int, list[str]]:
+    """The names of files, by the places of their commits."""
+    found = defaultdict[int, list[str]](list)
+    for place, path in zip(places.tolist(), files.column("path").to_pylist(), strict=True):
+        found[place].append(decode_path(path))
+    return found
+
+
+def _change_files(lines: pa.Array, places: np.ndarray) -> defaultdict[int, list[str]]:
+    """The change files that lines name, by the places of their commits."""
+    found = defaultdict[int, list[str]](list)
+    is_change = pc.match_substring_regex(lines, r'^\s*\{\s*"cdc"\s*:')
+    for place, line in zip(places[to_numpy(is_change)].tolist(), lines.filter(is_change), strict=True):
+        action = parse_line(line.as_buffer().to_pybytes())["cdc"]
+        if isinstance(action, dict) and "path" in action:
+            found[place].append(decode_path(action["path"]))
+    return found
 
 
 def _statistics(source: Any, rows: pa.ChunkedArray) -> tuple[pa.Array | None, pa.Array | None]:

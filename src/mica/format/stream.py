@@ -25,6 +25,7 @@ from mica.format.brief import brief
 from mica.format.options import Options
 from mica.format.read import Partition, columns_of, rows_of
 from mica.log import feed, time_travel
+from mica.log.feed_commits import FEED
 from mica.log.listing import Listing, list_log
 from mica.log.snapshot import load
 from mica.records import dataclass
@@ -131,7 +132,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._began: tuple[int, bool] | None = None
         #: Whether the columns at the version where this reader goes on were compared with those of `_end`.
         self._checked = False
-        self.spec: ReadSpec = self._scan(no_rows(feed.FEED)).spec()
+        self.spec: ReadSpec = self._scan(no_rows(FEED)).spec()
 
     def __getstate__(self) -> dict[str, Any]:
         return {"spec": self.spec}
@@ -212,7 +213,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The files between two places."""
         first, last = self._place(start), self._place(end)
         first = first.start_of(last)
-        listing, place, tables = self._listing(), first, [no_rows(feed.FEED)]
+        listing, place, tables = self._listing(), first, [no_rows(FEED)]
         while (place.version, place.file) < (last.version, last.file):
             whole, ends = self._at(place, listing), place.version == last.version
             tables.append(whole.slice(place.file, (last.file if ends else whole.num_rows) - place.file))

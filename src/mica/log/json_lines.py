@@ -24,6 +24,13 @@ class BrokenLinesError(ValueError):
     """The text is not one JSON object per line, or a value has another type than requested."""
 
 
+def joined(commits: Iterable[bytes]) -> bytes:
+    """The lines of commits as one text; one with lines stays as it is."""
+    # `isspace` stops at the first character of a line; `strip` would copy megabytes.
+    filled = [commit for commit in commits if commit and not commit.isspace()]
+    return filled[0] if len(filled) == 1 else b"\n".join(commit.rstrip(b"\r\n") for commit in filled)
+
+
 def split_lines(data: bytes) -> tuple[pa.Array, int]:
     """Returns the non-blank lines of a commit as one Arrow array over the same bytes, and the longest line's length."""
     buffer = np.frombuffer(data, np.uint8)

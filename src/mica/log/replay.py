@@ -22,7 +22,7 @@ from mica.log.actions import Metadata, Protocol, parse_line
 from mica.log.arrays import grown
 from mica.log.column_mapping import mode_of
 from mica.log.commit_info import in_commit_timestamp
-from mica.log.json_lines import BrokenLinesError, read_lines, split_lines
+from mica.log.json_lines import BrokenLinesError, joined, read_lines, split_lines
 from mica.log.line_source import LineSource, with_source
 from mica.log.paths import file_keys
 from mica.properties import COLUMN_MAPPING_MODE
@@ -87,9 +87,7 @@ class State:
 def parse_commits(chunks: Sequence[bytes], partition_columns: Iterable[str], name: str) -> Commits:
     """Parses commits, oldest first. `partition_columns` are the known keys of partition values (`partition_keys`);
     those of metaData lines in the commits are found here. `name` names the input in errors."""
-    # `isspace` stops at the first character of a line; `strip` would copy megabytes.
-    filled = [chunk for chunk in chunks if chunk and not chunk.isspace()]
-    data = filled[0] if len(filled) == 1 else b"\n".join(chunk.rstrip(b"\r\n") for chunk in filled)
+    data = joined(chunks)
     lines, longest = split_lines(data)
     found = _partition_columns(data, lines)
     needed = found[-1] if found else list(partition_columns)

@@ -17,8 +17,9 @@ from mica.collation.ordering import Ordering
 from mica.errors import CorruptDataError, UserError
 from mica.expressions.bind import BoundExpr
 from mica.log import time_travel
-from mica.log.feed import FEED, changed_files
+from mica.log.feed import changed_files
 from mica.log.feed_columns import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION, other_type
+from mica.log.feed_commits import FEED
 from mica.log.listing import list_log
 from mica.log.paths import decode_path, with_names
 from mica.log.snapshot import Snapshot, load
@@ -39,8 +40,9 @@ FEED_COLUMNS = (
 
 
 class ChangesSource(Source):
-    """The changes of some versions of a table, whose files are `log.feed.FEED`; `partition_by` are the partition
-    columns of all of them (None: those of `end`). Unless it is `told` what happened, the rows are those of a table.
+    """The changes of some versions of a table, whose files are `log.feed_commits.FEED`; `partition_by` are the
+    partition columns of all of them (None: those of `end`). Unless it is `told` what happened, the rows are those of a
+    table.
     """
 
     plain = False
