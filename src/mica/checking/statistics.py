@@ -9,7 +9,7 @@ section 2.7.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -83,26 +83,36 @@ def spelled(statistics: Statistics, reader: kernel.FileReader, wanted: list[Boun
     if said is not None and said != rows:
         found = f"numRecords is {said}, the file has {rows} rows"
         yield {"kind": "number_of_rows", "path": "numRecords", "found": found}
+    leaves = list(_there(statistics, schema))
+    plain = _plain([(leaf, there) for leaf, there in leaves if leaf.type != VARIANT], statistics.text)
+    for leaf, there in leaves:
+        if leaf.type == VARIANT:
+            yield from _variant(leaf, there, document, wanted)
+            yield from _variant_nulls(leaf, there, document, reader)
+        else:
+            wanted += next(plain)
+
+
+def _there(statistics: Statistics, schema: Level) -> Iterator[tuple[IndexedColumn, Located]]:
+    """The leaves with bounds that the file has, and where."""
     for leaf in leaves_of(statistics.schema, statistics.partition_columns):
         try:
             there = locate(schema, statistics.schema, leaf.column, by_id=statistics.by_id)
         except CorruptDataError:  # the name does not identify one column: reading reports that
             continue
-        if there is None:
-            continue
-        if leaf.type == VARIANT:
-            yield from _variant(leaf, there, document, wanted)
-            yield from _variant_nulls(leaf, there, document, reader)
-        elif leaf.has_bounds:
-            wanted += _plain(leaf, there, statistics.text)
+        if there is not None and leaf.has_bounds:
+            yield leaf, there
 
 
-def _plain(leaf: IndexedColumn, there: Located, text: str) -> Iterator[Bounds]:
-    (found,) = read_stats(arrow_array([text]), [Wanted(leaf.names, leaf.type, was_float=leaf.was_float)])
-    sides = [side[0] if side[0].is_valid else None for side in (found.min, found.max)]
-    nulls = found.null_count[0].as_py()
-    if sides != [None, None] or nulls is not None:
-        yield Bounds(".".join(leaf.column), kernel.Request(there.names), found.min.type, sides[0], sides[1], nulls)
+def _plain(leaves: Sequence[tuple[IndexedColumn, Located]], text: str) -> Iterator[list[Bounds]]:
+    """The bounds of each of the leaves, if it has any. The text is parsed once for all of them."""
+    wanted = [Wanted(leaf.names, leaf.type, was_float=leaf.was_float) for leaf, _ in leaves]
+    for (leaf, there), found in zip(leaves, read_stats(arrow_array([text]), wanted), strict=True):
+        sides = [side[0] if side[0].is_valid else None for side in (found.min, found.max)]
+        nulls = found.null_count[0].as_py()
+        told = sides != [None, None] or nulls is not None
+        column, request = ".".join(leaf.column), kernel.Request(there.names)
+        yield [Bounds(column, request, found.min.type, sides[0], sides[1], nulls)] if told else []
 
 
 def _variant(leaf: IndexedColumn, there: Located, document: dict[str, Any], wanted: list[Bounds]) -> Iterator[Found]:

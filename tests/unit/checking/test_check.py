@@ -15,6 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import mica
+from mica.checking import statistics
+from mica.stats.read import read_stats
 from mica.stats.variant import encode_bounds
 from mica.variant.encode import encode
 from tests.parquet_schema import LOGICAL, Element
@@ -291,6 +293,18 @@ def test_a_bound_of_the_log_names_the_row_group_too(tmp_path: Path) -> None:
     edit(tmp_path / "t", _of("maxValues", "id", 69_000))
     (one,) = mica.check(tmp_path / "t")
     assert (one.kind, one.row_group, one.row) == ("bound", 1, 69_001)
+
+
+def test_the_statistics_of_a_file_are_parsed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once for each column took as long as the square of the columns."""
+    asked = []
+    monkeypatch.setattr(
+        statistics, "read_stats", lambda texts, wanted: asked.append(wanted) or read_stats(texts, wanted)
+    )
+    table = mica.Table.create(tmp_path / "t", "a INT, b STRUCT<c: STRING, d: BINARY>, v VARIANT, e DATE")
+    table.append([{"a": 1}])
+    assert mica.check(tmp_path / "t").ok
+    assert [[leaf.names for leaf in wanted] for wanted in asked] == [[("a",), ("b", "c"), ("e",)]]
 
 
 def test_wide_bounds_and_empty_objects_are_legal(table: Path) -> None:
