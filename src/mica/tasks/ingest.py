@@ -16,6 +16,7 @@ from functools import partial
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.cached import cached_property
 from mica.errors import CorruptDataError, UserError
 from mica.expressions.bind import BoundExpr
 from mica.records import dataclass
@@ -69,9 +70,9 @@ class Split:
     #: The modification time of the file, in ms since the epoch.
     modified: int = 0
 
-    @property
+    @cached_property
     def name(self) -> str:
-        """The name of the file in messages."""
+        """The name of the file in messages, and in the record of the files that a table has: it is asked for often."""
         return self.storage.path(self.path)
 
     @property

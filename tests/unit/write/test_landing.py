@@ -12,6 +12,7 @@ import pytest
 
 import mica
 from mica.errors import MicaError
+from mica.storage.local import LocalStorage
 from mica.write.landing import drift
 from tests.killed import TIMES, Run
 
@@ -184,3 +185,16 @@ def test_the_table_may_be_named_through_a_link(tmp_path: Path) -> None:
     for source, table in (("real", "link/t"), ("link", "real/t")) * 2:
         list(mica.stream_json(tmp_path / source, tmp_path / table))
     assert ids(tmp_path / "real/t") == [1]
+
+
+def test_a_poll_makes_the_name_of_each_file_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder may have a million files, and each poll names all of them."""
+    landing, table = tmp_path / "landing", tmp_path / "table"
+    for number in range(3):
+        put(landing, f"{number}.json", {"id": number})
+    list(mica.stream_json(landing, table))
+    asked: list[str] = []
+    path = LocalStorage.path
+    monkeypatch.setattr(LocalStorage, "path", lambda self, rel: asked.append(rel) or path(self, rel))
+    assert list(mica.stream_json(landing, table)) == []
+    assert [rel for rel in asked if rel.endswith(".json") and "/" not in rel] == ["0.json", "1.json", "2.json"]
