@@ -39,7 +39,7 @@ from mica.storage import Storage
 from mica.storage.tails import Fetch, Tails
 from mica.tasks import file_errors
 from mica.tasks.file_columns import Level, Located, aligned, find, has_ids, locate
-from mica.tasks.leaf_columns import FileColumn, TrackedColumn, leaves_in
+from mica.tasks.leaf_columns import ColumnOfFiles, FileColumn, TrackedColumn, leaves_in
 from mica.tasks.leaf_values import Leaves, distinct
 from mica.tasks.parts import FilePart
 from mica.tasks.row_errors import text, whole
@@ -132,7 +132,7 @@ class DataFileReader:
     """
 
     def __init__(self, spec: ReadSpec, part: FilePart, more: Sequence[FilePart] = ()) -> None:
-        self.spec, self.part = spec, part
+        self.spec, self.part, self._parts = spec, part, (part, *more)
         storage, rel = spec.storage.locate(part.path)
         self.name = name = storage.path(rel)
         size = part.size
@@ -293,7 +293,7 @@ class DataFileReader:
         if predicate is not None:
             from mica.tasks.judging import Judge
 
-            judge = Judge(self, predicate, ranges, numbered=tracked or counts, keeps=counts)
+            judge = Judge(self, predicate, ranges, numbered=tracked, keeps=counts)
             ranges, self.passed = judge.before_reading(BATCH_ROWS), judge.passed
             if not ranges:
                 return
@@ -353,16 +353,8 @@ class DataFileReader:
         if is_hidden(self.spec.columns, leaf.column):
             return self._tracked(leaf) if leaf.column in (ROW_ID, ROW_VERSION) else self._of_file(leaf)
         top = self.spec.columns.field(leaf.column[0])
-        constants = self.part.constants
-        if top.name in constants or top.name in self.spec.partition_by:
-            text = constants[top.name] if top.name in constants else self.part.partition.get(physical_name(top))
-            try:
-                values = parse_values(arrow_array([text], pa.string()), top.type, timezone=self.spec.timezone)
-            except CorruptDataError:
-                if COMMIT_VERSION not in self.part.partition:
-                    raise
-                raise self._other_type(top.name, repr(text), top) from None
-            return FileColumn(leaf, None, value=padded(values, leaf.padded)[0])
+        if top.name in self.part.constants or top.name in self.spec.partition_by:
+            return self._constant(leaf, top)
         found = self._located(leaf.column)
         if found is None:
             return FileColumn(leaf, None, value=scalar(None, to_arrow_type(leaf.type)))
@@ -381,6 +373,26 @@ class DataFileReader:
                 raise self._other_type(at, found.field.type, wanted) from e
 
         return FileColumn(leaf, leaf.request(found.names), cast=checked)
+
+    def _constant(self, leaf: Leaf, top: StructField) -> FileColumn:
+        """A column whose values are in the log. If they are other ones in files that are read as one, each row has that
+        of its file."""
+        name, key = top.name, physical_name(top)
+        texts = [
+            part.constants[name] if name in part.constants else part.partition.get(key)
+            for part, _ in zip(self._parts, self.ends, strict=False)
+        ]
+        try:
+            texts = texts[:1] if texts.count(texts[0]) == len(texts) else texts
+            values = parse_values(arrow_array(texts, pa.string()), top.type, timezone=self.spec.timezone)
+        except CorruptDataError:
+            if COMMIT_VERSION not in self.part.partition:
+                raise
+            raise self._other_type(name, repr(texts[0]), top) from None
+        values = padded(values, leaf.padded)
+        if len(texts) == 1:
+            return FileColumn(leaf, None, value=values[0])
+        return ColumnOfFiles(leaf, None, values=values, ends=self.ends)
 
     def _of_file(self, leaf: Leaf) -> FileColumn:
         """What `_metadata` says of the file itself."""

@@ -26,7 +26,8 @@ class Judge:
     """A predicate over the rows of `ranges`; called with a batch of the kernel it returns the mask of those that pass.
 
     `passed`, a list that grows, are the rows that passed so far if it is `numbered` or counts rows itself; otherwise it
-    is `ranges`. `keeps`: the numbers of these rows are wanted, in the order of the batches, from `passing`.
+    is `ranges`. `keeps`: the numbers of these rows are wanted, in the order of the batches, from `passing`, which takes
+    less than ranges of rows that are scattered.
     """
 
     def __init__(
@@ -38,10 +39,11 @@ class Judge:
         #: Whether the numbers of rows decide too.
         self.counts = any(column.counts for column in self.asked)
         self.is_constant = not self.filters and not self.counts
-        self.places = Positions(ranges) if numbered or self.counts else None
+        self._tells = not self.is_constant and (numbered or self.counts)
+        self.places = Positions(ranges) if numbered or keeps or self.counts else None
         # Of rows whose numbers are asked for all are judged here.
         self.texts = file.texts(predicate, self.asked) if self.places is None else []
-        self.passed: RowRanges = ranges if self.is_constant or self.places is None else []
+        self.passed: RowRanges = [] if self._tells else ranges
         self.passing = PassedRows() if keeps and not self.is_constant else None
         self._judged = 0
 
@@ -65,7 +67,8 @@ class Judge:
             chosen = numbers[to_numpy(mask)]
             if self.passing is not None:
                 self.passing.add(chosen)
-            self.passed += ranges_of(chosen)
+            if self._tells:
+                self.passed += ranges_of(chosen)
         return mask
 
     def _mask(self, batch: pa.RecordBatch, numbers: Numbers | None) -> pa.BooleanArray:

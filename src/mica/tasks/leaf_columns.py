@@ -2,6 +2,7 @@
 
 The rule: a leaf is read by the kernel, constant, or both: the id of a row is the one that its file holds for it, else
 its place in the file after the id of the first row; so is the version that it comes from, else that of the file.
+A constant may be another one in each of several files that are read as one.
 
 Source: PROTOCOL.md, "Reader Requirements for Row Tracking".
 """
@@ -15,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
-from mica.arrays import arrow_array, scalar
+from mica.arrays import arrow_array, from_numpy, scalar
 from mica.expressions.bind import Leaf
 from mica.records import dataclass
 from mica.schema.types import VARIANT
@@ -111,6 +112,25 @@ class TrackedColumn(FileColumn):
         else:
             told = pa.repeat(self.value, rows)
         return [told if self.request is None else pc.coalesce(next(arrays).cast(pa.int64()), told)]
+
+
+@dataclass(frozen=True)
+class ColumnOfFiles(FileColumn):
+    """A constant of each of several files that are read as one; `ends` are where the rows of each end."""
+
+    values: pa.Array | None = None
+    ends: Sequence[int] = ()
+    counts: bool = True
+
+    def take(
+        self, arrays: Iterator[pa.Array], rows: int, numbers: Numbers | None, failed: pa.Array | None
+    ) -> list[pa.Array]:
+        """That of the file of each row."""
+        del arrays, rows, failed
+        assert numbers is not None
+        assert self.values is not None
+        counts = np.diff(np.searchsorted(numbers, self.ends), prepend=0)  # numbers ascend
+        return [self.values.take(from_numpy(np.repeat(np.arange(len(counts)), counts)))]
 
 
 class PassedRows:

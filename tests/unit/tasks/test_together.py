@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -202,6 +203,50 @@ def test_files_are_read_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     opened.clear()
     assert table.scan(columns=["late"], where="v:n::int >= 0").to_arrow().num_rows == 21
     assert opened in ([10, 1], [1, 10])
+
+
+@pytest.mark.parametrize(
+    ("columns", "where", "groups"),
+    [
+        (["n"], None, [9]),
+        (["q", "n", "p"], None, [9]),
+        (["n", "q"], "n % 2 = 0", [9]),
+        (["n"], "p is not null", [3, 3, 3]),
+        (["n", "p"], "s = 's1'", [3, 3, 3]),  # the kernel looks for the text, and does not number rows
+        (["n"], "s = 's1'", [9]),
+    ],
+)
+def test_files_of_many_partitions_are_read_as_one(
+    tmp_path: Path, one_by_one: Callable[[bool], None], columns: list[str], where: str | None, groups: list[int]
+) -> None:
+    table = mica.Table.create(str(tmp_path / "t"), "n INT, s STRING, p STRING, q DATE", partition_by=["p", "q"])
+    for number in range(9):
+        partition = {"p": f"p{number // 3}", "q": date(2024, 1, number) if number > 2 else None}
+        table.append([{"n": n, "s": f"s{n % 3}"} | partition for n in range(number, 2 * number + 2)])
+    scan = table.scan(columns=columns, where=where)
+    assert [len(some) for some in together.groups(scan.spec(), scan.whole_files())] == groups
+    one_by_one(True)
+    assert (alone := table.scan(columns=columns, where=where).to_arrow()).num_rows
+    one_by_one(False)
+    assert scan.to_arrow() == alone
+
+
+def test_changes_of_many_versions_are_read_as_one(tmp_path: Path, one_by_one: Callable[[bool], None]) -> None:
+    table = mica.Table.create(tmp_path / "t", "n INT", properties={"delta.enableChangeDataFeed": "true"})
+    for number in range(8):
+        table.append([{"n": number}, {"n": number}]) if number % 4 else table.overwrite([{"n": number}])
+    wheres: dict[str | None, list[int]] = {
+        None: [12],
+        "_change_type = 'insert'": [4, 4, 4],
+        "_commit_version > 3 and n > 4": [4, 1, 1, 1],
+    }
+    for where, groups in wheres.items():
+        scan = table.changes(1, where=where)
+        one_by_one(True)
+        assert (alone := scan.to_arrow()).num_rows
+        one_by_one(False)
+        assert scan.to_arrow() == alone
+        assert [len(some) for some in together.groups(scan.spec(), scan.whole_files())] == groups
 
 
 def test_an_error_names_its_file_and_row(tmp_path: Path, one_by_one: Callable[[bool], None]) -> None:
