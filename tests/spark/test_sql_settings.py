@@ -229,6 +229,11 @@ def test_a_text_has_the_current_catalog_and_the_variables_of_the_session(
         assert read("SELECT a FROM here") == [(1,), (2,), (32,)]
         clause = "WHEN MATCHED AND here.a > least THEN UPDATE SET a = q.a + Least"
         mica.sql(f"MERGE INTO here USING (SELECT a, 1 AS one FROM here) q ON here.a = q.a {clause}", spark)
+        named = mica.Table.create(tmp_path / "s", "session STRUCT<least: INT>, a INT")
+        named.append([{"session": {"least": 1}, "a": 5}])
+        mica.sql(f"DELETE FROM delta.`{tmp_path / 's'}` WHERE session.least = 2 OR a < least", spark)
+        mica.sql(f"INSERT INTO delta.`{tmp_path / 's'}` REPLACE WHERE a = least + 3 SELECT NULL, 5", spark)
+        assert named.refresh().to_arrow().to_pylist() == [{"session": None, "a": 5}]
         mica.sql("DELETE FROM here WHERE a = 30 + least + session.Least", spark)
         spark.sql("DECLARE OR REPLACE VARIABLE date DATE DEFAULT DATE'2020-01-01'")
         mica.sql("DELETE FROM here WHERE date > DATE '2020-01-01' OR CAST('2020-01-01' AS DATE) > `date`", spark)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -117,8 +119,7 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str, tabl
             return query(ran[-1])
 
         with from_itself(lambda: any(_reads(tables(text), table) for text in ran)):
-            held = catalog.variables(spark)
-            done = _rows_changed(spark, table, statement, noted, held, settings.txn(spark))
+            done = _rows_changed(spark, table, statement, noted, settings.txn(spark))
         settings.reset_txn(spark)
         return done
 
@@ -178,29 +179,24 @@ def _paths_of(columns: str) -> Iterator[tuple[str, ...]]:
             yield path
 
 
-def _rows_changed(
-    spark: SparkSession, table: Table, statement: RowChange, query: Query, held: Collection[str], txn: Txn | None
-) -> DataFrame:
-    """`held`: the session's variables, by name."""
-    held = {*held} - {*map(str.lower, table.schema.names)}
+def _rows_changed(spark: SparkSession, table: Table, statement: RowChange, query: Query, txn: Txn | None) -> DataFrame:
+    names_of_rows = {*map(str.lower, table.schema.names)}
+    if isinstance(statement, MergeInto):
+        source = query(statement.source)
+        names_of_rows |= {*map(str.lower, (*source.columns, statement.alias, statement.source_alias))}
+    valued = partial(with_values, query=query, variables=catalog.variables(spark), columns=names_of_rows)
     match statement:
         case Delete(where=text):
-            where = _condition(text, query, held)
-            done = table.delete(where, spark=spark, txn=txn)
+            done = table.delete(text and valued(text), spark=spark, txn=txn)
             return _changed(spark, done, "numDeletedRows")
         case Update(set=texts, where=text):
-            values = {column: with_values(value, query, held) for column, value in texts.items()}
-            where = _condition(text, query, held)
-            done = table.update(values, where, spark=spark, txn=txn)
+            values = {column: valued(value) for column, value in texts.items()}
+            done = table.update(values, text and valued(text), spark=spark, txn=txn)
             return _changed(spark, done, "numUpdatedRows")
-        case Insert():
-            return insert(spark, table, statement, query, txn)
+        case Insert(where=text):
+            return insert(spark, table, replace(statement, where=text and valued(text)), query, txn)
         case MergeInto():
-            return _merge(spark, table, statement, query, held, txn)
-
-
-def _condition(text: str | None, query: Query, held: Collection[str]) -> str | None:
-    return None if text is None else with_values(text, query, held)
+            return _merge(spark, table, statement, source, valued, txn)
 
 
 def _shaped(spark: SparkSession, table: Table, statement: Statement) -> DataFrame | None:
@@ -271,10 +267,9 @@ def _changed(spark: SparkSession, commit: Commit, metric: str) -> DataFrame:
 
 
 def _merge(
-    spark: SparkSession, table: Table, statement: MergeInto, query: Query, held: Collection[str], txn: Txn | None
-) -> DataFrame:
-    source = query(statement.source)
-    held = {*held} - {*map(str.lower, source.columns)}
+    spark: SparkSession, table: Table, statement: MergeInto, source: DataFrame, valued: Callable[[str], str],
+    txn: Txn | None,
+) -> DataFrame:  # fmt: skip
     settings.refuse_other_blanks(spark, from_spark(source.schema))
     merge = table.merge(
         source,
@@ -286,13 +281,13 @@ def _merge(
     )
     for clause in statement.clauses:
         name = f"when_{clause.kind.replace(' ', '_')}_{clause.action}"
-        named: Any = {"condition": _condition(clause.condition, query, held)}
+        named: Any = {"condition": clause.condition and valued(clause.condition)}
         if clause.action == "delete":
             merge = getattr(merge, name)(**named)
         elif clause.values is None:
             merge = getattr(merge, f"{name}_all")(**named)
         else:
-            values = {column: with_values(text, query, held) for column, text in clause.values.items()}
+            values = {column: valued(text) for column, text in clause.values.items()}
             merge = getattr(merge, name)(values, **named)
     metrics = merge.execute(txn=txn).metrics
     counts = {

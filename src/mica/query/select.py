@@ -42,7 +42,7 @@ def run(spark: SparkSession, text: str, views: Mapping[str, Table], args: Any = 
     def made(at_once: bool) -> Any:
         query, places = planned
         # A view is asked again and again, and in an optimised plan the time is that of its making.
-        anew = query.asks_time and not at_once
+        anew = not at_once and query.asks_time
         if query.is_correlated and (anew or query.is_streaming) and METADATA not in words(text):
             # Spark optimises what stands in a subquery for columns from outside: no scan can take its place before.
             return over_frames(spark, text, {view: table.to_df(spark) for view, table in views.items()}, args)

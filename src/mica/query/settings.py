@@ -71,7 +71,7 @@ _REFUSED = (
     # Types of new columns: functions and casts are no types of a table.
     _Refused(
         "spark.sql.charAsVarchar", "false",
-        re.compile(r"(?is)\A(?!\s*(?:delete|insert|merge|optimize|update)\b).*\bchar(?:acter)?\s*\(\s*\d"),
+        re.compile(r"(?is)\A(?!\s*(?:delete|insert|merge|optimize|update|with)\b).*\b(?:char|character)\s*\(\s*\d"),
         "VARCHAR for CHAR", "Write VARCHAR(n)",
     ),
     # Types, casts and literals without a zone: some hours of a session's zone come twice or never.

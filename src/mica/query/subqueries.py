@@ -34,8 +34,11 @@ _TIMESTAMP = Primitive("timestamp")
 _OF_SESSION: tuple[list[str], ...] = ([], ["session"], ["system", "session"])
 
 
-def with_values(text: str, query: Callable[[str], DataFrame], variables: Collection[str] = ()) -> str:
-    """The expression with constants in place of its queries, and of these variables of the session. Errors:
+def with_values(
+    text: str, query: Callable[[str], DataFrame], variables: Collection[str] = (), columns: Collection[str] = ()
+) -> str:
+    """The expression with constants in place of its queries, and of these variables of the session where their names
+    are not those of columns, or of tables before columns; `columns` has both in lower case. Errors:
     UNSUPPORTED_EXPRESSION; INVALID_ARGUMENT for a query with several columns, or more rows than its place takes; those
     of Spark."""
     parts, found, at = Parts(text), "", 0
@@ -49,10 +52,12 @@ def with_values(text: str, query: Callable[[str], DataFrame], variables: Collect
         else:
             parts.at += 1
     found += text[at:]
-    return _with_variables(found, query, variables) if variables else found
+    return _with_variables(found, query, variables, columns) if variables else found
 
 
-def _with_variables(text: str, query: Callable[[str], DataFrame], variables: Collection[str]) -> str:
+def _with_variables(
+    text: str, query: Callable[[str], DataFrame], variables: Collection[str], columns: Collection[str]
+) -> str:
     """The expression with constants in place of names that no column has, and a variable of the session."""
     try:
         tree = parse(text)
@@ -60,10 +65,13 @@ def _with_variables(text: str, query: Callable[[str], DataFrame], variables: Col
         return text  # it is refused where it is read
     parts = Parts(text)
     places = {token.at: number for number, token in enumerate(parts.tokens)}
-    columns = {one.at: one.names for one in walk(tree) if isinstance(one, Column)}
-    for start in sorted(columns.keys() & places.keys(), reverse=True):
-        *before, name = columns[start]
-        if [part.lower() for part in before] in _OF_SESSION and not {name, name.lower()}.isdisjoint(variables):
+    named = {one.at: one.names for one in walk(tree) if isinstance(one, Column)}
+    for start in sorted(named.keys() & places.keys(), reverse=True):
+        *before, name = named[start]
+        begin = named[start][0].lower()
+        if begin in columns or [part.lower() for part in before] not in _OF_SESSION:
+            continue
+        if not {name, name.lower()}.isdisjoint(variables):
             end = parts.tokens[places[start] + 2 * len(before)].end
             text = f"{text[:start]}{_value(f'(SELECT {text[start:end]})', query)}{text[end:]}"
     return text

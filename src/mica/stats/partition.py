@@ -84,8 +84,10 @@ def zoneless(texts: pa.Array | pa.ChunkedArray, timezone: str) -> dict[str, str]
     written again keep theirs: for who has another time zone than `timezone` they are of another instant. Where the log
     has both texts, rows of the two cannot be told from each other."""
     known = pc.unique(texts).drop_null()
-    written = format_values(parse_values(known, TIMESTAMP, timezone=timezone), TIMESTAMP)
     bare = pc.and_(pc.match_substring_regex(known, r"\d$"), pc.invert(pc.match_substring_regex(known, r":.*[+-]")))
+    if not pc.any(bare).as_py():
+        return {}
+    written = format_values(parse_values(known, TIMESTAMP, timezone=timezone), TIMESTAMP)
     one = pc.and_(bare, pc.invert(pc.is_in(written, value_set=written.filter(pc.invert(bare)))))
     return dict(zip(written.filter(one).to_pylist(), known.filter(one).to_pylist(), strict=True))
 

@@ -51,9 +51,8 @@ from mica.variant.steering import Steering, When
 #: Rows and bytes of the sample from which a file's shredding schema is chosen.
 SAMPLE_ROWS, SAMPLE_BYTES = 4096, 16 << 20
 
-#: Rows are shredded at once that have about so many bytes then.
+#: Rows that are shredded at once have about so many bytes then.
 SHREDDED_BYTES = 16 << 20
-
 #: A tag of a file that `optimize` writes again even alone: rules leave some of its paths for later.
 LATER = "mica.shredLater"
 
@@ -301,8 +300,8 @@ class DataFileWriter:
         self.path = "/".join(part for part in (spec.directory, partition_directory(self.values), name) if part)
         self._writer: kernel.FileWriter | kernel.Transcription | None = None
         self._fits: pa.Schema | None = None
-        #: Rows that the file has so far, and the bytes of one, shredded.
-        self._rows, self._row_bytes = 0, 16_384.0
+        #: Rows that the file has so far, and those to shred next.
+        self._rows, self._next_rows = 0, 64
         self._trees: dict[tuple[str, ...], pa.DataType] = {}
         self._upload: Writer | None = None
         #: Whether the kernel writes the file where it stays.
@@ -449,13 +448,14 @@ class DataFileWriter:
                 self._put(piece)
 
     def _pieces(self, batch: kernel.Batch) -> Iterator[kernel.Batch]:
-        """The rows, shredded. Each element of a list has a place in every column of it, so that few bytes may become
-        many: a piece has as many rows as the one before lets expect in `SHREDDED_BYTES`."""
+        """The rows, shredded. Each element of a list has a place in every column of it: few bytes may become many. So a
+        piece has the rows that the one before lets expect in `SHREDDED_BYTES`, at most four times as many as that."""
         start = 0
         while start < batch.num_rows:
-            piece = self._shredded(batch.slice(start, max(int(SHREDDED_BYTES / self._row_bytes), 1)))
+            piece = self._shredded(batch.slice(start, self._next_rows))
             start += piece.num_rows
-            self._row_bytes = max(piece.nbytes / piece.num_rows, 1.0)
+            fit = SHREDDED_BYTES * piece.num_rows // max(piece.nbytes, 1)
+            self._next_rows = max(min(fit, 4 * self._next_rows), 1)
             yield piece
 
     def _shredded(self, batch: kernel.R) -> kernel.R:

@@ -50,8 +50,10 @@ def relations(spark: SparkSession, text: str) -> Parsed:
     if _CUT.search(tree):
         before = str(spark.conf.get(_LONGEST))
         spark.conf.set(_LONGEST, str(1 << 30))
-        tree = str(plan.treeString())
-        spark.conf.set(_LONGEST, before)
+        try:
+            tree = str(plan.treeString())
+        finally:
+            spark.conf.set(_LONGEST, before)
     found = re.findall(r"('RelationTimeTravel )?'UnresolvedRelation \[(.*?)\], \[", tree)
     names = [(name.replace(", ", "."), bool(travels)) for travels, name in found]
     travelled = frozenset(name for name, travels in names if travels)

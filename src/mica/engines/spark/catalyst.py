@@ -127,7 +127,8 @@ def cloned(spark: Any) -> Any:
     current = str(given.currentCatalog().name())
     if current != CATALOG:
         taken.setCurrentCatalog(current)
-        taken.setCurrentNamespace(given.currentNamespace())
+        if list(taken.currentNamespace()) != list(given.currentNamespace()):  # not all have a root to be set
+            taken.setCurrentNamespace(given.currentNamespace())
     for name, definition in variables(spark).items():
         taken.tempVariableManager().create(make.seq([name]), definition, True)
     return clone
