@@ -1,8 +1,8 @@
 """Reads files in their order, small ones of a local disk several at once, as if they were one.
 
 The rule: a small file takes longer to open, plan and judge than to decode, so files in which a scan meets the same
-columns, and the same constants for its predicate, share one plan, and their rows one batch; other constants are repeated
-for the rows of each file. The rows are those of the files read one by one, in their order; what fails is read again that
+columns, and the same constants for its predicate, share one plan, and their rows one batch; other constants are those
+of the file of each row. The rows are those of the files read one by one, in their order; what fails is read again that
 way, and the error names file and row.
 """
 
