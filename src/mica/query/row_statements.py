@@ -26,6 +26,7 @@ from mica.schema.types import StructType
 #: What stands in parentheses, which may hold one pair more.
 _INSIDE = rf"""(?:[^()'"]|{QUOTED_STRING}|\((?:[^()'"]|{QUOTED_STRING})*\))*"""
 _GAP = rf"(?:\s|{SKIPPED})++"
+_WITH = re.compile(rf"(?:\s|{SKIPPED})*+WITH\b", re.IGNORECASE)
 #: The version or time that a table is read at: a text or literal, a call or parentheses, with an interval. An
 #: expression that goes on is another one.
 AS_OF = re.compile(
@@ -122,7 +123,7 @@ RowChange = Delete | Update | Insert | MergeInto
 
 def behind(ctes: str, query: str) -> str:
     """A query that sees the tables of a WITH before it, and may have a WITH of its own."""
-    nested = bool(ctes) and query[:4].upper() == "WITH"
+    nested = bool(ctes) and _WITH.match(query) is not None
     return f"{ctes}SELECT * FROM ({query})" if nested else f"{ctes}{query}"  # noqa: S608 - the user's query
 
 

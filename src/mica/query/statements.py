@@ -4,7 +4,7 @@ The rule: expressions and queries stay text, cut out of the statement as they ar
 calls of `Table`. A text that does not begin like one of these statements is None; if it does and then differs, that is
 an error that names the place.
 
-    {DELETE FROM | UPDATE | [WITH …] INSERT | [WITH …] MERGE} …  (see `row_statements`)
+    [WITH …] {DELETE FROM | UPDATE | INSERT | MERGE} …  (see `row_statements`)
     {ALTER TABLE | RESTORE | {DROP | TRUNCATE} TABLE | DESCRIBE | SHOW | CONVERT TO DELTA} …  (see `table_statements`)
     OPTIMIZE t [FULL] [WHERE …] [ZORDER BY (c, …)]    VACUUM t [FULL] [RETAIN n HOURS] [DRY RUN]
     {DESCRIBE | DESC} HISTORY t [LIMIT n]

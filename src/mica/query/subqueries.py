@@ -1,6 +1,6 @@
-"""Values that a query gives to DELETE, UPDATE and MERGE: `SET n = (SELECT …)`, `WHERE id IN (SELECT …)`.
+"""Values that a query or a variable gives to DELETE, UPDATE and MERGE: `SET n = (SELECT …)`, `WHERE day = run_day`.
 
-The rule: Spark runs the query once, before the rows are changed, and its values are written into the text as constants.
+The rule: Spark is asked once, before the rows are changed, and its values are written into the text as constants.
 A query that uses columns of the changed rows is refused: without them Spark does not know its names.
 """
 

@@ -7,7 +7,7 @@ import time
 import pytest
 
 import mica
-from mica.query.row_statements import Delete, Insert, MergeInto, MergeWhen, Update, of_columns, with_defaults
+from mica.query.row_statements import Delete, Insert, MergeInto, MergeWhen, Update, behind, of_columns, with_defaults
 from mica.query.statements import (
     Create,
     History,
@@ -309,3 +309,9 @@ def test_names_in_a_query_stay_as_they_are() -> None:
     text = "UPDATE t x SET a = x.b + (SELECT max(x.c) FROM u x WHERE (x.d) > 0) + x.e"
     set_ = {"a": "x.b + (SELECT max(x.c) FROM u x WHERE (x.d) > 0) + x.e"}
     assert parse_statement(text) == Update(("t",), "x", set_, None)
+
+
+@pytest.mark.parametrize("query", ["WITH r AS (SELECT 2) TABLE r", " /* x */\nwith r AS (SELECT 2) TABLE r"])
+def test_a_query_behind_a_with_may_have_one_of_its_own(query: str) -> None:
+    assert behind("WITH q AS (SELECT 1) ", query) == f"WITH q AS (SELECT 1) SELECT * FROM ({query})"
+    assert behind("WITH q AS (SELECT 1) ", "SELECT withheld") == "WITH q AS (SELECT 1) SELECT withheld"
