@@ -70,8 +70,8 @@ def bind_value(
     kernel.fixed_offset(timezone)  # report an unknown time zone now, not on a worker
     text = expr if isinstance(expr, str) else text
     parsed = _parse(expr) if isinstance(expr, str) else expr
-    kind = _binder(parsed, schema)
-    binder = kind(schema, ansi, timezone, tuple(partition_columns), text, pads=pads, blanks=blanks)
+    chosen = _binder(parsed, schema)
+    binder = chosen(schema, ansi, timezone, tuple(partition_columns), text, pads=pads, blanks=blanks)
     bound = binder.bind(parsed)
     kept = binder.kept_collations(bound)
     return BoundExpr(stripped(bound), type_of(bound), tuple(binder.leaves), ansi, timezone, kept)
