@@ -7,7 +7,7 @@ of one commit each took 40 KB and 1.6 ms.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -236,7 +236,7 @@ class FeedShare:
 
 
 def shares_of(
-    end: Snapshot, listing: Listing, versions: Iterable[int], keys: Sequence[str] | None = None
+    end: Snapshot, listing: Listing, versions: Sequence[int], keys: Sequence[str] | None = None
 ) -> Iterator[FeedShare]:
     """The commits of the versions, some at a time; `keys` are those of partition values: by default those of `end`."""
     version_of = {listing.commits[version].path: version for version in versions}

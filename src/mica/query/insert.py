@@ -83,10 +83,10 @@ def insert(spark: SparkSession, table: Table, statement: Insert, query: Query, t
         )
     where = statement.where
     if fixed:
-        from mica.engines.spark.assigned import with_values
+        from mica.engines.spark.assigned import with_constants
 
         types = {name: type_text(table.schema.field(name).type) for name in fixed}
-        rows = with_values(rows, fixed, types)
+        rows = with_constants(rows, fixed, types)
         if statement.overwrite:
             values = {name: f"CAST({literals.show(text, STRING)} AS {types[name]})" for name, text in fixed.items()}
             where = " AND ".join(f"{quote_if_needed(name)} <=> {value}" for name, value in values.items())

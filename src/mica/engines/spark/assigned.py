@@ -31,6 +31,6 @@ def assigned(rows: DataFrame, named: StructType, stored: StructType) -> DataFram
     return rows if wanted == rows.schema else rows.to(wanted)
 
 
-def with_values(rows: DataFrame, texts: Mapping[str, str | None], types: Mapping[str, str]) -> DataFrame:
+def with_constants(rows: DataFrame, texts: Mapping[str, str | None], types: Mapping[str, str]) -> DataFrame:
     """The rows with more columns, each of one value: its text, and the type that it is cast to."""
     return rows.withColumns({name: lit(text).cast(types[name]) for name, text in texts.items()})
