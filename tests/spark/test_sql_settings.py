@@ -227,8 +227,8 @@ def test_a_text_has_the_current_catalog_and_the_variables_of_the_session(
         assert read("SELECT a FROM here JOIN lowest ON a = n") == [(2,)]
         mica.sql("UPDATE here SET a = a * 10 + least WHERE v:n::int > `Least`", spark)
         assert read("SELECT a FROM here") == [(1,), (2,), (32,)]
-        clause = "WHEN MATCHED AND here.a > least THEN UPDATE SET a = q.a + Least"
-        mica.sql(f"MERGE INTO here USING (SELECT a, 1 AS one FROM here) q ON here.a = q.a {clause}", spark)
+        on = "ON here.a = q.a AND q.a > least WHEN MATCHED AND here.a > least THEN UPDATE SET a = q.a + Least"
+        mica.sql(f"MERGE INTO here USING (SELECT a, 1 AS one FROM here) q {on}", spark)
         named = mica.Table.create(tmp_path / "s", "session STRUCT<least: INT>, a INT")
         named.append([{"session": {"least": 1}, "a": 5}])
         mica.sql(f"DELETE FROM delta.`{tmp_path / 's'}` WHERE session.least = 2 OR a < least", spark)

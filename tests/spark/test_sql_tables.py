@@ -171,6 +171,9 @@ def test_a_stored_view_names_what_rows_have_beside_their_columns(delta_session: 
             run(text)
             found = spark.table("with_files")
             assert (found.columns, found.collect()) == (["id", "f"], [(1, True)])
+        own = f"SELECT x.* FROM (SELECT id AS _metadata, id + 1 AS n FROM {t}) x"  # another column of that name
+        mica.sql(f"CREATE OR REPLACE VIEW with_files AS {own}", spark)
+        assert spark.table("with_files").collect() == mica.sql(own, spark).collect() == [(1, 2)]
         with pytest.raises(mica.UserError, match="List the columns"):
             mica.sql(f"CREATE VIEW nested AS SELECT * FROM (SELECT _metadata.file_size FROM {t})", spark)
     finally:

@@ -20,6 +20,7 @@ from mica import engines
 from mica.arrays import arrow_array
 from mica.engines.spark import catalog
 from mica.engines.spark.errors import is_condition
+from mica.engines.spark.session import without_sql_log
 from mica.engines.spark.types import from_spark, of_arrow
 from mica.errors import MicaError, UserError
 from mica.log.user_metadata import user_metadata
@@ -273,7 +274,7 @@ def _merge(
     settings.refuse_other_blanks(spark, from_spark(source.schema))
     merge = table.merge(
         source,
-        statement.on,
+        valued(statement.on),
         source_alias=statement.source_alias,
         target_alias=statement.alias,
         schema_evolution=statement.evolves or settings.evolves(spark),
@@ -428,27 +429,40 @@ def _view(spark: SparkSession, statement: View, query: Query) -> DataFrame:
 
 def _stored(spark: SparkSession, statement: StoredView, named: names.Named) -> DataFrame:
     """Spark keeps a view's text: its tables are in it by their paths, under the names of the query."""
-    asks = METADATA in names.words(named.text)
-    tables = (
-        f"`{view}` AS (SELECT *{f', {METADATA}' * (asks and table.schema.find(METADATA) is None)} "  # noqa: S608
-        f"FROM delta.`{table.path}`{f' VERSION AS OF {table.version}' * (view in named.pinned)})"
-        for view, table in named.views.items()
-    )
-    given = ended(named.text)
-    text = names.without_star(given, METADATA) if asks else given
-    try:
+    text = ended(named.text)
+
+    def made(text: str, *, shows: bool) -> DataFrame:
+        """The view; `shows`: its tables have `_metadata` as a column."""
+        tables = (
+            f"`{view}` AS (SELECT *{f', {METADATA}' * (shows and table.schema.find(METADATA) is None)} "  # noqa: S608
+            f"FROM delta.`{table.path}`{f' VERSION AS OF {table.version}' * (view in named.pinned)})"
+            for view, table in named.views.items()
+        )
         # Not the method of an enabled session.
         return type(spark).sql(spark, f"{statement.before}WITH {', '.join(tables)} SELECT * FROM ({text})")  # noqa: S608
-    except Exception as e:
-        if text != given and is_condition(e, "UNRESOLVED_COLUMN") and METADATA in str(e):
-            raise star_of_others() from None
-        if not is_condition(e, "TABLE_OR_VIEW_NOT_FOUND") or "The table or view `delta`" not in str(e):
-            raise
-        raise UserError(
-            "INVALID_ARGUMENT",
-            "Spark cannot store a view over tables that only mica reads: its catalog keeps the text, not the tables",
-            hint="Use CREATE TEMPORARY VIEW, or a session with delta-spark, which reads them by their paths.",
-        ) from None
+
+    try:
+        with without_sql_log():
+            return made(text, shows=False)
+    except Exception as e:  # noqa: BLE001 - raised again, or another way is tried
+        if METADATA not in names.words(text) or METADATA not in str(e):
+            raise _of_a_view(e) from None
+    without = names.without_star(text, METADATA)
+    try:
+        return made(without, shows=True)
+    except Exception as e:  # noqa: BLE001 - raised again, or as one of mica's own
+        raise star_of_others() if without != text and METADATA in str(e) else _of_a_view(e) from None
+
+
+def _of_a_view(error: Exception) -> Exception:
+    """Spark's error for a view, or that for one that it cannot store."""
+    if not is_condition(error, "TABLE_OR_VIEW_NOT_FOUND") or "The table or view `delta`" not in str(error):
+        return error
+    return UserError(
+        "INVALID_ARGUMENT",
+        "Spark cannot store a view over tables that only mica reads: its catalog keeps the text, not the tables",
+        hint="Use CREATE TEMPORARY VIEW, or a session with delta-spark, which reads them by their paths.",
+    )
 
 
 def _selected(spark: SparkSession, statement: Selected, query: Query) -> DataFrame:

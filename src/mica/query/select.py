@@ -17,6 +17,7 @@ from mica.engines.spark.engine import Spark
 from mica.engines.spark.folds import Folded, find
 from mica.engines.spark.nodes import Node
 from mica.engines.spark.replaced import Rows, with_scans
+from mica.engines.spark.session import without_sql_log
 from mica.errors import UserError
 from mica.query import file_names, here
 from mica.query.conditions import Conditions
@@ -77,23 +78,26 @@ def _planned(
 
 
 def _query(spark: SparkSession, text: str, views: Mapping[str, Table], args: Any, optimised: bool) -> Query:
-    """The text's plan. One that names `_metadata` has it as a column of the tables, which no star means.
+    """The text's plan. One that names `_metadata`, and no column of its own by that, has it as a column of the tables,
+    which no star means.
 
     Errors: Spark's own; UNSUPPORTED_EXPRESSION for a star over what has no such column.
     """
     schemas = {view: table.schema for view, table in views.items()}
     if METADATA not in words(text):
         return Query(spark, text, schemas, args, optimised=optimised)
-    without = without_star(text, METADATA)
     try:
-        hidden = {view: shown(schema) for view, schema in schemas.items()}
+        with without_sql_log():
+            return Query(spark, text, schemas, args, optimised=optimised)
+    except Exception as e:
+        if METADATA not in str(e):
+            raise
+    without, hidden = without_star(text, METADATA), {view: shown(schema) for view, schema in schemas.items()}
+    try:
         return Query(spark, without, hidden, args, optimised=optimised)
     except Exception as e:
         if without == text or METADATA not in str(e):
             raise
-    try:
-        return Query(spark, text, schemas, args, optimised=optimised)  # that of another table
-    except Exception:  # noqa: BLE001 - reported as an error of mica's own
         raise star_of_others() from None
 
 
