@@ -120,7 +120,7 @@ class Engine(ABC):
         """The engine's comparator of strings by collation."""
 
     @abstractmethod
-    def settings(self, ansi: bool, timezone: str) -> tuple[bool, str]:
+    def settings(self, ansi: bool = True, timezone: str = "UTC") -> tuple[bool, str]:
         """The ANSI mode and time zone that apply on this engine, given those of the call."""
 
     @abstractmethod

@@ -86,7 +86,7 @@ class Threads(Engine):
         """The cores that this process may use."""
         return threads()
 
-    def settings(self, ansi: bool, timezone: str) -> tuple[bool, str]:
+    def settings(self, ansi: bool = True, timezone: str = "UTC") -> tuple[bool, str]:
         """Those of the call."""
         return ansi, timezone
 

@@ -221,8 +221,9 @@ class Transaction:
         )
 
     def _check_append_only(self) -> None:
+        removed = self._removes_change_data and any(map(len, self._removed))
         before = self.snapshot.metadata.configuration if self.snapshot is not None else {}
-        if self._removes_rows and properties.APPEND_ONLY.of(before):
+        if removed and properties.APPEND_ONLY.of(before):
             raise UserError(
                 "APPEND_ONLY",
                 f"{self.storage} accepts only new rows (delta.appendOnly=true), and {self.operation} would remove some",
@@ -305,10 +306,6 @@ class Transaction:
             )
             for row, own, row_tags in zip(rows, ids, tags, strict=True)
         ]
-
-    @property
-    def _removes_rows(self) -> bool:
-        return self._removes_change_data and any(map(len, self._removed))
 
     def _removed_indices(self) -> np.ndarray:
         return np.unique(np.concatenate(self._removed)) if self._removed else np.array([], np.int64)
@@ -401,7 +398,7 @@ class Transaction:
             and self._metadata is None
             and self._protocol is None,
             # What removes files changes rows by that, or not at all.
-            changes_rows=self._removes_change_data if any(map(len, self._removed)) else bool(self._adds),
+            changes_rows=self._removes_change_data if removed.num_rows else bool(self._adds),
             precedes=self._precedes,
         )
 

@@ -20,7 +20,6 @@ from mica import engines
 from mica.arrays import arrow_array
 from mica.engines.spark import catalog
 from mica.engines.spark.errors import is_condition
-from mica.engines.spark.session import without_sql_log
 from mica.engines.spark.types import from_spark, of_arrow
 from mica.errors import MicaError, UserError
 from mica.log.user_metadata import user_metadata
@@ -30,7 +29,7 @@ from mica.query import described, names, settings
 from mica.query.insert import Query, insert
 from mica.query.located import located
 from mica.query.row_statements import Delete, Insert, MergeInto, RowChange, Update, behind, of_columns
-from mica.query.select import star_of_others
+from mica.query.select import with_metadata
 from mica.query.statement_parts import ended
 from mica.query.statements import (
     Create,
@@ -215,7 +214,7 @@ def _shaped(spark: SparkSession, table: Table, statement: Statement) -> DataFram
         case History(limit=limit):
             return _frame(spark, described.history(table, limit))
         case Question(table=name, what=what, key=key):
-            return _frame(spark, described.answer(table, what, key, name, engines.of(spark).settings(True, "UTC")[1]))
+            return _frame(spark, described.answer(table, what, key, name, engines.of(spark).settings()[1]))
         case TableCall():
             return _called(spark, table, statement)
     return None
@@ -344,7 +343,7 @@ def _create(spark: SparkSession, statement: Create, query: Query) -> None:
         statement.mode,
         rows,
         list(statement.cluster_by),
-        *engines.of(spark).settings(True, "UTC"),
+        *engines.of(spark).settings(),
     )
     if len(parts) == 1:
         names.register(parts[0], place)
@@ -429,10 +428,8 @@ def _view(spark: SparkSession, statement: View, query: Query) -> DataFrame:
 
 def _stored(spark: SparkSession, statement: StoredView, named: names.Named) -> DataFrame:
     """Spark keeps a view's text: its tables are in it by their paths, under the names of the query."""
-    text = ended(named.text)
 
-    def made(text: str, *, shows: bool) -> DataFrame:
-        """The view; `shows`: its tables have `_metadata` as a column."""
+    def made(text: str, shows: bool) -> DataFrame:
         tables = (
             f"`{view}` AS (SELECT *{f', {METADATA}' * (shows and table.schema.find(METADATA) is None)} "  # noqa: S608
             f"FROM delta.`{table.path}`{f' VERSION AS OF {table.version}' * (view in named.pinned)})"
@@ -442,27 +439,15 @@ def _stored(spark: SparkSession, statement: StoredView, named: names.Named) -> D
         return type(spark).sql(spark, f"{statement.before}WITH {', '.join(tables)} SELECT * FROM ({text})")  # noqa: S608
 
     try:
-        with without_sql_log():
-            return made(text, shows=False)
-    except Exception as e:  # noqa: BLE001 - raised again, or another way is tried
-        if METADATA not in names.words(text) or METADATA not in str(e):
-            raise _of_a_view(e) from None
-    without = names.without_star(text, METADATA)
-    try:
-        return made(without, shows=True)
-    except Exception as e:  # noqa: BLE001 - raised again, or as one of mica's own
-        raise star_of_others() if without != text and METADATA in str(e) else _of_a_view(e) from None
-
-
-def _of_a_view(error: Exception) -> Exception:
-    """Spark's error for a view, or that for one that it cannot store."""
-    if not is_condition(error, "TABLE_OR_VIEW_NOT_FOUND") or "The table or view `delta`" not in str(error):
-        return error
-    return UserError(
-        "INVALID_ARGUMENT",
-        "Spark cannot store a view over tables that only mica reads: its catalog keeps the text, not the tables",
-        hint="Use CREATE TEMPORARY VIEW, or a session with delta-spark, which reads them by their paths.",
-    )
+        return with_metadata(ended(named.text), made)
+    except Exception as e:
+        if not is_condition(e, "TABLE_OR_VIEW_NOT_FOUND") or "The table or view `delta`" not in str(e):
+            raise
+        raise UserError(
+            "INVALID_ARGUMENT",
+            "Spark cannot store a view over tables that only mica reads: its catalog keeps the text, not the tables",
+            hint="Use CREATE TEMPORARY VIEW, or a session with delta-spark, which reads them by their paths.",
+        ) from None
 
 
 def _selected(spark: SparkSession, statement: Selected, query: Query) -> DataFrame:

@@ -34,7 +34,7 @@ class Conditions:
     def __init__(self, table: Table, spark: SparkSession) -> None:
         self.table, self.spark = table, spark
         self._engine = engines.of(spark)
-        ansi, timezone = self._engine.settings(True, "UTC")  # the session decides
+        ansi, timezone = self._engine.settings()  # the session decides
         self._options: dict[str, Any] = {"ansi": ansi, "timezone": timezone}
         # Catalyst has padded what is compared with CHAR columns, but not the text that Connect reads.
         pads, blanks = chars.padding(spark, table.schema)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from mica import engines
 from mica.engines.spark.errors import is_condition
-from mica.engines.spark.session import without_sql_log
+from mica.engines.spark.session import is_true, without_sql_log
 from mica.engines.spark.types import type_text
 from mica.errors import UserError
 from mica.expressions.bind import bind_value
@@ -104,7 +104,7 @@ def insert(spark: SparkSession, table: Table, statement: Insert, query: Query, t
 def _fixed(spark: SparkSession, table: Table, statement: Insert) -> dict[str, str | None]:
     """The columns that PARTITION gives a value, with its text in the log. Errors: INVALID_PARTITION_COLUMN, and those
     of `_stored`."""
-    timezone = engines.of(spark).settings(True, "UTC")[1]
+    timezone = engines.of(spark).settings()[1]
     found = {}
     for name, value in statement.partition.items():
         column = table.schema.find(name)
@@ -213,7 +213,7 @@ def _read(rows: DataFrame, schema: StructType) -> DataFrame:
     """The rows with the casts of delta-spark's INSERT that no other assignment has. Without ANSI Spark would make a
     wrong text null: then an append refuses them all."""
     names = {name.lower() for name in rows.columns}
-    if str(rows.sparkSession.conf.get("spark.sql.ansi.enabled")).lower() != "true" or len(names) < len(rows.columns):
+    if not is_true(rows.sparkSession, "spark.sql.ansi.enabled") or len(names) < len(rows.columns):
         return rows
     from mica.engines.spark.types import from_spark
 

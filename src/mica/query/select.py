@@ -5,9 +5,9 @@ The rule: Spark runs the text. A scan does of it what `conditions` allows, and r
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mica import compute as pc
 from mica.engines.spark import reader
@@ -32,6 +32,8 @@ from mica.tasks.fold import ReadFolded, foldable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+T = TypeVar("T")
 
 
 def run(spark: SparkSession, text: str, views: Mapping[str, Table], args: Any = None) -> DataFrame:
@@ -83,31 +85,36 @@ def _query(spark: SparkSession, text: str, views: Mapping[str, Table], args: Any
 
     Errors: Spark's own; UNSUPPORTED_EXPRESSION for a star over what has no such column.
     """
-    schemas = {view: table.schema for view, table in views.items()}
-    if METADATA not in words(text):
+
+    def made(text: str, shows: bool) -> Query:
+        schemas = {view: shown(table.schema) if shows else table.schema for view, table in views.items()}
         return Query(spark, text, schemas, args, optimised=optimised)
+
+    return with_metadata(text, made)
+
+
+def with_metadata(text: str, made: Callable[[str, bool], T]) -> T:
+    """What `made` makes of a text. If Spark finds no `_metadata` that it names, the tables show theirs as a column
+    (True), and stars mean all others. Errors: UNSUPPORTED_EXPRESSION for a star over rows that have no such column."""
+    if METADATA not in words(text):
+        return made(text, False)
     try:
         with without_sql_log():
-            return Query(spark, text, schemas, args, optimised=optimised)
+            return made(text, False)
     except Exception as e:
         if METADATA not in str(e):
             raise
-    without, hidden = without_star(text, METADATA), {view: shown(schema) for view, schema in schemas.items()}
+    without = without_star(text, METADATA)
     try:
-        return Query(spark, without, hidden, args, optimised=optimised)
+        return made(without, True)
     except Exception as e:
         if without == text or METADATA not in str(e):
             raise
-        raise star_of_others() from None
-
-
-def star_of_others() -> UserError:
-    """The error for a star beside `_metadata` over rows that have no such column."""
-    return UserError(
-        "UNSUPPORTED_EXPRESSION",
-        f"a star beside {METADATA} is over other rows than those of one table",
-        hint="List the columns in place of the star.",
-    )
+        raise UserError(
+            "UNSUPPORTED_EXPRESSION",
+            f"a star beside {METADATA} is over other rows than those of one table",
+            hint="List the columns in place of the star.",
+        ) from None
 
 
 def _rows(spark: SparkSession, place: Narrowed, at_once: bool) -> Rows:

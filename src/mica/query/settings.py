@@ -12,6 +12,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from mica.engines.spark import chars
+from mica.engines.spark.session import is_true
 from mica.errors import UserError
 from mica.expressions.parse import parse
 from mica.expressions.tree import Column, walk
@@ -138,7 +139,7 @@ def refuse_other_blanks(spark: SparkSession, schema: StructType) -> None:
 
 def refuse_other_case(spark: SparkSession, columns: Iterable[str], texts: Iterable[str], schema: StructType) -> None:
     """Refuses names in another case than the table's if the session tells them apart. Errors: UNKNOWN_COLUMN."""
-    if _text(spark, _CASES, "false").lower() != "true":
+    if not is_true(spark, _CASES, "false"):
         return
     for parts in itertools.chain(map(_parts, columns), itertools.chain.from_iterable(map(_named, texts))):
         given, own = ".".join(parts), ".".join(_spelled(parts, schema))
@@ -192,7 +193,7 @@ def moment(spark: SparkSession, text: str) -> int:
 
 def evolves(spark: SparkSession) -> bool:
     """Whether INSERT and MERGE add the columns that the table lacks, as after WITH SCHEMA EVOLUTION."""
-    return _text(spark, f"{_DELTA}schema.autoMerge.enabled", "false").lower() == "true"
+    return is_true(spark, f"{_DELTA}schema.autoMerge.enabled", "false")
 
 
 def is_dynamic(spark: SparkSession) -> bool:
@@ -219,7 +220,7 @@ def txn(spark: SparkSession) -> tuple[str, int] | None:
 
 def reset_txn(spark: SparkSession) -> None:
     """Unsets the version of `txn` after a write, if the session asks for it: the next write must set its own."""
-    if _text(spark, f"{_WRITE}txnVersion.autoReset.enabled", "false").lower() == "true":
+    if is_true(spark, f"{_WRITE}txnVersion.autoReset.enabled", "false"):
         spark.conf.unset(f"{_WRITE}txnVersion")
 
 

@@ -76,7 +76,7 @@ class Table(ShapedTable):
             warnings.warn("if_exists is deprecated: use mode", DeprecationWarning, stacklevel=3)
             mode = cast("Mode", if_exists)
         one_of("mode", mode, ("error", "ignore", "overwrite"))
-        base, judged = base_of(Storage.open(path, storage_options)), engines.of(spark).settings(True, "UTC")
+        base, judged = base_of(Storage.open(path, storage_options)), engines.of(spark).settings()
         return cls(create(base, schema, partition_by, properties, mode, data, cluster_by, *judged))
 
     @classmethod
@@ -308,7 +308,7 @@ class Table(ShapedTable):
 
         data = data.scan() if isinstance(data, OpenedTable) else data
         asked = checked(txn)
-        _, timezone = engines.of(data).settings(True, "UTC")
+        _, timezone = engines.of(data).settings()
 
         def write() -> Commit:
             whole = overwrite and where is None

@@ -100,7 +100,7 @@ class ShapedTable(OpenedTable):
         from mica import engines
         from mica.maintain import columns as columns_of
 
-        ansi, timezone = engines.of(spark).settings(True, "UTC")
+        ansi, timezone = engines.of(spark).settings()
         return self._moved(
             columns_of.alter_column(
                 self._snapshot, column, type=type, nullable=nullable, comment=comment, default=default,
@@ -163,7 +163,7 @@ class ShapedTable(OpenedTable):
         from mica import engines
         from mica.maintain import constraints
 
-        ansi, timezone = engines.of(spark).settings(True, "UTC")
+        ansi, timezone = engines.of(spark).settings()
         return self._moved(constraints.add_constraint(self._snapshot, name, expr, ansi, timezone))
 
     @takes(name=TEXT, if_exists=FLAG)

@@ -67,7 +67,7 @@ def opened(
 
 def scanned(engine: Engine, source: TableSource) -> Scan:
     """All rows of a table, with the settings of the engine."""
-    return Scan(source, None, None, None, *engine.settings(True, "UTC"))
+    return Scan(source, None, None, None, *engine.settings())
 
 
 def joined(

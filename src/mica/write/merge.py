@@ -156,7 +156,7 @@ class _Merge:
         self.target = target_of(self.snapshot, txn)
         self.source = merge_source.of(given.source, given.spark, self.snapshot.schema)
         self.engine, schema = self.source.engine, self.source.schema
-        ansi, timezone = self.engine.settings(True, "UTC")
+        ansi, timezone = self.engine.settings()
         readable = TableSource(self.snapshot).readable  # new columns have no name in expressions
         if given.evolves:
             new = assigned_of(schema, given.clauses, given.target_alias, self.snapshot.schema)

@@ -33,7 +33,7 @@ def write_rows(
     `where` is true. With `schema_evolution` the table gets the columns and fields that it lacks.
     """
     engine = engines.of(data)
-    settings = engine.settings(True, "UTC")
+    settings = engine.settings()
     if types.is_frame(data) and not data.columns:
         # In Arrow's batches Spark does not say how many rows without a column there are.
         data = without_columns(data.count())

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mica.engines.spark.session import is_true
 from mica.schema.char import declared, is_padded
 from mica.schema.types import StructType
 
@@ -24,8 +25,4 @@ def padding(spark: SparkSession, schema: StructType) -> tuple[bool, bool]:
     """Whether a CHAR column and a text are compared with blanks, and whether the column is read with them."""
     if not any(is_padded(declared(f)) for f in schema.fields):
         return True, True
-    return (False, False) if _is_true(spark, AS_STRING) else (True, _is_true(spark, READ_PADDED))
-
-
-def _is_true(spark: SparkSession, setting: tuple[str, str]) -> bool:
-    return str(spark.conf.get(*setting)).lower() == "true"
+    return (False, False) if is_true(spark, *AS_STRING) else (True, is_true(spark, *READ_PADDED))

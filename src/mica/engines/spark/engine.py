@@ -29,6 +29,7 @@ from mica.engines.local import IN_PROCESS
 from mica.engines.spark import comparator, jobs, types, zones
 from mica.engines.spark.at_hand import at_hand
 from mica.engines.spark.batches import REFUSED, Late, for_spark
+from mica.engines.spark.session import is_true
 from mica.errors import UserError
 from mica.expressions.bind import BoundExpr
 from mica.records import dataclass
@@ -77,10 +78,9 @@ class Spark(Engine):
         """Spark's own."""
         return comparator.SparkComparator(self.session)
 
-    def settings(self, ansi: bool, timezone: str) -> tuple[bool, str]:  # noqa: ARG002 - the session decides
+    def settings(self, ansi: bool = True, timezone: str = "UTC") -> tuple[bool, str]:  # noqa: ARG002 - the session decides
         """The session's settings."""
-        conf = self.session.conf
-        return str(conf.get("spark.sql.ansi.enabled")).lower() == "true", str(conf.get("spark.sql.session.timeZone"))
+        return is_true(self.session, "spark.sql.ansi.enabled"), str(self.session.conf.get("spark.sql.session.timeZone"))
 
     def read_alike(self, predicate: BoundExpr) -> BoundExpr:
         """Those without times that the session may read differently."""

@@ -117,6 +117,11 @@ def _reason(text: str) -> str:
     return re.sub(r"^: [\w.$]+: ", "", java) if java else lines[0] if lines else "it gave no reason"
 
 
+def is_true(spark: SparkSession, setting: str, usual: str | None = None) -> bool:
+    """Whether a setting of the session is true; `usual` where it may not be set."""
+    return str(spark.conf.get(setting, usual) if usual else spark.conf.get(setting)).lower() == "true"
+
+
 def current(spark: SparkSession | None) -> SparkSession:
     """The given session, else the active one, else a new one."""
     if spark is not None:
