@@ -47,7 +47,8 @@ class Skipper:
         files, table = len(self._reader.ends), self._spec.columns
         # A row's id has no bounds: the footer's are those of the rows for which the file holds one.
         known = ((i, leaf) for i, leaf in enumerate(predicate.leaves) if not is_hidden(table, leaf.column))
-        columns = {i: column(leaf) for i, leaf in known}
+        # A constant of each of several files counts rows, too.
+        columns = {i: found for i, leaf in known if not (found := column(leaf)).counts}
         constants = {i: x.value for i, x in columns.items() if x.request is None}
         requests = [replace(x.request, name=str(i)) for i, x in columns.items() if x.request is not None]
         names = {i: str(i) for i in columns if i not in constants}

@@ -1,14 +1,13 @@
 """Reads files in their order, small ones of a local disk several at once, as if they were one.
 
 The rule: a small file takes longer to open, plan and judge than to decode, so files in which a scan meets the same
-columns, and the same constants for its predicate, share one plan, and their rows one batch; other constants are those
-of the file of each row. The rows are those of the files read one by one, in their order; what fails is read again that
+columns share one plan, and their rows one batch; constants of the log are those of the file of each row. The rows are those of the files read one by one, in their order; what fails is read again that
 way, and the error names file and row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from functools import partial
 from typing import TypeVar
 
@@ -18,7 +17,6 @@ from mica.errors import MicaError
 from mica.expressions.bind import Leaf
 from mica.schema.hidden import is_hidden
 from mica.schema.types import VARIANT, contains
-from mica.stats.columns import physical_name
 from mica.tasks.ahead import in_order, readers_of
 from mica.tasks.file import DataFileReader, ReadSpec
 from mica.tasks.parts import FilePart
@@ -102,52 +100,30 @@ def groups(
 ) -> Iterator[Sequence[FilePart]]:
     """The files that can be read as one, by what the log says of them, so that each reader has some; those of an object
     store are read one by one. `leaves` are what is read: by default all that the scan needs."""
-    constants_of = _constants_of(spec, leaves, parts[0].constants if parts else ())
     leaves = spec.leaves if leaves is None else leaves
+    names = {leaf.column[0] for leaf in leaves}
     apart = spec.storage.local_path is None or spec.limit is not None or _of_each_file(spec, leaves)
     most, at = TOGETHER_BYTES / share(leaves), 0
     if readers > 1 and not apart:
         most = min(most, sum(part.size or 0 for part in parts) / readers)
     while at < len(parts):
-        end = at + 1 if apart else _end(parts, at, most, constants_of)
+        end = at + 1 if apart else _end(parts, at, most, names)
         yield parts[at:end]
         at = end
 
 
-def _end(parts: Sequence[FilePart], at: int, most: float, constants_of: Callable[[FilePart], object]) -> int:
-    """Where the small files end that are alike from this one on."""
+def _end(parts: Sequence[FilePart], at: int, most: float, names: Set[str]) -> int:
+    """Where the small files end that are alike from this one on: of these columns the same are constants in the log."""
     first, end = parts[at], at + 1
     if not _small(first):
         return end
-    size, own = first.size or 0, constants_of(first)
+    size, own = first.size or 0, first.constants.keys() & names
     for part in parts[end : at + TOGETHER_FILES]:
-        same = part.partition == first.partition and part.constants == first.constants
-        if not (same or constants_of(part) == own) or not _small(part) or size + (part.size or 0) > most:
+        if part.constants.keys() & names != own or not _small(part) or size + (part.size or 0) > most:
             break
         size += part.size or 0
         end += 1
     return end
-
-
-def _constants_of(spec: ReadSpec, leaves: Sequence[Leaf] | None, given: Iterable[str]) -> Callable[[FilePart], object]:
-    """What has to be the same in the log for files to be read as one: which of the leaves are constants there, and the
-    constants that are judged. Those of other outputs are found by the numbers of rows, of which the kernel, where it
-    looks for texts, knows nothing. `given` are constants of the first file."""
-    judged = spec.leaves if leaves is None else leaves
-    if leaves is None:
-        asked = () if spec.predicate is None else spec.predicate.leaves
-        searches = () if spec.predicate is None else spec.searches_of(spec.predicate)
-        if {asked[index].column[0] for index, _ in searches} <= {*spec.partition_by, *given}:
-            judged = asked
-    every = {leaf.column[0] for leaf in (*spec.leaves, *judged)}
-    names = {leaf.column[0] for leaf in judged}
-    keys = [physical_name(spec.columns.field(name)) for name in names.intersection(spec.partition_by)]
-
-    def constants_of(part: FilePart) -> object:
-        own, more = part.partition, part.constants
-        return [own.get(key) for key in keys], [more.get(name) for name in names], more.keys() & every
-
-    return constants_of
 
 
 def share(leaves: Sequence[Leaf]) -> float:
