@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -217,26 +218,36 @@ class DataFileReader:
         return file_errors.of_other_type(self.name, self.part, column, held, wanted)
 
     def ranges(self) -> RowRanges:
-        """The rows of this part that are in the table: whole row groups less the deleted rows."""
+        """The rows of this part, or of each of the files, that are in the table: whole row groups less the deleted
+        rows."""
         rows = self.reader.num_rows
-        ranges = [(0, rows)] if rows else []
         if self.part.parts > 1:
             groups = self.reader.row_groups().column("rows").to_pylist()
             first, last = (len(groups) * n // self.part.parts for n in (self.part.part, self.part.part + 1))
-            start, end = sum(groups[:first]), sum(groups[:last])
-            ranges = [(start, end)] if end > start else []
-        if not ranges:
-            return ranges
-        vectors = (self.part.deletion_vector, self.part.chosen)
+            return self._own(self.part, 0, (sum(groups[:first]), sum(groups[:last])))
+        if all(part.deletion_vector is None and part.chosen is None for part in self._parts):
+            return [(0, rows)] if rows else []
+        starts = [0, *self.ends]
+        spans = zip(self._parts, starts, pairwise(starts), strict=False)  # the others have other columns
+        return [found for part, start, span in spans for found in self._own(part, start, span)]
+
+    def _own(self, part: FilePart, before: int, span: tuple[int, int]) -> RowRanges:
+        """The rows of a span that are in the table; `before` come before those of the file."""
+        if span[0] >= span[1]:
+            return []
+        vectors = (part.deletion_vector, part.chosen)
         if vectors == (None, None):
-            return ranges
+            return [span]
         from mica.log.deletion_vectors import deleted_rows
 
-        deleted, chosen = (None if one is None else deleted_rows(self.spec.storage, one) for one in vectors)
+        # Deleted rows that a damaged vector has beyond its file are not those of the next one.
+        end = np.uint64(span[1] - before)
+        numbers = (None if one is None else deleted_rows(self.spec.storage, one) for one in vectors)
+        deleted, chosen = (None if one is None else one[one < end].astype(np.int64) + before for one in numbers)
         if chosen is not None:
-            numbers = chosen if deleted is None else np.setdiff1d(chosen, deleted, assume_unique=True)
-            return intersect(ranges, ranges_of(numbers.astype(np.int64)))
-        return ranges if deleted is None else without_rows(ranges[0], deleted)
+            left = chosen if deleted is None else np.setdiff1d(chosen, deleted, assume_unique=True)
+            return intersect([span], ranges_of(left))
+        return [span] if deleted is None else without_rows(span, deleted)
 
     def candidates(self, predicate: BoundExpr | None) -> RowRanges:
         """The rows of this part that are in the table, without those that the footer excludes."""

@@ -48,7 +48,7 @@ class Skipper:
         # A row's id has no bounds: the footer's are those of the rows for which the file holds one.
         known = ((i, leaf) for i, leaf in enumerate(predicate.leaves) if not is_hidden(table, leaf.column))
         # A constant of each of several files counts rows, too.
-        columns = {i: found for i, leaf in known if not (found := column(leaf)).counts}
+        columns = {i: one for i, leaf in known if not (one := column(leaf)).counts}
         constants = {i: x.value for i, x in columns.items() if x.request is None}
         requests = [replace(x.request, name=str(i)) for i, x in columns.items() if x.request is not None]
         names = {i: str(i) for i in columns if i not in constants}

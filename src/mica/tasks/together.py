@@ -1,13 +1,15 @@
 """Reads files in their order, small ones of a local disk several at once, as if they were one.
 
 The rule: a small file takes longer to open, plan and judge than to decode, so files in which a scan meets the same
-columns share one plan, and their rows one batch; constants of the log are those of the file of each row. The rows are those of the files read one by one, in their order; what fails is read again that
-way, and the error names file and row.
+columns share one plan, and their rows one batch. Constants of the log are those of the file of each row, and deleted
+rows are those of each file. The rows are those of the files read one by one, in their order; what fails is read again
+that way, and the error names file and row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import TypeVar
 
@@ -112,7 +114,7 @@ def groups(
         at = end
 
 
-def _end(parts: Sequence[FilePart], at: int, most: float, names: Set[str]) -> int:
+def _end(parts: Sequence[FilePart], at: int, most: float, names: AbstractSet[str]) -> int:
     """Where the small files end that are alike from this one on: of these columns the same are constants in the log."""
     first, end = parts[at], at + 1
     if not _small(first):
@@ -133,8 +135,7 @@ def share(leaves: Sequence[Leaf]) -> float:
 
 
 def _small(part: FilePart) -> bool:
-    whole = part.parts == 1 and part.deletion_vector is None and part.chosen is None
-    return whole and part.size is not None and part.size <= SMALL_BYTES
+    return part.parts == 1 and part.size is not None and part.size <= SMALL_BYTES
 
 
 def _of_each_file(spec: ReadSpec, leaves: Sequence[Leaf]) -> bool:
