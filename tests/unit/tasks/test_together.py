@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import mica
@@ -314,3 +315,49 @@ def test_rows_are_given_as_they_come_and_once_where_a_later_one_fails(monkeypatc
     with pytest.raises(UserError, match=r"in \[2\]"):
         next(found)
     assert rows == list(range(8))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_files_with_several_row_groups_are_judged_in_their_order(tmp_path: Path, seed: int) -> None:
+    random_, rows = random.Random(seed), []
+    for number in range(6):
+        own = [{"id": 100 * number + n, "n": random_.choice([None, n, -n])} for n in range(random_.randrange(1, 30))]
+        place = tmp_path / "t" / f"p={number}"
+        place.mkdir(parents=True)
+        schema = pa.schema({"id": pa.int64(), "n": pa.int64()})
+        table = pa.Table.from_pylist(own, schema)
+        size = random_.randrange(1, 12)
+        pq.write_table(table, place / "x.parquet", row_group_size=size, write_statistics=bool(random_.randrange(2)))
+        rows += [row | {"p": number} for row in own]
+    given = mica.Table.convert_to_delta(tmp_path / "t", properties={"delta.enableDeletionVectors": "true"})
+    predicates: dict[str, Callable[[dict[str, Any]], bool]] = {
+        "id % 7 = 2": lambda r: r["id"] % 7 == 2,
+        "n is null": lambda r: r["n"] is None,
+        "p = 3 and n >= 0 or id % 5 = 1": lambda r: (
+            (r["p"] == 3 and r["n"] is not None and r["n"] >= 0) or r["id"] % 5 == 1
+        ),
+        "n + p > 6": lambda r: r["n"] is not None and r["n"] + r["p"] > 6,
+    }
+    for tried, (where, is_true) in enumerate(predicates.items()):
+        wanted = [row for row in rows if is_true(row)]
+        assert given.scan(columns=["id", "n", "p"], where=where).to_arrow().to_pylist() == wanted, where
+        for number, change in enumerate((_deleted, _updated, _merged)):
+            place = tmp_path / f"{tried}-{number}"
+            shutil.copytree(tmp_path / "t", place)
+            change(mica.Table.open(place), where, wanted)
+            found = mica.Table.open(place).scan(columns=["id"], where="n is null or n <> -99").to_arrow()
+            left = {row["id"] for row in rows if not is_true(row)}
+            assert set(found.column("id").to_pylist()) == left, (where, number)
+
+
+def _deleted(table: mica.Table, where: str, _: list[dict[str, Any]]) -> None:
+    table.delete(where)
+
+
+def _updated(table: mica.Table, where: str, _: list[dict[str, Any]]) -> None:
+    table.update({"n": "-99"}, where)
+
+
+def _merged(table: mica.Table, _: str, rows: list[dict[str, Any]]) -> None:
+    source = pa.table({"k": pa.array([row["id"] for row in rows], pa.int64())})
+    table.merge(source, "target.id = source.k").when_matched_delete().execute()

@@ -137,6 +137,12 @@ impl Scan {
         result
     }
 
+    /// Whether the batch that waits for its judgement is the last that does.
+    pub fn is_last(&mut self) -> Result<bool> {
+        let State::Judging(judging) = &self.state else { return Ok(false) };
+        Ok(judging.decoder.given() == rows::count(&judging.decoder.window().rows) && self.peek()?.is_none())
+    }
+
     fn advance(&mut self) -> Result<Option<ScanStep>> {
         loop {
             match std::mem::replace(&mut self.state, State::Over) {
@@ -293,13 +299,17 @@ impl Scan {
         if !self.file.plans() || self.options.limit.is_some() {
             return Ok(());
         }
-        let place = (self.next_row, self.next_group, self.windows);
-        let next = self.next_window();
-        (self.next_row, self.next_group, self.windows) = place;
-        let Some(window) = next? else { return Ok(()) };
+        let Some(window) = self.peek()? else { return Ok(()) };
         let first = if self.filter.is_empty() { &self.items } else { &self.filter };
         let leaves = projection::leaves(&self.file, first.iter(), window.group);
         if leaves.is_empty() { Ok(()) } else { self.file.announce_batches(window.group, &leaves, window.part()) }
+    }
+
+    fn peek(&mut self) -> Result<Option<Window>> {
+        let place = (self.next_row, self.next_group, self.windows);
+        let next = self.next_window();
+        (self.next_row, self.next_group, self.windows) = place;
+        next
     }
 
     /// The next rows asked for: those of a row group, or as many of them as a window may hold.

@@ -1,7 +1,8 @@
 //! Several files read as if they were one: their rows one after another, their row groups numbered through. What is
 //! small in each, bounds, leaves to be judged and rows that passed, leaves the kernel in one batch for many of them.
 //!
-//! The columns of all are alike, apart from how their variants are shredded. Rows come in the order of the files.
+//! The columns of all are alike, apart from how their variants are shredded. Rows are judged, and come, in the order of
+//! the files: who judges them may count them.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -207,6 +208,8 @@ struct Running {
     scan: Scan,
     /// How many of its rows wait for a judgement.
     waiting: Option<usize>,
+    /// Whether more of its rows will: those of the files after it wait until then, so that all are judged in order.
+    more: bool,
     given: Vec<RecordBatch>,
 }
 
@@ -257,9 +260,9 @@ impl FilesScan {
             }
             // Another file while there is room for its rows.
             let (mut rows, mut bytes) = self.taken(&judged);
-            while rows < self.rows && bytes < self.bytes {
+            while rows < self.rows && bytes < self.bytes && self.running.last().is_none_or(|one| !one.more) {
                 let Some(scan) = self.coming.pop_front() else { break };
-                let mut one = Running { scan, waiting: None, given: Vec::new() };
+                let mut one = Running { scan, waiting: None, more: false, given: Vec::new() };
                 one.advance(&mut judged)?;
                 if one.waiting.is_some() || !one.given.is_empty() {
                     self.running.push(one);
@@ -288,11 +291,12 @@ impl FilesScan {
 impl Running {
     /// Runs until rows wait for a judgement, or to the end.
     fn advance(&mut self, judged: &mut Vec<RecordBatch>) -> Result<()> {
+        self.more = false;
         loop {
             match self.scan.step()? {
                 Some(ScanStep::Rows(batch)) => self.given.push(batch),
                 Some(ScanStep::Judge(batch)) => {
-                    self.waiting = Some(batch.num_rows());
+                    (self.waiting, self.more) = (Some(batch.num_rows()), !self.scan.is_last()?);
                     // Each file has dictionaries of its own, or none.
                     judged.push(written(&batch)?);
                     return Ok(());
