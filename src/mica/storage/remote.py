@@ -40,10 +40,12 @@ _REMOTE_CODES: Mapping[str, tuple[str, str | None]] = {
     "UnknownConfigurationKeyError": ("UNKNOWN_STORAGE_OPTION", "Check storage_options."),
     "InvalidPathError": ("INVALID_NAME", "Object stores do not accept such a name."),
     "NotSupportedError": ("NOT_SUPPORTED", "This store does not support it."),
+    "NotImplementedError": ("NOT_SUPPORTED", "The storage_options deny it, or the store does not support it."),
     # Of our own, see `_GENERIC`.
     "Unspecified": ("IO", "Check storage_options."),
     "WithoutTls": ("IO", "An endpoint without TLS needs storage_options={'allow_http': 'true'}."),
     "Unanswered": ("IO", "The store does not answer: check the endpoint and the network."),
+    "Undecided": ("IO", "Try again."),
 }
 
 #: Failures that obstore calls generic only, by their text. Without credentials it asks the machine for its role.
@@ -56,7 +58,18 @@ _GENERIC: Mapping[str, str] = {
     "HTTP error: error sending request": "Unanswered",
 }
 
-_FAILURES = (OSError, ValueError, BaseError)
+#: S3's answer to a conditional put while another of the same name is under way: nobody has won yet, but obstore says
+#: that the object is there.
+_UNDECIDED = "<Code>ConditionalRequestConflict</Code>"
+
+#: What a message says of the file, by the failure or its code; otherwise the store's own words.
+_SAYS = {
+    "NOT_FOUND": " does not exist",
+    "FILE_EXISTS": " already exists",
+    "Undecided": " is being written by another request",
+}
+
+_FAILURES = (OSError, ValueError, NotImplementedError, BaseError)
 
 
 class RemoteStorage(Storage):
@@ -249,13 +262,13 @@ class RemoteStorage(Storage):
                 raise
             # By name: obstore raises Python's own FileNotFoundError for its NotFoundError.
             text = str(error)
-            name = type(error).__name__
+            name = "Undecided" if _UNDECIDED in text else type(error).__name__
             if name not in _REMOTE_CODES:
                 name = next((kind for said, kind in _GENERIC.items() if said in text), name)
             code, hint = _REMOTE_CODES.get(name, ("IO", None))
             # The rest of an obstore message is a debug dump, which may hold headers and signed addresses.
             reason = ": " + self._redacted(text.strip().partition("\n")[0])
-            says = {"NOT_FOUND": " does not exist", "FILE_EXISTS": " already exists"}.get(code, reason)
+            says = _SAYS.get(name) or _SAYS.get(code, reason)
             kind = AlreadyExistsError if code == "FILE_EXISTS" else StorageError
             raise kind(code, f"{self.path(rel)}{says}", hint=hint, path=self.path(rel)) from None
 

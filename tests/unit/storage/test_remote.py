@@ -5,6 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import ClassVar
 
 import obstore
 import pytest
@@ -71,3 +74,38 @@ def test_a_file_of_another_size_is_another_one() -> None:
     assert storage.read_same("a", 0, 4, None, size=4)[0] == b"1234"
     with pytest.raises(StorageError, match="another file"):
         storage.read_same("a", 0, 2, None, size=2)
+
+
+class _Busy(BaseHTTPRequestHandler):
+    """S3 that refuses the first put of a name: another one is under way (409 ConditionalRequestConflict)."""
+
+    refused: ClassVar[set[str]] = set()
+
+    def do_PUT(self) -> None:  # noqa: N802 - the server calls it so
+        self.rfile.read(int(self.headers["Content-Length"]))
+        busy = self.path not in self.refused
+        self.refused.add(self.path)
+        body = b"<Error><Code>ConditionalRequestConflict</Code></Error>" if busy else b""
+        self.send_response(409 if busy else 200)
+        for name, value in {"Content-Length": str(len(body)), "ETag": '"1"'}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Says nothing."""
+
+
+def test_a_put_beside_another_one_has_not_lost() -> None:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Busy)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    options = {"endpoint": f"http://127.0.0.1:{server.server_port}", "allow_http": "true", "region": "r"}
+    storage = Storage.open("s3://bucket/t", options | {"access_key_id": "id", "secret_access_key": SECRET})
+    with pytest.raises(StorageError, match="is being written by another request") as caught:
+        storage.put_if_absent("a", b"1")
+    assert caught.value.code == "IO"
+    storage.put_if_absent("a", b"1")
+    with pytest.raises(StorageError, match="deny it") as denied:
+        Storage.open("s3://bucket/t", {**options, "conditional_put": "disabled"}).put_if_absent("b", b"1")
+    assert denied.value.code == "NOT_SUPPORTED"
+    server.shutdown()
