@@ -173,11 +173,19 @@ def test_writes_are_commits_of_mica(own: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(Exception, match="ROWS_OUTSIDE_OVERWRITE"):
         frame.write.format("mica").mode("overwrite").option("replaceWhere", "p = 'p1'").save(place)
     assert {str(path) for path in tmp_path.rglob("*.parquet")} == before
+    assert _versions_with_metadata(place) == [0]  # whoever writes beside it meets no other columns
     more.write.format("mica").mode("append").option("mergeSchema", "true").save(place)
     assert mica.Table.open(place).schema.names == ["id", "p", "v", "twice"]
     frame.write.format("mica").mode("overwrite").save(place)
+    assert _versions_with_metadata(place) == [0, 5]
     assert rows_of(mica.Table.open(place).to_df(own).select("id", "p", "v")) == rows_of(frame)
     assert mica.check(place).ok
+
+
+def _versions_with_metadata(place: str) -> list[int]:
+    """The versions that name the table's columns and properties."""
+    log = sorted(Path(place, "_delta_log").glob("*.json"))
+    return [int(path.stem) for path in log if '"metaData"' in path.read_text()]
 
 
 def test_rules_follow_the_session_as_in_an_append(own: SparkSession, tmp_path: Path) -> None:

@@ -172,6 +172,8 @@ class Planned:
         snapshot = latest if latest.version == self.version else load(self.storage, self.version)
         whole = self.overwrite and self.where is None
         target = target_of(snapshot, overwrite=whole, dynamic=self.dynamic, timezone=self.timezone)
+        if (self.protocol, self.metadata) == (snapshot.protocol, snapshot.metadata):
+            return target  # what stays the same is not committed, so that others may write beside it
         return replace(target, protocol=self.protocol, metadata=self.metadata)
 
     def write(self, batches: Iterator[pa.RecordBatch]) -> TaskFacts:

@@ -81,7 +81,7 @@ class _Busy(BaseHTTPRequestHandler):
 
     refused: ClassVar[set[str]] = set()
 
-    def do_PUT(self) -> None:  # noqa: N802 - the server calls it so
+    def do_PUT(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
         busy = self.path not in self.refused
         self.refused.add(self.path)
