@@ -7,8 +7,8 @@ it would come after that, and before mine, whose rows it did not see.
 
     the winner did                    conflicts with mine when mine
     --------------------------------  ----------------------------------------------------------
-    protocol                          anything
-    metaData                          anything
+    another protocol                  anything
+    other metaData                    anything; numbers that identity columns gave are no other, unless mine gives some
     add (changing data)               read files among which the added one would have been, by its partition and bounds
     remove                            removes the same file, or read files that it was among, by the same
     txn of an application             writes or relies on a txn of the same application
@@ -31,10 +31,13 @@ import pyarrow as pa
 from mica import compute as pc
 from mica.arrays import NDArray, arrow_array, from_numpy
 from mica.errors import ConflictError
-from mica.log.actions import parse_line
+from mica.log.actions import Metadata, Protocol, parse_line
 from mica.log.paths import file_keys
 from mica.log.replay import Commits
 from mica.records import dataclass
+from mica.schema import json as schema_json
+from mica.schema.special import HIGH_WATER_MARK
+from mica.schema.types import StructField, StructType
 
 FilePredicate = Callable[[pa.Table], pa.Array]
 """A table of files (`replay.FILES`) → a boolean array: whether the transaction would have read the file."""
@@ -90,6 +93,9 @@ class Intent:
     removed_keys: pa.Array  # keys of the files that it removes
     applications: frozenset[str]
     domains: frozenset[str]
+    #: What it was planned with, None for what it commits itself: a winner may commit the same again.
+    protocol: Protocol | None = None
+    metadata: Metadata | None = None
     #: Whether files of blind appends are no conflict (WriteSerializable): as if they had come later.
     lets_append: bool = False
     #: Whether it adds or removes rows, rather than put them into other files.
@@ -105,9 +111,9 @@ def check(
     winners after that. Files are excluded among those of the version that was read (`before`), and of the newest one
     (`after`)."""
     for _, line in winner.others:
-        if "protocol" in line:
+        if "protocol" in line and Protocol.parse(line["protocol"]) != mine.protocol:
             raise _conflict("PROTOCOL_CHANGED", "changed the protocol", version, table)
-        if "metaData" in line:
+        if "metaData" in line and not _stays(mine.metadata, Metadata.parse(line["metaData"])):
             raise _conflict("METADATA_CHANGED", "changed the schema or the properties", version, table)
         application = (line.get("txn") or {}).get("appId")
         if application in mine.applications:
@@ -130,6 +136,19 @@ def check(
     if mine.precedes and not blind and _changes_rows(winner):
         raise _conflict("CONCURRENT_APPEND", "may have read an append that this one has to precede", version, table)
     return replace(mine, precedes=mine.precedes or (added and mine.changes_rows))
+
+
+def _stays(known: Metadata | None, now: Metadata) -> bool:
+    """Whether the metadata is the same, but for what identity columns gave meanwhile."""
+    return known is not None and (known == now or _without_numbers(known) == _without_numbers(now))
+
+
+def _without_numbers(metadata: Metadata) -> Metadata:
+    def plain(f: StructField) -> StructField:
+        return replace(f, metadata={key: value for key, value in f.metadata.items() if key != HIGH_WATER_MARK})
+
+    fields = tuple(map(plain, schema_json.loads(metadata.schema_string).fields))
+    return replace(metadata, schema_string=schema_json.dumps(StructType(fields)))
 
 
 def _adds_to(winner: Commits, reads: tuple[FilePredicate, ...], excluded: Excluded) -> bool:

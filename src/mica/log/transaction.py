@@ -394,6 +394,8 @@ class Transaction:
             removed_keys=file_keys(paths, vectors) if removed.num_rows else arrow_array([], pa.string()),
             applications=frozenset(self._transactions),
             domains=frozenset(self._domains) | self._watched,
+            protocol=self.snapshot.protocol if self._protocol is None else None,
+            metadata=self.snapshot.metadata if self._metadata is None else None,
             lets_append=properties.ISOLATION_LEVEL.of(self.snapshot.properties) == "WriteSerializable"
             and self._metadata is None
             and self._protocol is None,

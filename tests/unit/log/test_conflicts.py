@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pytest
 
 from mica.errors import ConflictError
+from mica.log.actions import Metadata, Protocol
 from mica.log.conflicts import FilePredicate, Intent, check, every_file
 from mica.log.paths import file_keys
 from mica.log.replay import Commits, parse_commits
@@ -65,6 +66,20 @@ PROTOCOL = {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}
 METADATA = {"metaData": {"id": "i", "format": {"provider": "parquet"}, "schemaString": "{}", "partitionColumns": ["p"]}}
 
 
+def _metadata(mark: int, comment: str | None = None, **more: Any) -> dict[str, Any]:
+    """That of a table whose identity column gave the numbers up to `mark`."""
+    numbers = {"delta.identity.start": 1, "delta.identity.step": 1, "delta.identity.highWaterMark": mark}
+    metadata = numbers | ({} if comment is None else {"comment": comment})
+    fields = [{"name": "n", "type": "long", "nullable": True, "metadata": metadata}]
+    schema = orjson.dumps({"type": "struct", "fields": fields}).decode()
+    return {"metaData": METADATA["metaData"] | {"schemaString": schema} | more}
+
+
+PLANNED = replace(
+    APPEND, protocol=Protocol.parse(PROTOCOL["protocol"]), metadata=Metadata.parse(_metadata(1)["metaData"])
+)
+
+
 @pytest.mark.parametrize("blind", [True, False, None, "true"])
 @pytest.mark.parametrize("lets_append", [True, False])
 def test_only_blind_appends_are_let_in(blind: bool | str | None, lets_append: bool) -> None:
@@ -107,6 +122,13 @@ def test_nothing_that_may_have_read_both_comes_after_an_append_that_is_let_in(
     [
         (APPEND, [PROTOCOL], "PROTOCOL_CHANGED"),
         (APPEND, [METADATA], "METADATA_CHANGED"),
+        (PLANNED, [PROTOCOL], None),
+        (PLANNED, [{"protocol": {"minReaderVersion": 1, "minWriterVersion": 3}}], "PROTOCOL_CHANGED"),
+        (PLANNED, [_metadata(1)], None),
+        (PLANNED, [_metadata(7)], None),
+        (PLANNED, [_metadata(1, name="m")], "METADATA_CHANGED"),
+        (PLANNED, [_metadata(1, configuration={"delta.appendOnly": "true"})], "METADATA_CHANGED"),
+        (PLANNED, [_metadata(1, comment="c")], "METADATA_CHANGED"),
         (APPEND, [add("x2"), remove("x0")], None),
         (REPLACE_X, [add("x2")], "CONCURRENT_APPEND"),
         (REPLACE_X, [add("x2", dataChange=False)], None),
