@@ -61,9 +61,21 @@ def test_standard_input_is_ingested(tmp_path: Path) -> None:
     assert orjson.loads(done.stdout)["rows"] == 2
     bad = piped(b'{"a":1}\nno\n', "ingest", "-", tmp_path / "t")
     assert bad.returncode == 1
-    assert b"standard-input, line 2" in bad.stderr
+    assert b"standard input, line 2" in bad.stderr
+    closed = subprocess.run(
+        ["/bin/sh", "-c", '"$0" -m mica.cli ingest - "$1" <&-', sys.executable, str(tmp_path / "t")],
+        capture_output=True, check=False,
+    )  # fmt: skip
+    assert b"NO_INPUT" in closed.stderr
     assert piped(b"{}", "ingest", "-", tmp_path / "t", "--idempotent").returncode == 1
     assert mica("scan", tmp_path / "t", "--count").stdout.strip() == "2"
+
+
+def test_what_cannot_be_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert "[NOT_A_DIRECTORY]" in mica("demo", tmp_path / "file", "--no-spark").stderr
+    Table.create(tmp_path / "t", "id INT")
+    assert "two columns are called a" in mica("scan", tmp_path / "t", "-c", "a=id", "-c", "a=id + 1").stderr
 
 
 @pytest.fixture(scope="module")

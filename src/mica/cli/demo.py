@@ -16,6 +16,7 @@ from mica.cli import options
 from mica.cli.console import out, print_json, print_rows
 from mica.cli.sessions import spark_session
 from mica.errors import UserError
+from mica.storage.local import local_errors
 from mica.wording import counted
 
 WHERE = (
@@ -51,8 +52,9 @@ def run(
         if old.exists() and not (old / ".mica-demo").exists():
             raise UserError("FILE_EXISTS", f"{old} exists and was not made by the demo", hint="Name another directory.")
         shutil.rmtree(old, ignore_errors=True)
-    events.mkdir(parents=True)
-    (events / ".mica-demo").touch()
+    with local_errors(str(directory)):
+        events.mkdir(parents=True)
+        (events / ".mica-demo").touch()
     with late.futures.ThreadPoolExecutor(1) as pool:  # while Spark starts
         writing = pool.submit(demo.write_files, events, count, files=8)
         engine = spark_session(**_SESSION) if spark else None

@@ -15,7 +15,7 @@ import typer
 from mica.cli import options
 from mica.cli.console import out, pairs, print_json, storage_options
 from mica.cli.sessions import spark_session
-from mica.errors import UserError
+from mica.errors import MicaError, UserError
 from mica.write.ingest import ingest_json
 
 
@@ -25,11 +25,19 @@ def standard_input(paths: list[str]) -> Iterator[list[str]]:
     if "-" not in paths:
         yield paths
         return
+    if sys.stdin is None:
+        raise UserError("NO_INPUT", "standard input is closed", hint="Name a file, or pipe one into it.")
     with TemporaryDirectory(prefix="mica-") as directory:
         spooled = Path(directory, "standard-input")
         with spooled.open("wb") as file:
             shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
-        yield [str(spooled) if path == "-" else path for path in paths]
+        try:
+            yield [str(spooled) if path == "-" else path for path in paths]
+        except MicaError as error:  # the copy is gone when a person reads this
+            error.message = error.message.replace(str(spooled), "standard input")
+            error.hint = error.hint and error.hint.replace(str(spooled), "-")
+            error.context = {key: "-" if value == str(spooled) else value for key, value in error.context.items()}
+            raise
 
 
 def run(

@@ -51,11 +51,12 @@ def named(columns: Sequence[str] | None) -> dict[str, str] | None:
     """`name`, or `name=expression`; an expression without a name is named by its text."""
     if not columns:
         return None
-    found = {}
+    found: dict[str, str] = {}
     for text in columns:
         name, equals, expression = text.partition("=")
-        if equals and name.replace("_", "").isalnum():
-            found[name] = expression.strip()
-        else:
-            found[text] = text
+        if not (equals and name.replace("_", "").isalnum()):
+            name = expression = text
+        if name in found:
+            raise UserError.bad_value("--column", text, f"a name of its own: two columns are called {name}")
+        found[name] = expression.strip()
     return found

@@ -26,7 +26,7 @@ def table_above(path: str, options: Mapping[str, str] | None) -> str | None:
     scheme, rest = split_scheme(path)
     if is_local(path):
         at = os.path.abspath(path if scheme is None else "/" + rest.lstrip("/"))  # noqa: PTH100
-        while at != "/" and not os.path.isdir(os.path.join(at, "_delta_log")):  # noqa: PTH112, PTH118
+        while at != "/" and not _has_log(at):
             at = os.path.dirname(at)  # noqa: PTH120
         return at if at != "/" else None
     at = rest.strip("/")
@@ -35,6 +35,14 @@ def table_above(path: str, options: Mapping[str, str] | None) -> str | None:
             return f"{scheme}://{at}"
         at = at.rpartition("/")[0]
     return None
+
+
+def _has_log(folder: str) -> bool:
+    """Whether the folder has a log with something in it: an empty one is left where a first commit was not made."""
+    try:
+        return any(name[:1] != "." for name in os.listdir(os.path.join(folder, "_delta_log")))  # noqa: PTH118, PTH208
+    except (FileNotFoundError, NotADirectoryError):
+        return False
 
 
 def is_local(path: str) -> bool:

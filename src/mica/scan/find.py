@@ -9,11 +9,18 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
+from mica import late
 from mica.errors import StorageError, UserError
 from mica.log.folders import is_local, table_above, table_below
 from mica.scan import hive
 from mica.storage import Storage, patterns
 from mica.storage.patterns import Found
+
+#: The first bytes of a Parquet file, and of one whose footer is encrypted, which a reader refuses.
+_MAGIC, _ENCRYPTED = b"PAR1", b"PARE"
+
+#: Files whose first bytes are read at once.
+LOOKERS = 16
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
@@ -71,10 +78,17 @@ def _refuse_tables(asked: str, below: str, files: Sequence[str], options: Mappin
 
 
 def data_files(storage: Storage, *, links: bool = True) -> list[Found]:
-    """The `*.parquet` files of a directory; names that begin with `_` or `.` are not data, as for Spark. A partition's
-    directory is, whatever the name of its column: `_day=7`. `links` as for `Storage.list`."""
-    every = storage.list(links=links)
-    return [(storage, entry) for entry in every if entry.path.endswith(".parquet") and is_data(entry.path)]
+    """The Parquet files of a directory, by their ending or, as Hive and Impala leave them without one, by their first
+    bytes; names that begin with `_` or `.` are not data, as for Spark. A partition's directory is, whatever the name of
+    its column: `_day=7`. `links` as for `Storage.list`."""
+    every = [entry for entry in storage.list(links=links) if is_data(entry.path)]
+    odd = [entry for entry in every if not entry.path.endswith(".parquet") and entry.size > len(_MAGIC)]
+    if odd:
+        with late.futures.ThreadPoolExecutor(LOOKERS, thread_name_prefix="mica") as pool:
+            heads = pool.map(lambda entry: storage.read_ranges(entry.path, [(0, len(_MAGIC))])[0], odd)
+            odd = [entry for entry, head in zip(odd, heads, strict=True) if head in (_MAGIC, _ENCRYPTED)]
+    there = {entry.path for entry in odd}
+    return [(storage, entry) for entry in every if entry.path.endswith(".parquet") or entry.path in there]
 
 
 def is_data(path: str) -> bool:

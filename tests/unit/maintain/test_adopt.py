@@ -100,6 +100,9 @@ def test_folders_that_cannot_be(tmp_path: Path) -> None:
     assert code(tmp_path / "t") == "TABLE_EXISTS"
     (tmp_path / "empty").mkdir()
     assert code(tmp_path / "empty") == "NOT_FOUND"
+    (tmp_path / "begun" / "_delta_log").mkdir(parents=True)
+    pq.write_table(pa.table({"id": [1]}), tmp_path / "begun" / "a.parquet")
+    assert mica.read_parquet(str(tmp_path / "begun")).count() == mica.Table.convert_to_delta(tmp_path / "begun").count()
     found = folder(tmp_path / "f")
     assert code(found, "day DATE") == "INVALID_PARTITION_COLUMN"
     assert code(found, "day INT, k STRING") == "INVALID_PARTITION_VALUE"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import mica
@@ -75,3 +77,16 @@ def test_directories_of_partitions_are_data_whatever_their_columns_are_called(tm
 
 def test_who_looks_at_bytes_alone_is_given_every_file(folder: Path) -> None:
     assert len(find(f"{folder}/d/*", whatever_counts=True)) == 2
+
+
+def test_a_folder_has_files_without_the_ending(tmp_path: Path) -> None:
+    for number, name in enumerate(["a.parquet", "000000_0", "p=1/b.parq"]):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        pq.write_table(pa.table({"n": [number]}), tmp_path / name)
+    (tmp_path / "notes.md").write_text("no Parquet file")
+    (tmp_path / "empty").write_bytes(b"")
+    (tmp_path / "_SUCCESS").write_bytes(b"PAR1PAR1")
+    assert [entry.path for _, entry in find(str(tmp_path))] == ["000000_0", "a.parquet", "p=1/b.parq"]
+    (tmp_path / "p=1" / "b.parq").rename(tmp_path / "b.parq")
+    table = mica.Table.convert_to_delta(tmp_path)
+    assert sorted(table.to_arrow().column("n").to_pylist()) == [0, 1, 2]
