@@ -173,6 +173,8 @@ def _tolerant(text: str, schema: StructType, options: dict[str, Any]) -> BoundEx
 
 def unique(texts: Sequence[str]) -> list[str]:
     """The columns of an order. Errors: INVALID_ARGUMENT for none, more than 16, or one given twice."""
-    if not texts or len(texts) > 16 or len({text.lower() for text in texts}) < len(texts):
+    # Keys of a Variant differ in case, names of columns do not.
+    named = {(column.lower(), path) for column, _, path in (text.partition(":") for text in texts)}
+    if not texts or len(texts) > 16 or len(named) < len(texts):
         raise UserError.bad_value("zorder_by", list(texts), "1 to 16 distinct columns or paths")
     return list(texts)

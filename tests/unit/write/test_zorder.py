@@ -12,7 +12,8 @@ import pytest
 
 import mica
 from mica.engines import local
-from mica.errors import MicaError
+from mica.errors import MicaError, UserError
+from mica.write.zorder import unique
 
 #: Files are small enough for ten: of six, a range may meet five by chance.
 SIZE = 6_000
@@ -140,3 +141,10 @@ def test_of_a_path_that_no_row_has_a_warning_tells_and_of_a_rare_one_none(tmp_pa
         for asked in (["v:rare::int"], ["v:rare"], ["v:none"]):
             table.optimize(zorder_by=asked)
     assert (table.version, table.count()) == (6, 9_001)
+
+
+def test_keys_of_a_variant_differ_in_case() -> None:
+    assert unique(["v:a", "v:A", "V:`a`"]) == ["v:a", "v:A", "V:`a`"]
+    for same in (["id", "ID"], ["v:a", "V:a"]):
+        with pytest.raises(UserError, match="distinct"):
+            unique(same)

@@ -31,8 +31,6 @@ _BY_ID = frozenset(
 #: Nodes that pass on all rows of what is below them, and those that take no row before they have all of these.
 _ALL_ROWS = frozenset("Project Sort Repartition RepartitionByExpression ResolvedHint RebalancePartitions".split())
 _BLOCKING = frozenset("Sort Aggregate Window Join Repartition RepartitionByExpression".split())
-#: Expressions that evaluate a part of their children only for some rows.
-_CONDITIONAL = frozenset("If CaseWhen Coalesce And Or NaNvl Nvl NullIf IfNull TryEval".split())
 #: Types of extracted paths that the kernel and Spark share.
 _EXTRACTED = re.compile(
     r"(STRING|BOOLEAN|TINYINT|SMALLINT|INT|BIGINT|FLOAT|DOUBLE|DATE|TIMESTAMP|TIMESTAMP_NTZ|DECIMAL\(\d+,\d+\))"
@@ -390,11 +388,12 @@ class Query:
         if tree.is_column:
             whole.add(roots[tree.number])
             return
-        # The second child of an aggregate is its FILTER.
+        # The second child of an aggregate is its FILTER. Others ask for their first child in every row, and for the next
+        # ones where it decides nothing: it may be null, or true, or the value that IN looks for.
         filtered = tree.name == "AggregateExpression" and len(tree.children) > 1
-        within = conditional or filtered or tree.name in _CONDITIONAL
-        for child in tree.children:
-            self._walk(child, roots, whole, uses, conditional=within)
+        within = conditional or filtered or tree.name == "TryEval"
+        for place, child in enumerate(tree.children):
+            self._walk(child, roots, whole, uses, conditional=within or place > 0)
 
     def extracted(self, tree: Tree) -> Iterator[tuple[Tree, int, Extraction]]:
         """The expressions below one that columns of scans replace: with the id of the carrier as it is named there."""
