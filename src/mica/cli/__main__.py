@@ -1,19 +1,27 @@
 """`mica`, and `python -m mica.cli`.
 
 The rule: Ctrl-C gets the same answer from the first import on. A command imports for a part of a second, and a
-traceback of Python's importer says nothing to someone who mistyped a command.
+traceback of Python's importer says nothing to someone who mistyped a command. A library's import is not broken off:
+orjson's crashes the process.
 """
 
 from __future__ import annotations
+
+import signal
 
 from mica.cli.stopped import stop
 
 
 def main() -> None:
     """The entry point: imports the command line, and runs it."""
-    try:
-        from mica.cli.app import main as run
-    except KeyboardInterrupt:
+    noted: list[int] = []
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.default_int_handler:  # not where a shell has it ignored
+        signal.signal(signal.SIGINT, lambda number, _: noted.append(number))
+    from mica.cli.app import main as run
+
+    signal.signal(signal.SIGINT, before)
+    if noted:
         stop()
     run()
 

@@ -76,7 +76,8 @@ def run(
     asked += _each(drop_feature, lambda t, name: t.drop_feature(name, truncate_history=truncate_history))
     if not asked:
         raise UserError("INVALID_ARGUMENT", "no change was given", hint="Name one, such as --add-columns.")
-    if both := sorted({*(nullable or ())}.intersection(not_null or ())):
+    names = {name.lower() for name in nullable or ()}
+    if both := [name for name in not_null or () if name.lower() in names]:
         raise UserError(
             "INVALID_ARGUMENT", f"--nullable and --not-null name {both[0]!r}", hint="Leave one of them out."
         )

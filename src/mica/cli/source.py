@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mica.cli.console import storage_options
 from mica.errors import UserError
+from mica.log.folders import is_local
+from mica.log.opened import snapshot_of
 from mica.parquet import read_parquet
 from mica.scan.scan import Scan
 from mica.table import Table
@@ -25,7 +27,7 @@ def scan_of(
     """A scan of the one table, or of the Parquet files."""
     wanted = named(columns)
     stored = storage_options(options or ())
-    if all(map(_is_parquet, sources)):
+    if all(_is_parquet(source, stored) for source in sources):
         if version is not None or timestamp is not None:
             raise UserError("INVALID_ARGUMENT", "a Parquet file has no versions", hint="Name a table.")
         return read_parquet(list(sources), columns=wanted, where=where, limit=limit, storage_options=stored)
@@ -36,10 +38,11 @@ def scan_of(
     return Table.open(sources[0], version, timestamp, stored).scan(where, wanted, limit)
 
 
-def _is_parquet(path: str) -> bool:
-    """By the name, or by the first bytes of a local file with another one."""
+def _is_parquet(path: str, stored: Mapping[str, str] | None) -> bool:
+    """By the name, which Spark gives to folders too, and a folder may be a table; or by the first bytes of a local file
+    with another one."""
     if path.endswith(".parquet"):
-        return True
+        return (is_local(path) and not Path(path).is_dir()) or snapshot_of(path, stored) is None
     try:
         with Path(path).open("rb") as file:
             return file.read(4) == b"PAR1"

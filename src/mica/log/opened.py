@@ -30,7 +30,7 @@ def snapshot_of(given: Any, options: Mapping[str, str] | None = None, *, version
     """
     if isinstance(given, Opened):
         return given.snapshot
-    if not isinstance(given, str | os.PathLike) or os.fspath(given).endswith(".parquet"):
+    if not isinstance(given, str | os.PathLike):
         return None
     if version is None and patterns.is_pattern(os.fspath(given), options):
         return None

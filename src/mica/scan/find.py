@@ -36,11 +36,12 @@ def find(
         if patterns.is_pattern(path, storage_options):
             files, below = patterns.matching(path, storage_options), patterns.fixed_part(path)
             files = files if whatever_counts or path.rpartition("/")[2][:1] == "_" else [*filter(_may_be_data, files)]
-        elif not _is_directory(path):
-            found += patterns.files_of(path, storage_options)
+        elif (named := _file(path, storage_options)) is not None:
+            found.append(named)
             continue
         else:
             files, below = data_files(Storage.open(path, storage_options)), path
+        _refuse_unnamable(files)
         if not whatever_counts:
             _refuse_tables(path, below, [storage.path(entry.path) for storage, entry in files], storage_options)
         if not files:
@@ -51,17 +52,34 @@ def find(
     return found
 
 
+def _refuse_unnamable(files: Sequence[Found]) -> None:
+    """Errors: INVALID_NAME for a file whose name is not UTF-8, which neither Arrow nor a log can have."""
+    for storage, entry in files:
+        if not entry.path.isascii() and entry.path.encode(errors="replace").decode() != entry.path:
+            name = repr(storage.path(entry.path))
+            raise StorageError("INVALID_NAME", f"the name of {name} is not UTF-8", hint="Rename the file.", path=name)
+
+
 def _may_be_data(found: Found) -> bool:
     """Whether a pattern may mean the file: not `_SUCCESS` and the like, which Spark leaves beside its data."""
     name = found[1].path.rpartition("/")[2]
     return name[:1] != "_" or name.endswith(".parquet")
 
 
-def _is_directory(path: str) -> bool:
-    """Object stores have no directories: there, a path without the ending of a Parquet file is listed as a prefix."""
+def _file(path: str, options: Mapping[str, str] | None) -> Found | None:
+    """The file at a path; None for a directory. Object stores have none: there, a path without the ending of a Parquet
+    file is listed as a prefix, and so is one with it if there is no such file, for Spark gives it to folders too."""
     if is_local(path):
-        return os.path.isdir(Storage.open(path).local_path or path)  # noqa: PTH112
-    return not path.endswith(".parquet")
+        is_directory = os.path.isdir(Storage.open(path).local_path or path)  # noqa: PTH112
+        return None if is_directory else patterns.file_at(path, options)
+    if not path.endswith(".parquet"):
+        return None
+    try:
+        return patterns.file_at(path, options)
+    except StorageError as error:
+        if error.code != "NOT_FOUND":
+            raise
+        return None
 
 
 def _refuse_tables(asked: str, below: str, files: Sequence[str], options: Mapping[str, str] | None) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from mica import late
 from mica.arrays import arrow_array
-from mica.errors import CorruptDataError
+from mica.errors import CorruptDataError, UserError
 from mica.log.paths import NULL_DIRECTORY
 from mica.schema.types import DATE, DOUBLE, INTEGER, LONG, STRING, TIMESTAMP, DataType
 from mica.stats.partition import REALS, parse_values
@@ -27,13 +27,17 @@ _TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{
 
 
 def values_of(path: str) -> dict[str, str | None]:
-    """The partition values in the directories of a relative path; None for Hive's name of null."""
+    """The partition values in the directories of a relative path; None for Hive's name of null. Errors:
+    DUPLICATE_COLUMN."""
     found: dict[str, str | None] = {}
     for directory in path.split("/")[:-1]:
         named = _DIRECTORY.fullmatch(directory)
         if named is not None:
             name, text = named.groups()
-            found[_unescaped(name)] = None if text == NULL_DIRECTORY else _unescaped(text)
+            name = _unescaped(name)
+            if any(name.lower() == other.lower() for other in found):
+                raise UserError("DUPLICATE_COLUMN", f"{path} is in two directories of the column {name!r}", path=path)
+            found[name] = None if text == NULL_DIRECTORY else _unescaped(text)
     return found
 
 

@@ -53,9 +53,14 @@ def files_of(path: str, options: Mapping[str, str] | None = None) -> list[Found]
     """Returns the file at a path, or those that match a pattern. Errors: NOT_FOUND for a path."""
     if is_pattern(path, options):
         return matching(path, options)
+    return [file_at(path, options)]
+
+
+def file_at(path: str, options: Mapping[str, str] | None = None) -> Found:
+    """Returns the file at a path. Errors: NOT_FOUND."""
     head, slash, name = path.rpartition("/")
     storage = Storage.open(head or slash or ".", options)
-    return [(storage, storage.stat(name))]
+    return storage, storage.stat(name)
 
 
 def matching(pattern: str, options: Mapping[str, str] | None = None) -> list[Found]:

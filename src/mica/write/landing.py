@@ -86,6 +86,10 @@ def _real(folder: str) -> str:
     return os.path.realpath(folder) if folder.startswith("/") else folder
 
 
+#: Conflicts after which the files that are left are taken: each is another writer's success.
+_ANOTHER_WRITER = frozenset("CONCURRENT_TRANSACTION CONCURRENT_DOMAIN METADATA_CHANGED PROTOCOL_CHANGED".split())
+
+
 def _batches(
     place: str, job: Ingest, interval: float | None, max_files: int, max_bytes: int | None
 ) -> Iterator[IngestReport]:
@@ -114,10 +118,10 @@ def _batches(
             try:
                 report = job.run(batch)
             except ConflictError as error:
-                if error.code != "CONCURRENT_TRANSACTION":
+                if error.code not in _ANOTHER_WRITER:
                     raise
                 job.refresh()
-                break  # another stream took some of the files
+                break  # another stream took some of the files, or the table has other columns now: looked at again
             if not report.input_files:
                 break  # or all of them
             assert job.committed is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import mica
+from mica.cli.source import scan_of
 from mica.errors import MicaError
 from mica.scan.find import find
 
@@ -90,3 +92,33 @@ def test_a_folder_has_files_without_the_ending(tmp_path: Path) -> None:
     (tmp_path / "p=1" / "b.parq").rename(tmp_path / "b.parq")
     table = mica.Table.convert_to_delta(tmp_path)
     assert sorted(table.to_arrow().column("n").to_pylist()) == [0, 1, 2]
+
+
+def test_a_name_that_is_no_text_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / os.fsdecode(b"\xff.parquet")).write_bytes(b"PAR1")
+    with pytest.raises(MicaError, match="not UTF-8") as caught:
+        find(str(tmp_path))
+    assert caught.value.code == "INVALID_NAME"
+
+
+def test_a_column_has_one_directory(tmp_path: Path) -> None:
+    (tmp_path / "P=1" / "p=2").mkdir(parents=True)
+    pq.write_table(pa.table({"n": [1]}), tmp_path / "P=1" / "p=2" / "a.parquet")
+    with pytest.raises(MicaError, match="two directories of the column 'p'") as caught:
+        mica.read_parquet(str(tmp_path))
+    assert caught.value.code == "DUPLICATE_COLUMN"
+
+
+def test_a_folder_may_be_named_like_a_file(tmp_path: Path) -> None:
+    place = tmp_path / "t.parquet"
+    place.mkdir()
+    pq.write_table(pa.table({"n": pa.array([], pa.int64())}), place / "empty.parquet")
+    pq.write_table(pa.table({"n": [1]}), place / "a.parquet")
+    assert mica.read_parquet(str(place)).count() == 1
+    table = mica.Table.convert_to_delta(place)
+    table.append([{"n": 2}])
+    assert scan_of([str(place)], "n > 0", None).count() == 2
+    assert scan_of([str(place)], None, None, version=0).count() == 1
+    assert mica.check(place).ok  # by its log, and its empty file is sound
+    with pytest.raises(MicaError, match=r"wrong\.parquet"):
+        scan_of([str(place / "wrong.parquet")], None, None)

@@ -80,7 +80,8 @@ impl Decoder {
     }
 
     fn start(&mut self) -> Result<()> {
-        if self.leaves.is_empty() {
+        // Where a row group has no rows, its footer may name no pages.
+        if self.leaves.is_empty() || rows::count(&self.window.rows) == 0 {
             return Ok(());
         }
         let (group, part) = (self.window.group, self.window.part());

@@ -388,8 +388,8 @@ class Query:
         if tree.is_column:
             whole.add(roots[tree.number])
             return
-        # The second child of an aggregate is its FILTER. Others ask for their first child in every row, and for the next
-        # ones where it decides nothing: it may be null, or true, or the value that IN looks for.
+        # The second child of an aggregate is its FILTER. Others ask for their first child in every row, and for the
+        # next ones where it decides nothing: it may be null, or true, or the value that IN looks for.
         filtered = tree.name == "AggregateExpression" and len(tree.children) > 1
         within = conditional or filtered or tree.name == "TryEval"
         for place, child in enumerate(tree.children):
