@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 
 import mica
 from mica.errors import MicaError
+from mica.log.transaction import Transaction
 from mica.storage.local import LocalStorage
 from mica.write.landing import drift
 from tests.killed import TIMES, Run
@@ -80,6 +82,32 @@ def test_a_table_may_change_between_batches(tmp_path: Path) -> None:
     mica.Table.create(table, "v VARIANT")
     assert sum(report.rows for report in reports) == 6  # none of them is in the new table
     assert ids(table) == list(range(6))
+
+
+@pytest.mark.parametrize("change", ["property", "column", "identity"])
+def test_a_table_may_change_while_a_batch_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    columns = "v VARIANT, k BIGINT GENERATED ALWAYS AS IDENTITY" if change == "identity" else "v VARIANT"
+    table = mica.Table.create(tmp_path / "t", columns)
+    (tmp_path / "in").mkdir()
+    for name in "abc":
+        (tmp_path / "in" / f"{name}.ndjson").write_text('{"a": 1}')
+    changes: dict[str, Callable[[], object]] = {
+        "property": lambda: table.set_properties({"own": "x"}),
+        "column": lambda: table.add_columns("late INT"),
+        "identity": lambda: table.append([{"v": "1"}]),
+    }
+    left, commit = [changes[change]], Transaction._put
+
+    def beside(self: Transaction, version: int, data: bytes) -> bool:
+        if left:
+            left.pop()()
+        return commit(self, version, data)
+
+    monkeypatch.setattr(Transaction, "_put", beside)
+    assert sum(report.rows for report in mica.stream_json(tmp_path / "in", tmp_path / "t", max_files=1)) == 3
+    assert mica.Table.open(tmp_path / "t").count() == 3 + (change == "identity")
 
 
 def test_it_waits_for_files_that_come(tmp_path: Path) -> None:
