@@ -20,7 +20,7 @@ from mica.arrays import arrow_array, scalar
 from mica.cached import cached_property
 from mica.errors import CorruptDataError, MicaError, StorageError, UserError
 from mica.expressions.bind import BoundExpr, Leaf
-from mica.expressions.compare import literal
+from mica.expressions.plain_values import from_values
 from mica.expressions.tree import LeafRef
 from mica.log.feed_columns import CHANGE_TYPE, COMMIT_VERSION
 from mica.log.paths import as_uri
@@ -40,7 +40,7 @@ from mica.storage import Storage
 from mica.storage.tails import Fetch, Tails
 from mica.tasks import file_errors
 from mica.tasks.file_columns import Level, Located, aligned, find, has_ids, locate
-from mica.tasks.leaf_columns import ColumnOfFiles, FileColumn, TrackedColumn, leaves_in
+from mica.tasks.leaf_columns import ColumnOfFiles, FileColumn, leaves_in
 from mica.tasks.leaf_values import Leaves, distinct
 from mica.tasks.parts import FilePart
 from mica.tasks.row_errors import text, whole
@@ -386,8 +386,7 @@ class DataFileReader:
         return FileColumn(leaf, leaf.request(found.names), cast=checked)
 
     def _constant(self, leaf: Leaf, top: StructField) -> FileColumn:
-        """A column whose values are in the log. If they are other ones in files that are read as one, each row has that
-        of its file."""
+        """A column whose values are in the log."""
         name, key = top.name, physical_name(top)
         texts = [
             part.constants[name] if name in part.constants else part.partition.get(key)
@@ -400,30 +399,38 @@ class DataFileReader:
             if COMMIT_VERSION not in self.part.partition:
                 raise
             raise self._other_type(name, repr(texts[0]), top) from None
-        values = padded(values, leaf.padded)
-        if len(texts) == 1:
+        return self._of_files(leaf, padded(values, leaf.padded))
+
+    def _of_files(self, leaf: Leaf, values: pa.Array) -> FileColumn:
+        """A constant of all files, or of each: then each row has that of its file."""
+        if len(values) == 1:
             return FileColumn(leaf, None, value=values[0])
         return ColumnOfFiles(leaf, None, values=values, ends=self.ends)
 
     def _of_file(self, leaf: Leaf) -> FileColumn:
-        """What `_metadata` says of the file itself."""
-        size, modified = self.part.size, self.part.modified
-        known = {
-            "file_path": as_uri(self.name),
-            "file_name": self.name.rpartition("/")[2],
-            "file_size": size,
-            "file_block_start": 0,
-            "file_block_length": size,
-            "file_modification_time": None if modified is None else modified * 1000,
-        }
-        return FileColumn(leaf, None, value=literal(known[leaf.column[1]], leaf.type))
+        """What `_metadata` says of the files themselves."""
+
+        def known(part: FilePart) -> Any:
+            storage, rel = self.spec.storage.locate(part.path)
+            name = storage.path(rel)
+            return {
+                "file_path": as_uri(name),
+                "file_name": name.rpartition("/")[2],
+                "file_size": part.size,
+                "file_block_start": 0,
+                "file_block_length": part.size,
+                "file_modification_time": None if part.modified is None else part.modified * 1000,
+            }[leaf.column[1]]
+
+        return self._of_files(leaf, from_values([known(part) for part in self._parts[: len(self.ends)]], leaf.type))
 
     def _tracked(self, leaf: Leaf) -> FileColumn:
         """The ids or versions of the rows. Errors: CORRUPT_LOG."""
-        counts, names = leaf.column == ROW_ID, self.spec.row_ids
-        first = self.part.base_row_id if counts else self.part.row_version
-        if names is None or first is None:
+        is_id, names = leaf.column == ROW_ID, self.spec.row_ids
+        parts = self._parts[: len(self.ends)]
+        first = [part.base_row_id if is_id else part.row_version for part in parts]
+        if names is None or None in first:
             raise file_errors.untracked(self.name)
-        name = names[0] if counts else names[1]
+        name = names[0] if is_id else names[1]
         request = leaf.request((name,)) if self.schema.get_field_index(name) >= 0 else None
-        return TrackedColumn(leaf, request, value=scalar(first, pa.int64()), counts=counts)
+        return ColumnOfFiles(leaf, request, values=arrow_array(first, pa.int64()), ends=self.ends, rises=is_id)

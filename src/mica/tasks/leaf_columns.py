@@ -2,7 +2,7 @@
 
 The rule: a leaf is read by the kernel, constant, or both: the id of a row is the one that its file holds for it, else
 its place in the file after the id of the first row; so is the version that it comes from, else that of the file.
-A constant may be another one in each of several files that are read as one.
+Constants may differ in files that are read as one.
 
 Source: PROTOCOL.md, "Reader Requirements for Row Tracking".
 """
@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
-from mica.arrays import arrow_array, from_numpy, scalar
+from mica.arrays import from_numpy, scalar
 from mica.expressions.bind import Leaf
 from mica.records import dataclass
 from mica.schema.types import VARIANT
@@ -95,42 +95,29 @@ class StoredColumn(FileColumn):
 
 
 @dataclass(frozen=True)
-class TrackedColumn(FileColumn):
-    """The ids or the versions of rows; `value` is that of the file's first row, or of all rows."""
-
-    counts: bool = False
-
-    def take(
-        self, arrays: Iterator[pa.Array], rows: int, numbers: Numbers | None, failed: pa.Array | None
-    ) -> list[pa.Array]:
-        """Those that the file holds; where it holds none, those of the log."""
-        del failed
-        assert self.value is not None
-        if self.counts:
-            assert numbers is not None
-            told: pa.Array = arrow_array(numbers + self.value.as_py(), pa.int64())
-        else:
-            told = pa.repeat(self.value, rows)
-        return [told if self.request is None else pc.coalesce(next(arrays).cast(pa.int64()), told)]
-
-
-@dataclass(frozen=True)
 class ColumnOfFiles(FileColumn):
-    """A constant of each of several files that are read as one; `ends` are where the rows of each end."""
+    """A constant of each of several files that are read as one, or what counts on from it; `ends` are where the rows of
+    each end. A file may hold another value for a row."""
 
     values: pa.Array | None = None
     ends: Sequence[int] = ()
+    #: Whether it is the value of a file's first row, and each row after it has the next one.
+    rises: bool = False
     counts: bool = True
 
     def take(
         self, arrays: Iterator[pa.Array], rows: int, numbers: Numbers | None, failed: pa.Array | None
     ) -> list[pa.Array]:
-        """That of the file of each row."""
-        del arrays, rows, failed
+        """Those that the file holds; where it holds none, those of the log."""
+        del rows, failed
         assert numbers is not None
         assert self.values is not None
         counts = np.diff(np.searchsorted(numbers, self.ends), prepend=0)  # numbers ascend
-        return [self.values.take(from_numpy(np.repeat(np.arange(len(counts)), counts)))]
+        files = np.repeat(np.arange(len(counts)), counts)
+        told = self.values.take(from_numpy(files))
+        if self.rises:
+            told = pc.add(told, from_numpy(numbers - np.concatenate([[0], self.ends])[files]))
+        return [told if self.request is None else pc.coalesce(next(arrays).cast(told.type), told)]
 
 
 class PassedRows:

@@ -35,7 +35,7 @@ def read_parts(spec: ReadSpec, parts: Sequence[FilePart], readers: int = 1) -> I
     left = spec.limit
 
     def read(file: DataFileReader) -> Iterator[pa.RecordBatch]:
-        return _rows(file, left)
+        return _rows(file, left if len(file.ends) == 1 else None)
 
     for batch in read_together(spec, parts, read, readers):
         if left is not None:

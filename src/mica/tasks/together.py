@@ -17,7 +17,6 @@ import pyarrow as pa
 
 from mica.errors import MicaError
 from mica.expressions.bind import Leaf
-from mica.schema.hidden import is_hidden
 from mica.schema.types import VARIANT, contains
 from mica.tasks.ahead import in_order, readers_of
 from mica.tasks.file import DataFileReader, ReadSpec
@@ -29,6 +28,9 @@ Found = TypeVar("Found")
 SMALL_BYTES = 1 << 20
 TOGETHER_BYTES = 8 << 20
 TOGETHER_FILES = 64
+
+#: Where a few rows are wanted, so many times as many files are read next.
+_GROWTH = 4
 
 #: A path is about this share of a file.
 _PATH = 1 / 16
@@ -104,28 +106,31 @@ def groups(
     store are read one by one. `leaves` are what is read: by default all that the scan needs."""
     leaves = spec.leaves if leaves is None else leaves
     names = {leaf.column[0] for leaf in leaves}
-    apart = spec.storage.local_path is None or spec.limit is not None or _of_each_file(spec, leaves)
+    # A few rows may be in the first file.
+    files = 1 if spec.storage.local_path is None or spec.limit is not None else TOGETHER_FILES
     most, at = TOGETHER_BYTES / share(leaves), 0
-    if readers > 1 and not apart:
+    if readers > 1 and spec.storage.local_path is not None:
         most = min(most, sum(part.size or 0 for part in parts) / readers)
     while at < len(parts):
-        end = at + 1 if apart else _end(parts, at, most, names)
-        yield parts[at:end]
-        at = end
+        end = _end(parts[at : at + files], most, names)
+        yield parts[at : at + end]
+        at += end
+        if spec.storage.local_path is not None:
+            files = min(files * _GROWTH, TOGETHER_FILES)
 
 
-def _end(parts: Sequence[FilePart], at: int, most: float, names: AbstractSet[str]) -> int:
-    """Where the small files end that are alike from this one on: of these columns the same are constants in the log."""
-    first, end = parts[at], at + 1
+def _end(parts: Sequence[FilePart], most: float, names: AbstractSet[str]) -> int:
+    """How many of the files, from the first one on, are small and alike: of these columns the same are constants in the
+    log."""
+    first, *more = parts
     if not _small(first):
-        return end
+        return 1
     size, own = first.size or 0, first.constants.keys() & names
-    for part in parts[end : at + TOGETHER_FILES]:
-        if part.constants.keys() & names != own or not _small(part) or size + (part.size or 0) > most:
-            break
+    for end, part in enumerate(more, 1):
         size += part.size or 0
-        end += 1
-    return end
+        if part.constants.keys() & names != own or not _small(part) or size > most:
+            return end
+    return len(parts)
 
 
 def share(leaves: Sequence[Leaf]) -> float:
@@ -136,8 +141,3 @@ def share(leaves: Sequence[Leaf]) -> float:
 
 def _small(part: FilePart) -> bool:
     return part.parts == 1 and part.size is not None and part.size <= SMALL_BYTES
-
-
-def _of_each_file(spec: ReadSpec, leaves: Sequence[Leaf]) -> bool:
-    """Whether these are what each file has of its own: its name, or the numbers of its rows."""
-    return any(is_hidden(spec.columns, leaf.column) for leaf in leaves)

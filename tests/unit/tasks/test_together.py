@@ -361,3 +361,22 @@ def _updated(table: mica.Table, where: str, _: list[dict[str, Any]]) -> None:
 def _merged(table: mica.Table, _: str, rows: list[dict[str, Any]]) -> None:
     source = pa.table({"k": pa.array([row["id"] for row in rows], pa.int64())})
     table.merge(source, "target.id = source.k").when_matched_delete().execute()
+
+
+def test_what_files_have_of_their_own_is_that_of_each_row(tmp_path: Path, one_by_one: Callable[[bool], None]) -> None:
+    properties = {"delta.enableRowTracking": "true", "delta.enableDeletionVectors": "true"}
+    table = mica.Table.create(tmp_path / "t", "n INT", properties=properties)
+    for number in range(5):
+        table.append([{"n": n} for n in range(number, 3 * number + 2)])
+    table.update({"n": "n + 100"}, "n % 4 = 1")
+    table.delete("n % 5 = 0")
+    names = "file_path file_name file_size file_block_length file_modification_time row_id row_commit_version".split()
+    columns = {"n": "n"} | {name: f"_metadata.{name}" for name in names}
+    for where in (None, "n > 3", "_metadata.row_id % 3 = 1", "_metadata.file_size > 0 and _metadata.row_id > 4"):
+        for limit in (None, 1, 7):
+            scan = table.scan(columns=columns, where=where, limit=limit)
+            one_by_one(True)
+            assert (alone := scan.to_arrow()).num_rows
+            one_by_one(False)
+            assert table.scan(columns=columns, where=where, limit=limit).to_arrow() == alone, (where, limit)
+    assert [len(some) for some in together.groups(scan.spec(), scan.whole_files())][:2] == [1, 4]
