@@ -7,7 +7,6 @@ from pathlib import Path
 
 from mica.cli.console import storage_options
 from mica.errors import UserError
-from mica.log.folders import is_local
 from mica.log.opened import snapshot_of
 from mica.parquet import read_parquet
 from mica.scan.scan import Scan
@@ -42,7 +41,7 @@ def _is_parquet(path: str, stored: Mapping[str, str] | None) -> bool:
     """By the name, which Spark gives to folders too, and a folder may be a table; or by the first bytes of a local file
     with another one."""
     if path.endswith(".parquet"):
-        return (is_local(path) and not Path(path).is_dir()) or snapshot_of(path, stored) is None
+        return snapshot_of(path, stored) is None
     try:
         with Path(path).open("rb") as file:
             return file.read(4) == b"PAR1"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
 from mica.errors import StorageError, UserError
+from mica.log.folders import is_local
 from mica.log.snapshot import Snapshot, load
 from mica.storage import Storage, patterns
 
@@ -32,10 +34,16 @@ def snapshot_of(given: Any, options: Mapping[str, str] | None = None, *, version
         return given.snapshot
     if not isinstance(given, str | os.PathLike):
         return None
-    if version is None and patterns.is_pattern(os.fspath(given), options):
+    path = os.fspath(given)
+    if version is None and patterns.is_pattern(path, options):
         return None
     try:
-        return load(Storage.open(given, options), version)
+        if path.endswith(".parquet") and not is_local(path):
+            # Spark gives folders such names too. In an object store one request says what it is, a log asks for two.
+            with contextlib.suppress(StorageError):
+                patterns.file_at(path, options)
+                return None
+        return load(Storage.open(path, options), version)
     except (UserError, StorageError) as e:
         if e.code not in ("TABLE_NOT_FOUND", "NOT_A_DIRECTORY") or version is not None:
             raise

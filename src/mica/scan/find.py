@@ -112,6 +112,9 @@ def data_files(storage: Storage, *, links: bool = True) -> list[Found]:
 def is_data(path: str) -> bool:
     """Whether the path below a folder is that of data, by its names."""
     *above, name = path.split("/")
-    return name[:1] not in ("", "_", ".") and not any(
-        part[:1] in ("_", ".") and not hive.is_directory(part) for part in above
+    # The last is a copy by Hadoop that is not done.
+    return (
+        name[:1] not in ("", "_", ".")
+        and not name.endswith("._COPYING_")
+        and not any(part[:1] in ("_", ".") and not hive.is_directory(part) for part in above)
     )

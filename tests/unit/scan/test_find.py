@@ -87,6 +87,7 @@ def test_a_folder_has_files_without_the_ending(tmp_path: Path) -> None:
         pq.write_table(pa.table({"n": [number]}), tmp_path / name)
     (tmp_path / "notes.md").write_text("no Parquet file")
     (tmp_path / "empty").write_bytes(b"")
+    (tmp_path / "c.parquet._COPYING_").write_bytes(b"PAR1PAR1")
     (tmp_path / "_SUCCESS").write_bytes(b"PAR1PAR1")
     assert [entry.path for _, entry in find(str(tmp_path))] == ["000000_0", "a.parquet", "p=1/b.parq"]
     (tmp_path / "p=1" / "b.parq").rename(tmp_path / "b.parq")
@@ -118,7 +119,7 @@ def test_a_folder_may_be_named_like_a_file(tmp_path: Path) -> None:
     table = mica.Table.convert_to_delta(place)
     table.append([{"n": 2}])
     assert scan_of([str(place)], "n > 0", None).count() == 2
-    assert scan_of([str(place)], None, None, version=0).count() == 1
+    assert scan_of([place.as_uri()], None, None, version=0).count() == 1
     assert mica.check(place).ok  # by its log, and its empty file is sound
     with pytest.raises(MicaError, match=r"wrong\.parquet"):
         scan_of([str(place / "wrong.parquet")], None, None)
