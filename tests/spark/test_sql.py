@@ -84,6 +84,8 @@ def test_a_cast_fails_only_for_a_row_that_spark_casts(spark: SparkSession, tmp_p
         (f"SELECT id FROM {odd} WHERE hash(id) <> hash(1) AND v:x::int > 0", [(0,)]),
         (f"SELECT v:x::int + 1 FROM {odd} LIMIT 1", [(2,)]),
         (f"SELECT v:none::int + v:x::int FROM {odd}", [(None,)] * 3),
+        (f"SELECT pmod(v:x::int, if(id = 1, NULL, 5)) FROM {odd} ORDER BY id", [(1,), (None,), (None,)]),
+        (f"SELECT first(v:x::int) FROM {odd}", [(1,)]),
         (f"SELECT id IN (1, v:x::int) FROM {odd} ORDER BY id", [(False,), (True,), (None,)]),
     ):
         assert list(map(tuple, mica.sql(text, spark).collect())) == found, text

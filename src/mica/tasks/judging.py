@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 class Judge:
     """A predicate over the rows of `ranges`; called with a batch of the kernel it returns the mask of those that pass.
 
-    `passed`, a list that grows, are the rows that passed so far if it is `numbered` or counts rows itself; otherwise it
-    is `ranges`. `keeps`: the numbers of these rows are wanted, in the order of the batches, from `passing`, which takes
+    `passed`, a list that grows, are the rows that passed so far if it is `numbered` or reads nothing; otherwise it is
+    `ranges`. `keeps`: the numbers of these rows are wanted, in the order of the batches, from `passing`, which takes
     less than ranges of rows that are scattered.
     """
 
@@ -39,7 +39,7 @@ class Judge:
         #: Whether the numbers of rows decide too.
         self.counts = any(column.counts for column in self.asked)
         self.is_constant = not self.filters and not self.counts
-        self._tells = not self.is_constant and (numbered or self.counts)
+        self._tells = not self.is_constant and (numbered or not self.filters)
         self.places = Positions(ranges) if numbered or keeps or self.counts else None
         # Of rows whose numbers are asked for all are judged here.
         self.texts = file.texts(predicate, self.asked) if self.places is None else []

@@ -34,8 +34,8 @@ def read_parts(spec: ReadSpec, parts: Sequence[FilePart], readers: int = 1) -> I
     always several."""
     left = spec.limit
 
-    def read(file: DataFileReader) -> Iterator[pa.RecordBatch]:
-        return _rows(file, left if len(file.ends) == 1 else None)
+    def read(file: DataFileReader, given: int) -> Iterator[pa.RecordBatch]:
+        return _rows(file, None if left is None or len(file.ends) > 1 else left + given)
 
     for batch in read_together(spec, parts, read, readers):
         if left is not None:
@@ -115,7 +115,7 @@ def _are_paths(outputs: Mapping[str, BoundExpr]) -> bool:
 def count_rows(spec: ReadSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
     """How many rows pass, for files or groups of them. Only columns of the predicate are read."""
 
-    def count(file: DataFileReader) -> Iterator[pa.RecordBatch]:
+    def count(file: DataFileReader, _: int) -> Iterator[pa.RecordBatch]:
         if spec.predicate is None:
             total = rows_of(file.ranges())
         else:

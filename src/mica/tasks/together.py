@@ -29,6 +29,9 @@ SMALL_BYTES = 1 << 20
 TOGETHER_BYTES = 8 << 20
 TOGETHER_FILES = 64
 
+#: Rows that the deletion vectors of a small file name at most.
+_NAMED_ROWS = 2_000
+
 #: Where a few rows are wanted, so many times as many files are read next.
 _GROWTH = 4
 
@@ -39,35 +42,35 @@ _PATH = 1 / 16
 def read_together(
     spec: ReadSpec,
     parts: Sequence[FilePart],
-    read: Callable[[DataFileReader], Iterable[pa.RecordBatch]],
+    read: Callable[[DataFileReader, int], Iterable[pa.RecordBatch]],
     readers: int = 1,
 ) -> Iterator[pa.RecordBatch]:
     """What `read` returns for the files, in their order. Up to `readers` are read at once, those of an object store
-    always several."""
+    always several. Where files are read again, one by one, `read` is told how many rows were given before."""
     readers = max(readers, readers_of(spec.storage))
     yield from in_order(partial(_read, spec, read), groups(spec, parts, readers), readers)
 
 
 def _read(
-    spec: ReadSpec, read: Callable[[DataFileReader], Iterable[pa.RecordBatch]], parts: Sequence[FilePart]
+    spec: ReadSpec, read: Callable[[DataFileReader, int], Iterable[pa.RecordBatch]], parts: Sequence[FilePart]
 ) -> Iterator[pa.RecordBatch]:
     """What `read` returns for files that are alike by the log."""
     at = 0
     while at < len(parts):
         first, *more = parts[at:]
         if not more:
-            yield from read(DataFileReader(spec, first))
+            yield from read(DataFileReader(spec, first), 0)
             return
         given = 0
         try:
             file = DataFileReader(spec, first, more)
             # Small files may hold much: their rows are given as they come, not kept until all are read.
-            for batch in read(file):
+            for batch in read(file, 0):
                 given += batch.num_rows
                 yield batch
         except MicaError:
             for part in (first, *more):
-                for batch in read(DataFileReader(spec, part)):
+                for batch in read(DataFileReader(spec, part), given):
                     again = min(given, batch.num_rows)
                     given -= again
                     if not again or again < batch.num_rows:
@@ -140,4 +143,6 @@ def share(leaves: Sequence[Leaf]) -> float:
 
 
 def _small(part: FilePart) -> bool:
-    return part.parts == 1 and part.size is not None and part.size <= SMALL_BYTES
+    """Also by what has to be known of its rows: a small file may have many, and as many deleted ones."""
+    named = sum(vector["cardinality"] for vector in (part.deletion_vector, part.chosen) if vector is not None)
+    return part.parts == 1 and part.size is not None and part.size <= SMALL_BYTES and named <= _NAMED_ROWS

@@ -16,7 +16,7 @@ import pytest
 
 import mica
 from mica.errors import MicaError, UserError
-from mica.tasks import together
+from mica.tasks import file, together
 from mica.tasks.file import DataFileReader
 
 FILES = 12
@@ -49,14 +49,14 @@ def _table(path: Path, random_: random.Random) -> mica.Table:
         str(path), "p INT, s STRING, v VARIANT", partition_by=["p"], properties={"delta.enableDeletionVectors": "true"}
     )
     number = 0
-    for file in range(FILES):
-        if file == FILES // 2:
+    for number_of in range(FILES):
+        if number_of == FILES // 2:
             table.add_columns("late BIGINT")
             table.set_properties({"mica.bloomFilter.paths": "v:id"})
         rows = []
         for _ in range(random_.randrange(1, 40)):
-            row = {"p": file // 4, "s": f"s{number % 7}", "v": _value(random_, number)}
-            rows.append(row | ({"late": number} if file >= FILES // 2 else {}))
+            row = {"p": number_of // 4, "s": f"s{number % 7}", "v": _value(random_, number)}
+            rows.append(row | ({"late": number} if number_of >= FILES // 2 else {}))
             number += 1
         table.append(rows)
     table.delete("v:n::int in (3, 70)")
@@ -202,9 +202,9 @@ def test_files_are_read_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     opened = []
 
     def counted(*args: Any) -> DataFileReader:
-        file = DataFileReader(*args)
-        opened.append(len(file.ends))
-        return file
+        made = DataFileReader(*args)
+        opened.append(len(made.ends))
+        return made
 
     monkeypatch.setattr(together, "DataFileReader", counted)
     assert table.scan(columns={"n": "v:n::int"}, where="v:n::int >= 0").to_arrow().num_rows == 20
@@ -296,7 +296,7 @@ def test_rows_are_given_as_they_come_and_once_where_a_later_one_fails(monkeypatc
     def opened(_: Any, first: int, more: Any = ()) -> Any:
         return SimpleNamespace(parts=[first, *more], ends=[0] * (1 + len(more)))
 
-    def read(file: Any) -> Any:
+    def read(file: Any, _: int) -> Any:
         for number in (number for part in file.parts for number in range(4 * part, 4 * part + 4)):
             if number == 9:
                 raise UserError("INVALID_CAST", f"in {file.parts}")
@@ -361,6 +361,25 @@ def _updated(table: mica.Table, where: str, _: list[dict[str, Any]]) -> None:
 def _merged(table: mica.Table, _: str, rows: list[dict[str, Any]]) -> None:
     source = pa.table({"k": pa.array([row["id"] for row in rows], pa.int64())})
     table.merge(source, "target.id = source.k").when_matched_delete().execute()
+
+
+def test_a_row_beyond_the_limit_may_fail(
+    tmp_path: Path, one_by_one: Callable[[bool], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file, "BATCH_ROWS", 1024)
+    table = mica.Table.create(tmp_path / "t", "id INT, s STRING")
+    for number in range(5):
+        table.append(
+            [{"id": n, "s": "bad" if n == 14_000 else "1"} for n in range(3000 * number, 3000 * number + 3000)]
+        )
+    for where in (None, "id >= 0"):
+        for limit in (12_500, 10_000, 13_999):
+            found = []
+            for alone in (True, False):
+                one_by_one(alone)
+                scan = table.scan(columns={"id": "id", "n": "cast(s as int)"}, where=where, limit=limit)
+                found.append(scan.to_arrow().column("id").to_pylist())
+            assert found[0] == found[1] == list(range(limit)), (where, limit)
 
 
 def test_what_files_have_of_their_own_is_that_of_each_row(tmp_path: Path, one_by_one: Callable[[bool], None]) -> None:

@@ -31,6 +31,11 @@ _BY_ID = frozenset(
 #: Nodes that pass on all rows of what is below them, and those that take no row before they have all of these.
 _ALL_ROWS = frozenset("Project Sort Repartition RepartitionByExpression ResolvedHint RebalancePartitions".split())
 _BLOCKING = frozenset("Sort Aggregate Window Join Repartition RepartitionByExpression".split())
+#: Expressions that may not ask for their first child in a row: they ask for the second one first, or for none once
+#: they have a value, or swallow what fails.
+_LATE_FIRST = frozenset(
+    "Divide IntegralDivide Remainder Pmod StringLocate First MaxBy MinBy RegrSlope RegrIntercept RegrR2 TryEval".split()
+)
 #: Types of extracted paths that the kernel and Spark share.
 _EXTRACTED = re.compile(
     r"(STRING|BOOLEAN|TINYINT|SMALLINT|INT|BIGINT|FLOAT|DOUBLE|DATE|TIMESTAMP|TIMESTAMP_NTZ|DECIMAL\(\d+,\d+\))"
@@ -388,10 +393,10 @@ class Query:
         if tree.is_column:
             whole.add(roots[tree.number])
             return
-        # The second child of an aggregate is its FILTER. Others ask for their first child in every row, and for the
-        # next ones where it decides nothing: it may be null, or true, or the value that IN looks for.
+        # The second child of an aggregate is its FILTER. Most others ask for their first child in every row, and for
+        # the next ones where it decides nothing: it may be null, or true, or the value that IN looks for.
         filtered = tree.name == "AggregateExpression" and len(tree.children) > 1
-        within = conditional or filtered or tree.name == "TryEval"
+        within = conditional or filtered or tree.name in _LATE_FIRST
         for place, child in enumerate(tree.children):
             self._walk(child, roots, whole, uses, conditional=within or place > 0)
 
