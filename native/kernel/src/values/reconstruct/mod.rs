@@ -5,6 +5,7 @@
 //! whatever is wrong; `variant` writes each value once, where it stays, and `text` as JSON. Field ids are resolved once per distinct
 //! metadata. Recursion is over the tree, never over data: whatever stands in a `value` is validated and copied as bytes.
 
+mod bits;
 mod fields;
 mod text;
 mod variant;
