@@ -21,6 +21,7 @@ mod shapes;
 mod shred;
 mod sparse;
 mod structure;
+mod templates;
 mod texts;
 mod values;
 mod write;

@@ -61,7 +61,7 @@ impl KnownNames {
 
     /// Makes this metadata the current one; gives its number, by which it is found again as long as nothing was
     /// [forgotten](KnownNames::forgotten).
-    #[inline]
+    #[inline(always)]
     pub fn load(&mut self, metadata: &[u8]) -> Result<u32> {
         if !self.recent.find(metadata) {
             let loaded = self.resolve(metadata)?;

@@ -2,11 +2,19 @@
 //!
 //! The metadata of a row is kept as it is: it names every field, shredded or not (rules 19, 20). Values are put together
 //! row by row: `fields` says which fields an object of a row has, 64 rows at a time; `walk` goes over them and finds
-//! whatever is wrong; `variant` writes each value once, where it stays, and `text` as JSON. Field ids are resolved once per distinct
-//! metadata. Recursion is over the tree, never over data: whatever stands in a `value` is validated and copied as bytes.
+//! whatever is wrong; `variant` writes each value once, where it stays, and `text` as JSON. Rows that have the same levels
+//! (`outlines`, `seen`) become Variants by a template instead (`by_template`, `template`, `leaves`, `stamp`), which leaves to
+//! the walk what is no typed leaf. Field ids are resolved once per distinct metadata. Recursion is over the tree, never over
+//! data: whatever stands in a `value` is validated and copied as bytes.
 
 mod bits;
+mod by_template;
 mod fields;
+mod leaves;
+mod outlines;
+mod seen;
+mod stamp;
+mod template;
 mod text;
 mod variant;
 mod walk;
@@ -14,6 +22,8 @@ mod walk;
 pub use text::JsonText;
 pub use variant::VariantBytes;
 pub use walk::Writer;
+
+use std::any::Any;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BinaryArray, BinaryViewArray, StructArray};
@@ -26,6 +36,7 @@ use crate::layout::Layout;
 use crate::layout::standard::METADATA;
 use crate::values::bytes::build_variant;
 use crate::values::level::{Level, VariantColumn};
+use crate::values::reconstruct::by_template::{AHEAD, ByTemplate};
 use crate::values::reconstruct::walk::{Tools, Walk};
 use crate::values::standardize::standardize_column;
 
@@ -122,17 +133,25 @@ impl<W: Writer> Values<W> {
     }
 }
 
+/// Before so many rows no template pays.
+const TEMPLATES_FROM: usize = 32;
+
 /// Writes values of one level, and of all below it. Holds what is remembered between rows.
 pub struct Reconstructor {
     names: KnownNames,
     tools: Tools,
+    /// Once there were [some](TEMPLATES_FROM) rows.
+    templates: Option<ByTemplate>,
+    rows: usize,
+    /// How often metadata were forgotten.
+    forgotten: usize,
 }
 
 impl Reconstructor {
     pub fn new(level: &Level) -> Self {
         let mut names = KnownNames::default();
         want(level, &mut names);
-        Reconstructor { names, tools: Tools::of(level) }
+        Reconstructor { names, tools: Tools::of(level), templates: None, rows: 0, forgotten: 0 }
     }
 
     /// Appends the values of the level at these slots; `level` is the one that this was made for. Without `metadata`
@@ -145,18 +164,21 @@ impl Reconstructor {
         out: &mut Values<W>,
     ) -> Result<()> {
         out.ends.reserve(spots.len());
-        let (mut last, start) = (None, out.bytes.written());
+        let (mut last, mut number, start) = (None, 0, out.bytes.written());
         for (done, spot) in spots.iter().enumerate() {
             out.bytes.ready(start, done, spots.len() - done);
             let view = metadata.and_then(|metadata| metadata.views().get(spot.metadata as usize)).copied();
             // Equal views are equal bytes; rows that share one mostly follow each other.
             if done == 0 || last != view {
-                self.load(level, metadata, spot).map_err(|e| e.row(spot.row.into()))?;
+                number = self.load(level, metadata, spot).map_err(|e| e.row(spot.row.into()))?;
                 last = view;
             }
-            let (names, before) = (self.names.current(), out.bytes.written());
-            let mut walk = Walk { tools: &mut self.tools, names, to: &mut out.bytes };
-            if let Err(e) = walk.value(level, spot.slot as usize) {
+            self.rows += 1;
+            if self.rows == TEMPLATES_FROM && (&out.bytes as &dyn Any).is::<VariantBytes>() {
+                self.templates = ByTemplate::of(level);
+            }
+            let before = out.bytes.written();
+            if let Err(e) = self.row(level, &spots[done..], number, &mut out.bytes) {
                 self.tools.forget();
                 out.bytes.truncate(before);
                 return Err(e.row(spot.row.into()));
@@ -166,15 +188,37 @@ impl Reconstructor {
         Ok(())
     }
 
-    fn load(&mut self, level: &Level, metadata: Option<&BinaryViewArray>, spot: &Spot) -> Result<()> {
+    /// Appends the value of the first of these.
+    #[inline]
+    fn row<W: Writer>(&mut self, level: &Level, spots: &[Spot], number: u32, to: &mut W) -> Result<()> {
+        let Reconstructor { names, tools, templates, .. } = self;
+        let names = names.of(number);
+        let slot = |at: usize| spots.get(at).map(|spot: &Spot| spot.slot);
+        let (first, to_any) = (slot(0).unwrap_or(0) as usize, to as &mut dyn Any);
+        if let Some(templates) = templates
+            && !templates.rests()
+            && let Some(to) = to_any.downcast_mut()
+            && templates.write(level, (first, slot(AHEAD)), (number, names), tools, to)?
+        {
+            return Ok(());
+        }
+        Walk { tools, names, to }.value(level, first)
+    }
+
+    fn load(&mut self, level: &Level, metadata: Option<&BinaryViewArray>, spot: &Spot) -> Result<u32> {
         let row = spot.metadata as usize;
         if metadata.is_some_and(|metadata| metadata.is_null(row)) {
             let message = "a variant that is not null has no metadata";
             return Err(Error::new(Code::MalformedShredding, message).rule(2).path(format!("{}.metadata", level.path)));
         }
         let bytes = metadata.map_or(NO_NAMES, |metadata| metadata.value(row));
-        self.names.load(bytes).map_err(|e| e.path(&level.path))?;
-        Ok(())
+        let number = self.names.load(bytes).map_err(|e| e.path(&level.path))?;
+        // Their numbers stand for others now.
+        if self.forgotten != self.names.forgotten() {
+            self.forgotten = self.names.forgotten();
+            self.templates.iter_mut().for_each(ByTemplate::clear);
+        }
+        Ok(number)
     }
 }
 

@@ -26,8 +26,8 @@ const PIECE: usize = 32;
 pub struct VariantBytes {
     /// What is written, and behind it bytes that are ready to be written over: bringing memory into the cache in steps
     /// is faster than line by line.
-    bytes: Vec<u8>,
-    len: usize,
+    pub(super) bytes: Vec<u8>,
+    pub(super) len: usize,
     /// By level and number of children: the width of the offsets in the last container of that kind.
     widths: Vec<[u8; KINDS]>,
 }
@@ -58,7 +58,7 @@ impl VariantBytes {
 
     /// Makes the bytes up to this place ready.
     #[inline(always)]
-    fn reach(&mut self, end: usize) {
+    pub(super) fn reach(&mut self, end: usize) {
         if self.bytes.len() < end {
             self.more(end);
         }
@@ -71,7 +71,7 @@ impl VariantBytes {
     }
 
     #[inline(always)]
-    fn put(&mut self, bytes: &[u8]) {
+    pub(super) fn put(&mut self, bytes: &[u8]) {
         let end = self.len + bytes.len();
         self.reach(end);
         self.bytes[self.len..end].copy_from_slice(bytes);
@@ -85,7 +85,7 @@ impl VariantBytes {
     }
 
     #[inline(always)]
-    fn text(&mut self, all: &[u8], start: usize, end: usize) {
+    pub(super) fn text(&mut self, all: &[u8], start: usize, end: usize) {
         let len = end - start;
         if !(len <= PIECE && self.piece::<PIECE, { PIECE + 1 }>(all, start, len)
             || len <= MAX_SHORT_STRING && self.piece::<{ 2 * PIECE }, { 2 * PIECE + 1 }>(all, start, len))
@@ -115,7 +115,7 @@ impl VariantBytes {
         self.put(text);
     }
 
-    #[inline]
+    #[inline(always)]
     fn open(&mut self, level: &Level, count: usize, largest: Option<u32>) -> Open {
         if self.widths.len() <= level.number {
             self.widths.resize(level.number + 1, [1; KINDS]);

@@ -2,6 +2,8 @@
 //! wrong with a value is found here: its shape, its residuals, the names of its fields. Recursion is over the tree,
 //! never over data.
 
+use std::any::Any;
+
 use arrow_array::Array;
 
 use crate::codec::known::RowNames;
@@ -14,7 +16,7 @@ use crate::values::reconstruct::fields::Fields;
 use crate::values::shape::{check_shape, conflict, in_both, is_object};
 
 /// What is told of a row, in the order of its bytes and of its text.
-pub trait Writer {
+pub trait Writer: Any {
     /// An object or array that is not closed yet.
     type Open;
 
@@ -126,6 +128,14 @@ impl<W: Writer> Walk<'_, W> {
             self.to.null();
         }
         Ok(())
+    }
+
+    /// The value of a slot that holds a residual and nothing else.
+    pub fn untyped(&mut self, level: &Level, slot: usize) -> Result<()> {
+        match &level.value {
+            Some(values) => self.residual(level, values.value(slot)),
+            None => self.value(level, slot),
+        }
     }
 
     fn residual(&mut self, level: &Level, value: &[u8]) -> Result<()> {
