@@ -140,9 +140,8 @@ const TEMPLATES_FROM: usize = 32;
 pub struct Reconstructor {
     names: KnownNames,
     tools: Tools,
-    /// Once there were [some](TEMPLATES_FROM) rows.
+    /// Once there were [some](TEMPLATES_FROM) rows at once.
     templates: Option<ByTemplate>,
-    rows: usize,
     /// How often metadata were forgotten.
     forgotten: usize,
 }
@@ -151,7 +150,7 @@ impl Reconstructor {
     pub fn new(level: &Level) -> Self {
         let mut names = KnownNames::default();
         want(level, &mut names);
-        Reconstructor { names, tools: Tools::of(level), templates: None, rows: 0, forgotten: 0 }
+        Reconstructor { names, tools: Tools::of(level), templates: None, forgotten: 0 }
     }
 
     /// Appends the values of the level at these slots; `level` is the one that this was made for. Without `metadata`
@@ -173,8 +172,7 @@ impl Reconstructor {
                 number = self.load(level, metadata, spot).map_err(|e| e.row(spot.row.into()))?;
                 last = view;
             }
-            self.rows += 1;
-            if self.rows == TEMPLATES_FROM && (&out.bytes as &dyn Any).is::<VariantBytes>() {
+            if done == TEMPLATES_FROM && self.templates.is_none() && (&out.bytes as &dyn Any).is::<VariantBytes>() {
                 self.templates = ByTemplate::of(level);
             }
             let before = out.bytes.written();

@@ -11,8 +11,8 @@ const TABLE: usize = 2048;
 const ROWS: u32 = 2;
 
 /// Of so many rows a third should have had a template; else none is looked for in so many others, each time more.
-const TRIED: usize = 192;
-const RESTED: usize = 2048;
+const TRIED: usize = 128;
+const RESTED: usize = 4096;
 const MOST_RESTED: usize = 1 << 16;
 
 /// An outline under one metadata.
@@ -45,8 +45,11 @@ impl Seen {
     /// Whether no template is to be looked for.
     #[inline]
     pub fn rests(&mut self) -> bool {
-        self.rest = self.rest.saturating_sub(1);
-        self.rest > 0
+        if self.rest == 0 {
+            return false;
+        }
+        self.rest -= 1;
+        true
     }
 
     #[cold]
