@@ -15,12 +15,13 @@ from mica.cli.stopped import stop
 def main() -> None:
     """The entry point: imports the command line, and runs it."""
     noted: list[int] = []
-    before = signal.getsignal(signal.SIGINT)
-    if before is signal.default_int_handler:  # not where a shell has it ignored
+    held_back = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # not where a shell has it ignored
+    if held_back:
         signal.signal(signal.SIGINT, lambda number, _: noted.append(number))
     from mica.cli.app import main as run
 
-    signal.signal(signal.SIGINT, before)
+    if held_back:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if noted:
         stop()
     run()

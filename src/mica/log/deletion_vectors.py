@@ -32,6 +32,8 @@ _UUID_LENGTH = 20
 def deleted_rows(table: Storage, descriptor: Mapping[str, Any]) -> np.ndarray:
     """Returns the deleted rows of one file, sorted, as uint64; `descriptor` is a row of `files["deletion_vector"]`."""
     kind, where = descriptor["storageType"], str(descriptor["pathOrInlineDv"])
+    if None in (descriptor["sizeInBytes"], descriptor["cardinality"]):
+        raise _corrupt(f"the deletion vector {where!r}", "the log does not say how many bytes and rows it has")
     size = int(descriptor["sizeInBytes"])
     if kind == "i":
         name, data = "an inline deletion vector", _bytes_of(where)[:size]

@@ -37,6 +37,7 @@ def find(
             files, below = patterns.matching(path, storage_options), patterns.fixed_part(path)
             files = files if whatever_counts or path.rpartition("/")[2][:1] == "_" else [*filter(_may_be_data, files)]
         elif (named := _file(path, storage_options)) is not None:
+            _refuse_unnamable([named])
             found.append(named)
             continue
         else:

@@ -144,5 +144,5 @@ def share(leaves: Sequence[Leaf]) -> float:
 
 def _small(part: FilePart) -> bool:
     """Also by what has to be known of its rows: a small file may have many, and as many deleted ones."""
-    named = sum(vector["cardinality"] for vector in (part.deletion_vector, part.chosen) if vector is not None)
+    named = sum(vector["cardinality"] or 0 for vector in (part.deletion_vector, part.chosen) if vector is not None)
     return part.parts == 1 and part.size is not None and part.size <= SMALL_BYTES and named <= _NAMED_ROWS

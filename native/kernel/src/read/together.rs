@@ -206,11 +206,14 @@ pub struct FilesScan {
 
 struct Running {
     scan: Scan,
-    /// How many of its rows wait for a judgement.
+    /// What waits for a judgement, until it is handed out.
+    asked: Option<RecordBatch>,
+    /// How many of its rows wait for one.
     waiting: Option<usize>,
     /// Whether more of its rows will: those of the files after it wait until then, so that all are judged in order.
     more: bool,
     given: Vec<RecordBatch>,
+    over: bool,
 }
 
 impl FilesScan {
@@ -250,59 +253,93 @@ impl FilesScan {
     }
 
     fn advance(&mut self) -> Result<Option<ScanStep>> {
+        if self.running.iter().any(|one| one.waiting.is_some() && one.asked.is_none()) {
+            return Err(Error::new(Code::InvalidArgument, "the last batch has no mask yet"));
+        }
         loop {
-            let mut judged = Vec::new();
-            for one in &mut self.running {
-                if one.waiting.is_some() {
-                    return Err(Error::new(Code::InvalidArgument, "the last batch has no mask yet"));
+            let mut held = self.held();
+            for (number, one) in self.running.iter_mut().enumerate() {
+                // What the first file gives can always be handed out.
+                while one.goes_on() && (has_room(held, self.rows, self.bytes) || (number == 0 && one.given.is_empty()))
+                {
+                    one.step(&mut held)?;
                 }
-                one.advance(&mut judged)?;
             }
             // Another file while there is room for its rows.
-            let (mut rows, mut bytes) = self.taken(&judged);
-            while rows < self.rows && bytes < self.bytes && self.running.last().is_none_or(|one| !one.more) {
+            while has_room(held, self.rows, self.bytes) && self.running.last().is_none_or(|one| !one.more) {
                 let Some(scan) = self.coming.pop_front() else { break };
-                let mut one = Running { scan, waiting: None, more: false, given: Vec::new() };
-                one.advance(&mut judged)?;
-                if one.waiting.is_some() || !one.given.is_empty() {
-                    self.running.push(one);
+                let given = Vec::new();
+                let mut one = Running { scan, asked: None, waiting: None, more: false, given, over: false };
+                while one.goes_on() && has_room(held, self.rows, self.bytes) {
+                    one.step(&mut held)?;
                 }
-                (rows, bytes) = self.taken(&judged);
+                self.running.push(one);
             }
-            if !judged.is_empty() {
-                return one_of(judged).map(|batch| Some(ScanStep::Judge(batch)));
+            let is_full = !has_room(held, self.rows, self.bytes);
+            if is_full || self.running.iter().all(|one| one.asked.is_none()) {
+                let given = self.first_rows();
+                if !given.is_empty() {
+                    return one_of(given).map(|batch| Some(ScanStep::Rows(batch)));
+                }
             }
-            let given: Vec<RecordBatch> = self.running.drain(..).flat_map(|one| one.given).collect();
-            if !given.is_empty() {
-                return one_of(given).map(|batch| Some(ScanStep::Rows(batch)));
+            let asked: Vec<RecordBatch> = self.running.iter_mut().filter_map(|one| one.asked.take()).collect();
+            if !asked.is_empty() {
+                return one_of(asked).map(|batch| Some(ScanStep::Judge(batch)));
             }
-            if self.coming.is_empty() {
+            if self.running.is_empty() && self.coming.is_empty() {
                 return Ok(None);
             }
         }
     }
 
-    fn taken(&self, judged: &[RecordBatch]) -> (usize, usize) {
-        let all = self.running.iter().flat_map(|one| &one.given).chain(judged);
-        all.fold((0, 0), |(rows, bytes), b| (rows + b.num_rows(), bytes + b.get_array_memory_size()))
+    /// The rows that come next: those of the files that are over, and of the first one that is not.
+    fn first_rows(&mut self) -> Vec<RecordBatch> {
+        let mut found = Vec::new();
+        while let Some(first) = self.running.first_mut() {
+            found.append(&mut first.given);
+            if !first.over {
+                break;
+            }
+            self.running.remove(0);
+        }
+        found
+    }
+
+    /// The rows and bytes that are not handed out.
+    fn held(&self) -> (usize, usize) {
+        let all = self.running.iter().flat_map(|one| one.given.iter().chain(&one.asked));
+        all.fold((0, 0), |held, batch| more(held, batch))
     }
 }
 
+fn more((rows, bytes): (usize, usize), batch: &RecordBatch) -> (usize, usize) {
+    (rows + batch.num_rows(), bytes + batch.get_array_memory_size())
+}
+
+fn has_room(held: (usize, usize), rows: usize, bytes: usize) -> bool {
+    held.0 < rows && held.1 < bytes
+}
+
 impl Running {
-    /// Runs until rows wait for a judgement, or to the end.
-    fn advance(&mut self, judged: &mut Vec<RecordBatch>) -> Result<()> {
-        self.more = false;
-        loop {
-            match self.scan.step()? {
-                Some(ScanStep::Rows(batch)) => self.given.push(batch),
-                Some(ScanStep::Judge(batch)) => {
-                    (self.waiting, self.more) = (Some(batch.num_rows()), !self.scan.is_last()?);
-                    // Each file has dictionaries of its own, or none.
-                    judged.push(written(&batch)?);
-                    return Ok(());
-                }
-                None => return Ok(()),
+    fn goes_on(&self) -> bool {
+        !self.over && self.waiting.is_none()
+    }
+
+    fn step(&mut self, held: &mut (usize, usize)) -> Result<()> {
+        match self.scan.step()? {
+            Some(ScanStep::Rows(batch)) => {
+                *held = more(*held, &batch);
+                self.given.push(batch);
             }
+            Some(ScanStep::Judge(batch)) => {
+                // Each file has dictionaries of its own, or none.
+                let batch = written(&batch)?;
+                *held = more(*held, &batch);
+                (self.waiting, self.more) = (Some(batch.num_rows()), !self.scan.is_last()?);
+                self.asked = Some(batch);
+            }
+            None => (self.over, self.more) = (true, false),
         }
+        Ok(())
     }
 }

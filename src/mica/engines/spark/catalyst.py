@@ -34,7 +34,8 @@ _BLOCKING = frozenset("Sort Aggregate Window Join Repartition RepartitionByExpre
 #: Expressions that may not ask for their first child in a row: they ask for the second one first, or for none once
 #: they have a value, or swallow what fails.
 _LATE_FIRST = frozenset(
-    "Divide IntegralDivide Remainder Pmod StringLocate First MaxBy MinBy RegrSlope RegrIntercept RegrR2 TryEval".split()
+    "Divide IntegralDivide Remainder Pmod StringLocate First AnyValue MaxBy MinBy RegrSlope RegrIntercept RegrR2 "
+    "TryEval".split()
 )
 #: Types of extracted paths that the kernel and Spark share.
 _EXTRACTED = re.compile(
