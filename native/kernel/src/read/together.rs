@@ -308,7 +308,7 @@ impl FilesScan {
     /// The rows and bytes that are not handed out.
     fn held(&self) -> (usize, usize) {
         let all = self.running.iter().flat_map(|one| one.given.iter().chain(&one.asked));
-        all.fold((0, 0), |held, batch| more(held, batch))
+        all.fold((0, 0), more)
     }
 }
 
