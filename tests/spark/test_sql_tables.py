@@ -279,3 +279,20 @@ def test_tables_behind_the_end_of_a_printed_plan_are_found(spark: SparkSession, 
     with conf(spark, {"spark.sql.maxPlanStringLength": "300"}):
         assert mica.sql(text, spark).count() == 20
         assert spark.conf.get("spark.sql.maxPlanStringLength") == "300"
+
+
+def test_what_makes_no_table_of_ours_does_not_succeed(spark: SparkSession, tmp_path: Path) -> None:
+    for clauses in ("DEFAULT COLLATION UNICODE_CI", "OPTIONS (x 'y')", "CLUSTERED BY (a) INTO 2 BUCKETS"):
+        with pytest.raises(mica.MicaError, match="INVALID_EXPRESSION"):
+            mica.sql(f"CREATE TABLE none (a STRING) USING mica {clauses} LOCATION '{tmp_path}/none'", spark)
+    assert not spark.catalog.tableExists("none")
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_query_is_written_to_a_folder_by_spark(spark: SparkSession, tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "a STRING")
+    table.append([{"a": "x"}])
+    for folder in ("DIRECTORY '{0}' USING json", "LOCAL DIRECTORY '{0}' USING json OPTIONS ('compression' 'gzip')"):
+        place = tmp_path / folder[:5].strip()
+        mica.sql(f"INSERT OVERWRITE {folder.format(place)} (SELECT a FROM delta.`{table.path}`)", spark)
+        assert [row.a for row in spark.read.json(str(place)).collect()] == ["x"]

@@ -155,7 +155,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if version is not None and timestamp is not None:
             raise UserError.bad_value("startingVersion and startingTimestamp", (version, timestamp), "one of them")
         if timestamp is not None:
-            return StreamPlace(table, time_travel.version_after(storage, self._listing(), timestamp))
+            return StreamPlace(table, time_travel.version_after(storage, self._listing(None), timestamp))
         if version is None:
             return StreamPlace(table, self._end.version, initial=True)
         if version.lower() == "latest":
@@ -165,11 +165,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     @brief
     def latestOffset(self, start: Any = None, limit: Any = None) -> dict[str, Any]:  # noqa: N802 - as above
         """How far the next batch goes. Spark 4.1 gives neither start nor limit: then to the end."""
-        listing = self._listing()
+        place = None if start is None else self._place(start)
+        listing = self._listing(self._end.version if place is None else place.version)
         newest = listing.latest if self._until is None else min(self._until, listing.latest)
-        if start is None:
+        if place is None:
             return StreamPlace(self._end.metadata.id, newest + 1, began=self._began).offset()
-        place = self._place(start)
         unlimited = type(limit).__name__ == "ReadAllAvailable"
         files = None if unlimited else (self._files or (None if self._bytes else FILES))
         size = None if unlimited else self._bytes
@@ -199,12 +199,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     @brief
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - as above
         """Ends the stream with the version that is the newest now."""
-        self._until = self._listing().latest
+        self._until = self._listing(self._end.version).latest
 
     @brief
     def reportLatestOffset(self) -> dict[str, Any]:  # noqa: N802 - as above
         """The end of the table, for the stream's progress."""
-        return StreamPlace(self._end.metadata.id, self._listing().latest + 1).offset()
+        return StreamPlace(self._end.metadata.id, self._listing(self._end.version).latest + 1).offset()
 
     # --- rows --------------------------------------------------------------------------------------------------------
 
@@ -213,7 +213,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The files between two places."""
         first, last = self._place(start), self._place(end)
         first = first.start_of(last)
-        listing, place, tables = self._listing(), first, [no_rows(FEED)]
+        listing, place, tables = self._listing(first.version), first, [no_rows(FEED)]
         while (place.version, place.file) < (last.version, last.file):
             whole, ends = self._at(place, listing), place.version == last.version
             tables.append(whole.slice(place.file, (last.file if ends else whole.num_rows) - place.file))
@@ -276,10 +276,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return feed.recorded_files(self._end, listing, place.version)
         return feed.appended_files(self._end, listing, place.version, changing=self._changing)
 
-    def _listing(self) -> Listing:
-        """The log's files. Errors: STREAM_CHANGED if it is that of another table now; TABLE_NOT_FOUND."""
+    def _listing(self, start: int | None) -> Listing:
+        """The log's files from a version on: a stream that goes on for long does not list what it has read. Errors:
+        STREAM_CHANGED if it is that of another table now; TABLE_NOT_FOUND."""
         if not self._seen.stands():
             self._seen = load(self._end.storage)
             if self._seen.metadata.id != self._end.metadata.id:
                 raise self._changed()
-        return list_log(self._end.storage)
+        return list_log(self._end.storage, start)

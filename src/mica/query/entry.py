@@ -21,7 +21,7 @@ from mica.errors import UserError
 from mica.query import changes, connect, names, select, settings
 from mica.query.located import located
 from mica.query.parameters import bound
-from mica.query.statements import begins, parse_statement
+from mica.query.statements import begins, makes_ours, parse_statement
 from mica.query.table_statements import Unread
 from mica.schema.lexical import SKIPPED
 
@@ -73,7 +73,7 @@ def run(text: str, spark: SparkSession, args: Any, otherwise: Callable[[], DataF
             given = bound(text, args)
         statement = parse_statement(given)
     except UserError:
-        if _is_sparks(text, spark):
+        if not makes_ours(given) and _is_sparks(text, spark):
             return _hinted(otherwise)
         raise
     if isinstance(statement, Unread):
@@ -184,7 +184,9 @@ def _hinted(work: Callable[[], DataFrame]) -> DataFrame:
         unknown = re.search(r"`(\w+)` cannot be found", str(e))
         if unknown is not None and is_condition(e, "TABLE_OR_VIEW_NOT_FOUND"):
             near = late.difflib.get_close_matches(unknown[1].lower(), names.all_registered(), 3)
-            if near:
+            if names.is_registered(unknown[1]):
+                e.add_note("mica reads its tables in queries and in the statements of mica.sql, not in this one.")
+            elif near:
                 e.add_note(f"mica.register has: {', '.join(near)}.")
         if is_condition(e, "DATA_SOURCE_NOT_FOUND") and "the data source: delta" in str(e):
             e.add_note("CREATE TABLE … USING mica makes a Delta table in a session without delta-spark.")

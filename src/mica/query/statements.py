@@ -123,6 +123,17 @@ _BEGINS = re.compile(
 )
 
 
+#: Spark's own statement: files of a query.
+_INTO_FOLDER = re.compile(rf"(?is)(?:\s|{SKIPPED})*+INSERT\s+OVERWRITE\s+(?:LOCAL\s+)?DIRECTORY\s+(?:['\"]|USING\b)")
+
+
+def makes_ours(text: str) -> bool:
+    """Whether a text makes a table of mica's: one with another clause is none of Spark's, for which that would be the
+    name of a table that is not there."""
+    begin = _BEGINS.match(text)
+    return begin is not None and begin[1].upper().split()[-1] == "TABLE" and _Statement(ended(text)).makes_ours()
+
+
 def begins(text: str) -> bool:
     """Whether a text begins like one of these statements."""
     return _BEGINS.match(text) is not None
@@ -138,6 +149,8 @@ def parse_statement(text: str) -> Statement | Unread | None:
         return _Statement(text).selected()
     if words[0] == "WITH":
         return _after_ctes(text)
+    if words[0] == "INSERT" and _INTO_FOLDER.match(text):
+        return _Statement(text).written()
     is_history = words[-1] == "HISTORY" and len(text) > begin.end()  # DESC of a table may be called so
     read = _STATEMENTS.get("HISTORY" if is_history else words[0])
     return read_table_statement(text) if read is None else read(_Statement(text))
@@ -210,7 +223,8 @@ class _Statement(RowStatement):
                 return True
         return False
 
-    def create(self) -> Create:
+    def create(self) -> Create | None:
+        """CREATE TABLE; None for a name in Spark's catalog of a table that is there: USING mica OPTIONS (path …)."""
         replaces = not self.accept("CREATE")
         mode: Mode = "overwrite" if self.accept("REPLACE") or self.accept("OR", "REPLACE") else "error"
         self.expect("TABLE")
@@ -233,6 +247,8 @@ class _Statement(RowStatement):
                 properties = self.pairs()
             elif self.accept("CLUSTER", "BY"):
                 cluster_by = self.each(self.column)
+            elif self.word() == "OPTIONS" and not ddl:
+                return None
             else:
                 self.accept("AS")
                 if self.word() not in QUERY and self.mark() != "(":
@@ -241,6 +257,14 @@ class _Statement(RowStatement):
                 break
         made = {**properties, **comment}
         return Create(table, ddl, mode, partition_by, location, made, query, replaces, cluster_by)
+
+    def written(self) -> Selected | None:
+        """INSERT OVERWRITE DIRECTORY … and a query."""
+        while self.token.kind != "end":
+            if self.word() in QUERY or (self.mark() == "(" and self.word(1) in QUERY):
+                return Selected(self.text[: self.token.at], self.text[self.token.at :])
+            self.at += 1
+        return None
 
     def commented(self) -> str:
         """The name of a view's column, with a comment behind it."""
@@ -285,7 +309,7 @@ _CHANGES: Mapping[str, Callable[[_Statement], RowChange]] = {
     "INSERT": _Statement.insert,
     "MERGE": _Statement.merge,
 }
-_STATEMENTS: Mapping[str, Callable[[_Statement], Statement]] = {
+_STATEMENTS: Mapping[str, Callable[[_Statement], Statement | None]] = {
     **_CHANGES,
     "OPTIMIZE": _Statement.optimize,
     "VACUUM": _Statement.vacuum,
