@@ -23,10 +23,11 @@ pub struct ByTemplate {
 }
 
 impl ByTemplate {
-    /// For a level and all below it.
+    /// For a level and all below it, in the standard layout. In the early one, a level may have a leaf, an object and an
+    /// array at once, which outlines do not tell apart.
     pub fn of(level: &Level) -> Option<Self> {
-        let (outlines, leaves, seen) = (Outlines::of(level), Leaves::of(level), Seen::default());
-        (level.layout == Layout::Standard).then(|| ByTemplate { outlines, leaves, seen })
+        let made = || ByTemplate { outlines: Outlines::of(level), leaves: Leaves::of(level), seen: Seen::default() };
+        (level.layout == Layout::Standard).then(made)
     }
 
     /// The metadata that were known have no number any more.
@@ -68,8 +69,9 @@ impl ByTemplate {
             let mut walk = Walk { tools, names, to };
             if other.untyped { walk.untyped(level, slot) } else { walk.value(level, slot) }
         })?;
-        if !fits {
-            template.misfit();
+        template.count(fits);
+        if fits {
+            self.seen.fitted();
         }
         Ok(fits)
     }

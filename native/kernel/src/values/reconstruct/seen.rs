@@ -10,7 +10,7 @@ const TABLE: usize = 2048;
 /// Rows with an outline before it gets a template.
 const ROWS: u32 = 2;
 
-/// Of so many rows a third should have had a template; else none is looked for in so many others, each time more.
+/// Of so many rows a third should have been written by a template; else none is looked for in so many others, each time more.
 const TRIED: usize = 128;
 const RESTED: usize = 4096;
 const MOST_RESTED: usize = 1 << 16;
@@ -102,9 +102,13 @@ impl Seen {
                 known.template = make(&known.key);
             }
         }
-        let template = known.template.as_mut().filter(|template| template.fits())?;
+        known.template.as_mut().filter(|template| template.pays())
+    }
+
+    /// A row was written by the template that was found for it. One that does not fit counts as if there was none.
+    #[inline]
+    pub fn fitted(&mut self) {
         self.found += 1;
-        Some(template)
     }
 
     #[cold]

@@ -22,6 +22,15 @@ struct Frame {
     width: usize,
 }
 
+/// How a try at a row ended.
+enum Tried {
+    Written,
+    /// Some objects turned out to need offsets of two bytes, and have them from now on.
+    Wider,
+    /// An object needs offsets of more than two bytes, which templates do not have.
+    TooLarge,
+}
+
 impl VariantBytes {
     /// Whether the row fits; `other` writes what has no step of its own.
     pub fn stamp(
@@ -32,13 +41,15 @@ impl VariantBytes {
         mut other: impl FnMut(&mut Self, &Other) -> Result<()>,
     ) -> Result<bool> {
         let start = self.len;
-        // Each time some objects are found whose offsets need two bytes.
-        for _ in 0..4 {
-            if self.stamp_once(template, leaves, slot, &mut other)? {
-                return Ok(true);
+        // Wider offsets of an object can make those around it too large for theirs: once for each level of depth.
+        for _ in 0..=DEPTH {
+            match self.stamp_once(template, leaves, slot, &mut other)? {
+                Tried::Written => return Ok(true),
+                Tried::Wider => self.len = start,
+                Tried::TooLarge => break,
             }
-            self.len = start;
         }
+        self.len = start;
         Ok(false)
     }
 
@@ -49,9 +60,9 @@ impl VariantBytes {
         leaves: &Leaves,
         slot: usize,
         other: &mut impl FnMut(&mut Self, &Other) -> Result<()>,
-    ) -> Result<bool> {
+    ) -> Result<Tried> {
         let Template { steps, heads, others, .. } = template;
-        let mut right = true;
+        let mut tried = Tried::Written;
         let mut at = self.len;
         // The row itself has no offset: two bytes are written that its own first bytes replace.
         self.reach(at + 2);
@@ -75,9 +86,9 @@ impl VariantBytes {
                     }
                     _ => {
                         if size > 0xffff {
-                            return Ok(false);
+                            return Ok(Tried::TooLarge);
                         }
-                        right = false;
+                        tried = Tried::Wider;
                         if let Some(head) = heads.get_mut(number as usize) {
                             head.set_width(2);
                         }
@@ -169,7 +180,7 @@ impl VariantBytes {
             }
         }
         self.len = at;
-        Ok(right)
+        Ok(tried)
     }
 
     #[cold]

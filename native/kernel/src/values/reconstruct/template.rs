@@ -15,8 +15,10 @@ pub const DEPTH: usize = 8;
 /// A template of fewer leaves costs as much as the walk.
 const LEAVES: usize = 4;
 
-/// Rows that may not fit before a template is given up.
-const MISFITS: usize = 8;
+/// A row that does not fit is written twice. A template is given up when so many rows did not fit, and as many more as an
+/// eighth of those that did: a few large rows among many do not cost the others their template.
+const MISFITS: usize = 2;
+const FITS_PER_MISFIT: usize = 8;
 
 /// What comes next in a row.
 #[derive(Clone, Copy)]
@@ -83,7 +85,8 @@ pub struct Template {
     pub steps: Vec<Step>,
     pub heads: Vec<ObjectHead>,
     pub others: Vec<Other>,
-    /// Rows that did not fit.
+    /// Rows that fitted, and that did not.
+    fits: usize,
     misfits: usize,
 }
 
@@ -93,14 +96,19 @@ impl Template {
         Maker::make(level, names, leaves, outline)
     }
 
-    pub fn misfit(&mut self) {
-        self.misfits += 1;
+    #[inline]
+    pub fn count(&mut self, fits: bool) {
+        if fits {
+            self.fits += 1;
+        } else {
+            self.misfits += 1;
+        }
     }
 
-    /// Whether most rows fit.
+    /// Whether so few rows did not fit that it pays to try the next one.
     #[inline]
-    pub fn fits(&self) -> bool {
-        self.misfits < MISFITS
+    pub fn pays(&self) -> bool {
+        self.misfits < MISFITS + self.fits / FITS_PER_MISFIT
     }
 }
 
