@@ -115,7 +115,8 @@ def groups(
     if readers > 1 and spec.storage.local_path is not None:
         most = min(most, sum(part.size or 0 for part in parts) / readers)
     while at < len(parts):
-        end = _end(parts[at : at + files], most, names)
+        # Of large files none is looked at but the first.
+        end = _end(parts[at : at + files], most, names) if files > 1 and _small(parts[at]) else 1
         yield parts[at : at + end]
         at += end
         if spec.storage.local_path is not None:
@@ -123,11 +124,9 @@ def groups(
 
 
 def _end(parts: Sequence[FilePart], most: float, names: AbstractSet[str]) -> int:
-    """How many of the files, from the first one on, are small and alike: of these columns the same are constants in the
-    log."""
+    """How many of the files, of which the first is small, are small and alike: of these columns the same are constants
+    in the log."""
     first, *more = parts
-    if not _small(first):
-        return 1
     size, own = first.size or 0, first.constants.keys() & names
     for end, part in enumerate(more, 1):
         size += part.size or 0

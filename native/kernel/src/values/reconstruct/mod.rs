@@ -2,10 +2,11 @@
 //!
 //! The metadata of a row is kept as it is: it names every field, shredded or not (rules 19, 20). Values are put together
 //! row by row: `fields` says which fields an object of a row has, 64 rows at a time; `walk` goes over them and finds
-//! whatever is wrong; `variant` writes each value once, where it stays, and `text` as JSON. Rows that have the same levels
-//! (`outlines`, `seen`) become Variants by a template instead (`by_template`, `template`, `leaves`, `stamp`), which leaves to
-//! the walk what is not a typed leaf. Columns of the early layout have no templates. Field ids are resolved once per distinct metadata. Recursion is over the tree, never over
-//! data: whatever stands in a `value` is validated and copied as bytes.
+//! whatever is wrong; `variant` writes each value once, where it stays, and `text` as JSON. Rows that have the same
+//! levels (`outlines`, `seen`) become Variants by a template instead (`by_template`, `template`, `leaves`, `stamp`), which
+//! leaves to the walk what is not a typed leaf. Columns of the early layout have no templates. Field ids are resolved
+//! once per distinct metadata. Recursion is over the tree, never over data: whatever stands in a `value` is validated
+//! and copied as bytes.
 
 mod bits;
 mod by_template;
