@@ -25,6 +25,7 @@ from mica.engines.base import Task as AnyTask
 from mica.expressions.bind import BoundExpr
 from mica.schema.arrow import to_arrow
 from mica.tasks import lane
+from mica.tasks.batches import Arranged, joined
 
 Task = TypeVar("Task")
 
@@ -140,7 +141,7 @@ class Threads(Engine):
 
             by = [*((name, False) for name in order.partition_by), *order.keys]
             places = ranges.sort_indices(rows, by)
-            rows = rows.drop_columns([name for name, _ in order.keys]).take(places)
+            rows = Arranged(rows.drop_columns([name for name, _ in order.keys]), places)
         elif order.partition_by:
             from mica.tasks import partitions
 
@@ -150,16 +151,15 @@ class Threads(Engine):
                 rows = partitions.arranged(rows, order.partition_by)
         return ended(self._shared(rows, task, share_bytes), schema, ends)
 
-    def _shared(self, rows: pa.Table, task: RowsTask, share_bytes: int) -> Iterator[pa.RecordBatch]:
-        """Writes a table in contiguous shares."""
+    def _shared(self, rows: pa.Table | Arranged, task: RowsTask, share_bytes: int) -> Iterator[pa.RecordBatch]:
+        """Writes rows in contiguous shares."""
         count = max(1, min(threads(), rows.nbytes // share_bytes))
         edges = [rows.num_rows * i // count for i in range(count + 1)]
-        shares = [rows.slice(start, end - start) for start, end in itertools.pairwise(edges)]
 
-        def share(table: pa.Table) -> Iterable[pa.RecordBatch]:
-            return task(table.to_batches(max_chunksize=BATCH_ROWS))
+        def share(edge: tuple[int, int]) -> Iterable[pa.RecordBatch]:
+            return task(_batches(rows, *edge))
 
-        return shown(share, shares)
+        return shown(share, [*itertools.pairwise(edges)])
 
     def _streamed(self, rows: pa.RecordBatchReader, task: RowsTask, order: Order) -> Iterator[pa.RecordBatch]:
         """Writes a stream, arranged where its first rows are of too many partitions."""
@@ -172,12 +172,12 @@ class Threads(Engine):
         runs = itertools.groupby(partitions.alike(rows, SORT_BYTES), lambda batch: batch.schema)
         arranged = (_arranged(schema, batches, order.partition_by) for schema, batches in runs)
         first = next(arranged, iter(()))
-        second = next(arranged, None) if isinstance(first, pa.Table) else None
-        if isinstance(first, pa.Table) and second is None:
+        second = next(arranged, None) if isinstance(first, Arranged) else None
+        if isinstance(first, Arranged) and second is None:
             yield from self._shared(first, task, SHARE_BYTES)
             return
         whole = itertools.chain([first], [] if second is None else [second], arranged)
-        yield from task(batch for one in whole for batch in _batches(one))
+        yield from task(batch for one in whole for batch in (one.batches() if isinstance(one, Arranged) else one))
 
     def _spilled(self, rows: MadeRows, task: RowsTask, order: Order) -> Iterator[pa.RecordBatch]:
         """Writes rows that are sorted on local disk."""
@@ -210,10 +210,9 @@ IN_PROCESS = Threads()
 
 def _arranged(
     schema: pa.Schema, batches: Iterator[pa.RecordBatch], names: Sequence[str]
-) -> pa.Table | Iterator[pa.RecordBatch]:
-    """The rows of batches of one schema, arranged where the first are of too many partitions; if few, as a table."""
+) -> Arranged | Iterator[pa.RecordBatch]:
+    """The rows of batches of one schema, arranged where the first are of too many partitions; if few, in memory."""
     from mica.tasks import partitions
-    from mica.tasks.batches import joined
 
     first = partitions.taken(batches, partitions.FIRST_ROWS, SHARE_BYTES)
     scattered = partitions.scatter(pa.Table.from_batches(first, schema), names)
@@ -229,8 +228,12 @@ def _arranged(
     return partitions.arranged_on_disk(partitions.drained(gathered, itertools.chain([following], batches)), names)
 
 
-def _batches(rows: pa.Table | Iterator[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
-    return rows.to_batches(max_chunksize=BATCH_ROWS) if isinstance(rows, pa.Table) else rows
+def _batches(rows: pa.Table | Arranged, start: int, end: int) -> Iterable[pa.RecordBatch]:
+    """The rows from `start` to `end`, in batches of a length."""
+    if isinstance(rows, Arranged):
+        return rows.batches(start, end)
+    found: list[pa.RecordBatch] = rows.slice(start, end - start).to_batches(max_chunksize=BATCH_ROWS)
+    return found
 
 
 def ended(batches: Iterator[pa.RecordBatch], schema: pa.Schema, ends: Ends) -> Iterator[pa.RecordBatch]:

@@ -1,4 +1,4 @@
-"""Splits and joins batches by size.
+"""Splits and joins batches by size, and takes their rows in another order.
 
 The rule: no batch is larger than Arrow's builders and memory allow, nor so small that its handling costs more than its
 rows.
@@ -38,6 +38,21 @@ def _fits(batch: R, max_bytes: int) -> bool:
     if isinstance(batch, pa.RecordBatch) and batch.get_total_buffer_size() * batch.num_columns <= max_bytes:
         return True
     return bool(batch.nbytes <= max_bytes)
+
+
+class Arranged:
+    """The rows of a table at these places, taken as they are asked for: a table of them would need its memory again."""
+
+    def __init__(self, rows: pa.Table, places: pa.Array) -> None:
+        # Of columns in chunks Arrow copies all for each take.
+        self._rows, self._places = rows.combine_chunks(), places
+        self.num_rows, self.nbytes = len(places), self._rows.nbytes
+
+    def batches(self, start: int = 0, end: int | None = None) -> Iterator[pa.RecordBatch]:
+        """The rows from `start` to `end`, in this order."""
+        end = self.num_rows if end is None else end
+        for at in range(start, end, JOINED_ROWS):
+            yield from self._rows.take(self._places.slice(at, min(JOINED_ROWS, end - at))).to_batches()
 
 
 def joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

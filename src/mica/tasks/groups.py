@@ -5,11 +5,12 @@ The rule: each distinct combination comes once, with its rows in their order; va
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arrays import to_numpy
 
 #: So many files of different partitions may be open at once in one task.
 MAX_OPEN = 64
@@ -34,6 +35,13 @@ def groups(columns: list[pa.Array]) -> Iterator[tuple[tuple[str | None, ...], pa
     for code, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
         yield combinations[code], order.slice(start, end - start)
         start = end
+
+
+def together(rows: pa.RecordBatch, found: Iterable[tuple[object, pa.Array]]) -> pa.RecordBatch:
+    """The rows of a batch, group after group as `groups` found them. Rows in this order are not copied."""
+    places = pa.concat_arrays([indices for _, indices in found])
+    numbers = to_numpy(places)
+    return rows if (numbers[1:] > numbers[:-1]).all() else rows.take(places)
 
 
 def scattered(values: pa.Table) -> bool:

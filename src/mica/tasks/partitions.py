@@ -19,6 +19,7 @@ from mica import compute as pc
 from mica.arrays import arrow_array, to_numpy
 from mica.schema.arrow import with_leaves
 from mica.tasks import spill
+from mica.tasks.batches import Arranged
 from mica.tasks.groups import groups, scattered
 
 #: So many rows say whether all are of too many partitions.
@@ -47,11 +48,11 @@ def scatter(rows: pa.Table, names: Sequence[str]) -> bool:
     return scattered(_as_plain(values))
 
 
-def arranged(rows: pa.Table, names: Sequence[str]) -> pa.Table:
+def arranged(rows: pa.Table, names: Sequence[str]) -> Arranged:
     """The rows of a table, those of a partition together; `names` are the partition columns."""
     rows = _as_plain(rows)
     numbers = Partitions().of([rows.column(name).combine_chunks() for name in names])
-    return rows.take(arrow_array(np.argsort(to_numpy(numbers), kind="stable")))
+    return Arranged(rows, arrow_array(np.argsort(to_numpy(numbers), kind="stable")))
 
 
 def arranged_on_disk(rows: Iterable[pa.RecordBatch], names: Sequence[str]) -> Iterator[pa.RecordBatch]:

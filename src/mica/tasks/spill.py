@@ -18,12 +18,12 @@ import pyarrow as pa
 from mica.arrays import arrow_array, to_numpy
 from mica.records import dataclass
 from mica.storage.local import local_errors
+from mica.tasks.batches import Arranged
 from mica.tasks.ranges import sort_indices
 
 #: Bytes that a task gathers before it cuts them, and about so many bytes are one range.
 GATHERED_BYTES = 64 << 20
 RANGE_BYTES = 64 << 20
-BATCH_ROWS = 16_384
 
 
 class Numbering(Protocol):
@@ -74,10 +74,9 @@ def _cut(rows: pa.Table, found: Numbering, keys: Sequence[str]) -> Iterator[tupl
     rows = rows.combine_chunks()
     numbers = to_numpy(found.of([rows.column(name).combine_chunks() for name in keys]))
     order = np.argsort(numbers, kind="stable")
-    arranged = rows.take(arrow_array(order))
     edges = np.concatenate([[0], np.flatnonzero(np.diff(numbers[order])) + 1, [len(order)]])
     for start, end in itertools.pairwise(edges.tolist()):
-        for batch in arranged.slice(start, end - start).combine_chunks().to_batches():
+        for batch in rows.take(arrow_array(order[start:end])).to_batches():
             yield int(numbers[order[start]]), batch
 
 
@@ -94,8 +93,7 @@ def sorted_rows(
                     parts += [reader.get_batch(at) for at in file.batches[number]]
         if parts:
             rows = pa.Table.from_batches(parts)
-            places = sort_indices(rows, by)
-            yield from rows.drop_columns(list(drop)).take(places).to_batches(max_chunksize=BATCH_ROWS)
+            yield from Arranged(rows.drop_columns(list(drop)), sort_indices(rows, by)).batches()
 
 
 def as_spilled(file: Spilled) -> Iterator[pa.RecordBatch]:

@@ -35,7 +35,7 @@ from mica.storage import Storage, Writer
 from mica.tasks import candidates, lane
 from mica.tasks.batches import cut
 from mica.tasks.facts import facts, numbers
-from mica.tasks.groups import MAX_OPEN, groups
+from mica.tasks.groups import MAX_OPEN, groups, together
 from mica.tasks.late_types import late_tags
 from mica.tasks.left import facts_of
 from mica.tasks.physical import is_mapped, physical
@@ -267,9 +267,8 @@ class TableWriter:
             check_nulls(texts, pa.field(f.name, texts.type, f.nullable), f.name)
         rest = batch if self.spec.materialized else batch.drop_columns(list(names))
         found = list(groups(columns))
-        if len(found) > 1:
-            # Taken once, and handed over once, then cut: either costs more than the few rows of a partition.
-            rest = rest.take(pa.concat_arrays([indices for _, indices in found]))
+        # Taken once, and handed over once, then cut: either costs more than the few rows of a partition.
+        rest = together(rest, found)
         rows: kernel.Rows = kernel.taken(rest) if whole else rest
         start = 0
         for texts, indices in found:
