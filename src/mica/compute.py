@@ -1,8 +1,9 @@
 """Functions of `pyarrow.compute`, each made when it is first asked for.
 
 The import of `pyarrow.compute` makes a documented wrapper of every function of Arrow, 40 ms; the first row of a table
-needs a dozen. Functions and options are those of Arrow's registry, called as there. What pyarrow spells out in Python
-and is not here, such as `index`, is taken from `pyarrow.compute`.
+needs a dozen. Methods of arrays and tables that compute (`filter`, `take`, `cast`, `is_valid`) import it too. Functions
+and options are those of Arrow's registry, called as there. What pyarrow spells out in Python and is not here, such as
+`index`, is taken from `pyarrow.compute`.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -59,3 +61,34 @@ def test_all_that_mica_asks_for_is_there() -> None:
     assert len(names) > 60
     for name in names:
         assert callable(getattr(compute, name)), name
+
+
+_WORK = """
+import sys
+import mica, pyarrow as pa
+
+place = sys.argv[1]
+with open(place + "/rows.ndjson", "w") as out:
+    out.writelines('{"id":%d}\\n' % n for n in range(9))
+path = place + "/table"
+for _ in range(2):
+    mica.ingest_json(place + "/rows.ndjson", path)
+table = mica.Table.open(path)
+table.append([{"v": {"id": 11}}])
+table.append(table.scan(where="v:id::bigint < 2").to_arrow())
+table.delete("v:id::bigint = 3")
+table.update({"v": "parse_json('{}')"}, where="v:id::bigint = 4")
+table.optimize()
+table.vacuum()
+plain = mica.Table.create(place + "/plain", pa.schema([("id", pa.int64())]))
+plain.append([{"id": 1}, {"id": 2}])
+merge = plain.merge(plain.scan().to_arrow(), "target.id = source.id")
+merge.when_matched_update_all().when_not_matched_insert_all().execute()
+print(plain.scan().count(), "pyarrow.compute" in sys.modules)
+"""
+
+
+def test_the_first_write_of_a_process_does_without_pyarrow_compute(tmp_path: Path) -> None:
+    """Methods of tables and arrays such as `filter`, `take` and `cast` import it: an eighth of a small first ingest."""
+    done = subprocess.run([sys.executable, "-c", _WORK, tmp_path], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["2", "False"]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from mica import compute as pc
 from mica.arrays import arrow_array, from_numpy
 from mica.errors import CorruptDataError
 
@@ -62,4 +63,4 @@ def taken(values: pa.Array, rows: np.ndarray) -> pa.Array:
     """Returns these rows; consecutive ones are not copied."""
     if len(rows) and int(rows[-1]) - int(rows[0]) + 1 == len(rows) and (np.diff(rows) == 1).all():
         return values.slice(int(rows[0]), len(rows))
-    return values.take(from_numpy(rows))
+    return pc.take(values, from_numpy(rows))

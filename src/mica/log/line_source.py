@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from mica import compute as pc
 from mica.arrays import from_numpy, to_numpy
 from mica.log.arrays import staying
 from mica.records import dataclass
@@ -30,7 +31,7 @@ class LineSource:
 
     def lines(self, rows: np.ndarray) -> pa.Array:
         """Returns the whole lines of some adds."""
-        return self.all_lines.take(from_numpy(self.add_rows[rows]))
+        return pc.take(self.all_lines, from_numpy(self.add_rows[rows]))
 
 
 def with_source(
@@ -49,7 +50,7 @@ def with_source(
 
 def _joined(sources: Sequence[LineSource]) -> LineSource:
     """Only lines of adds are kept: no other line of a source is ever asked for."""
-    lines = [one.all_lines.take(from_numpy(one.add_rows)) for one in sources]
+    lines = [pc.take(one.all_lines, from_numpy(one.add_rows)) for one in sources]
     together = pa.concat_arrays(lines)
     stats = pa.concat_arrays([one.stats for one in sources])
     return LineSource(together, np.arange(len(together)), stats)

@@ -268,7 +268,7 @@ def _without(files: pa.Table, keys: pa.Array) -> pa.Table:
     named = [pc.is_in(file_keys(b.column("path"), b.column("deletion_vector")), value_set=keys) for b in batches]
     if not any(pc.any(mask).as_py() for mask in named):
         return files
-    kept = [batch.filter(pc.invert(mask)) for batch, mask in zip(batches, named, strict=True)]
+    kept = [pc.filter(batch, pc.invert(mask)) for batch, mask in zip(batches, named, strict=True)]
     return pa.Table.from_batches(kept, files.schema)
 
 

@@ -57,10 +57,10 @@ def _tombstones(state: State) -> pa.StructArray:
     keys = file_keys(pc.struct_field(every, "path"), pc.struct_field(every, "deletionVector"))
     alive = file_keys(one_array(state.files["path"]), one_array(state.files["deletion_vector"]))
     # Recent ones come first, so the first of equal keys is the newest.
-    _, first = np.unique(to_numpy(keys.dictionary_encode().indices), return_index=True)
+    _, first = np.unique(to_numpy(pc.dictionary_encode(keys).indices), return_index=True)
     chosen = np.zeros(len(every), bool)
     chosen[first] = True
-    return every.filter(pc.and_(pc.invert(pc.is_in(keys, value_set=alive)), arrow_array(chosen)))
+    return pc.filter(every, pc.and_(pc.invert(pc.is_in(keys, value_set=alive)), arrow_array(chosen)))
 
 
 def _tombstone(line: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from mica import compute as pc
 from mica import properties
 from mica.arrays import arrow_array, no_rows
 from mica.errors import ConflictError, CorruptDataError, MicaError, StorageError, UserError
@@ -297,14 +298,13 @@ class Transaction:
         indices = self._removed_indices()
         if not len(indices) or self.snapshot is None:
             return []
-        tags = self.snapshot.tags(indices).to_pylist(maps_as_pydicts="lossy")
-        rows = self.snapshot.state.files.take(arrow_array(indices)).to_pylist(maps_as_pydicts="lossy")
-        ids = self.snapshot.file_ids(indices).to_pylist()
+        tags, ids = self.snapshot.tags(indices), self.snapshot.file_ids(indices).to_pylist()
+        rows = pc.take(self.snapshot.state.files, arrow_array(indices)).to_pylist(maps_as_pydicts="lossy")
         return [
             remove_line(
                 {**row, **(own or {})}, deletion_timestamp=now, data_change=self._removes_change_data, tags=row_tags
             )
-            for row, own, row_tags in zip(rows, ids, tags, strict=True)
+            for row, own, row_tags in zip(rows, ids, tags.to_pylist(maps_as_pydicts="lossy"), strict=True)
         ]
 
     def _removed_indices(self) -> np.ndarray:
@@ -386,7 +386,7 @@ class Transaction:
     def _intent(self) -> conflicts.Intent:
         assert self.snapshot is not None
         files = self.snapshot.state.files
-        removed = files.take(arrow_array(np.unique(np.concatenate([self._removed_indices(), *self._updated]))))
+        removed = pc.take(files, arrow_array(np.unique(np.concatenate([self._removed_indices(), *self._updated]))))
         paths, vectors = removed["path"].combine_chunks(), removed["deletion_vector"].combine_chunks()
         return conflicts.Intent(
             reads=tuple(self._reads),

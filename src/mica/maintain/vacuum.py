@@ -186,7 +186,7 @@ def needed_files(snapshot: Snapshot, oldest: int) -> pa.Array:
     gone, removed = tombstones(snapshot), _removed_since(snapshot, oldest)
     # Files without a time are kept: another writer may have omitted it.
     times = pc.fill_null(pc.struct_field(gone, "deletionTimestamp"), oldest)
-    young = gone.filter(pc.greater_equal(times, oldest))
+    young = pc.filter(gone, pc.greater_equal(times, oldest))
     named = [
         (files.column("path"), files.column("deletion_vector")),
         (pc.struct_field(young, "path"), pc.struct_field(young, "deletionVector")),
@@ -195,7 +195,7 @@ def needed_files(snapshot: Snapshot, oldest: int) -> pa.Array:
     parts = [arrow_array([], pa.string())]
     for paths, vectors in named:
         keys = canonical_keys(one_array(paths))
-        with_vector = one_array(vectors).drop_null()
+        with_vector = pc.drop_null(one_array(vectors))
         holders = {(v["storageType"], v["pathOrInlineDv"]): v for v in with_vector.to_pylist()}
         others = [file for v in holders.values() if (file := file_of(storage, v)) is not None]
         parts.append(_below(storage, pa.concat_arrays([keys, arrow_array(others, pa.string())])))
@@ -230,10 +230,10 @@ _ODD = r"(^|/)\.{0,2}/"
 def _below(storage: Storage, keys: pa.Array) -> pa.Array:
     """The files as relative paths, as in a listing; absolute paths outside of the table are left out."""
     absolute = pc.match_substring_regex(keys, ABSOLUTE)
-    inside = [name for key in keys.filter(absolute).to_pylist() for name in _inside(storage, key)]
-    keys = keys.filter(pc.invert(absolute))
+    inside = [name for key in pc.filter(keys, absolute).to_pylist() for name in _inside(storage, key)]
+    keys = pc.filter(keys, pc.invert(absolute))
     # A disk has one file for `a//b`, `a/./b` and `a/b`; where they are several, all of them stay.
-    odd = keys.filter(pc.match_substring_regex(keys, _ODD)).to_pylist()
+    odd = pc.filter(keys, pc.match_substring_regex(keys, _ODD)).to_pylist()
     names = [*inside, *map(posixpath.normpath, odd), *_behind_links(storage, keys.to_pylist())]
     return pa.concat_arrays([keys, arrow_array(names, pa.string())])
 

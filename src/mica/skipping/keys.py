@@ -45,7 +45,7 @@ class KeyValues:
     @classmethod
     def of(cls, key: Key, values: pa.Array) -> KeyValues:
         """The summary of the key's values in some rows."""
-        present = pc.unique(values.drop_null())
+        present = pc.unique(pc.drop_null(values))
         if len(present) == 0:
             return cls((), None, None, values.null_count > 0)
         type_ = key.source.type

@@ -290,7 +290,7 @@ def columns(expr: JoinedExpr, sides: Sides) -> list[pa.Array]:
     for side, (leaves, rows) in sides.items():
         places = arrow_array(rows)
         for leaf in expr.leaves(side):
-            values[side].setdefault(leaf, [column.take(places) for column in leaves.columns[leaf]])
+            values[side].setdefault(leaf, [pc.take(column, places) for column in leaves.columns[leaf]])
     return expr.columns(values)
 
 
@@ -331,7 +331,7 @@ def _canonical(key: Key, values: pa.Array, side: Side) -> pa.Array:
 
 def _exact(values: pa.Array, own: DataType, other: DataType) -> pa.Array:
     wide, _ = exact_pair(values, scalar(None, to_arrow_type(other)), own, other)
-    return wide.cast(pa.int64()) if pa.types.is_integer(wide.type) else wide
+    return pc.cast(wide, pa.int64()) if pa.types.is_integer(wide.type) else wide
 
 
 class _Codes:
@@ -347,7 +347,7 @@ class _Codes:
     def learn(self, keys: Sequence[pa.Array], rows: int) -> Rows:
         """The numbers of the source's keys, of which there are `count` now."""
         for key, safe in zip(keys, self._null_safe, strict=True):
-            self._values.append(pc.unique(key if safe else key.drop_null()))
+            self._values.append(pc.unique(key if safe else pc.drop_null(key)))
         found = self._of(keys, rows, learning=True)
         self.count = len(self._combined[-1]) if self._combined else len(self._values[0]) if keys else 1
         return found
@@ -362,7 +362,7 @@ class _Codes:
         codes: pa.Array | None = None
         for i, key in enumerate(keys):
             known = self._values[i]
-            one = pc.index_in(key, value_set=known, skip_nulls=not self._null_safe[i]).cast(pa.int64())
+            one = pc.cast(pc.index_in(key, value_set=known, skip_nulls=not self._null_safe[i]), pa.int64())
             if codes is None:
                 codes = one
                 continue

@@ -306,7 +306,7 @@ def _assigned(
         pieces.append(pc.as_type(_value(value, asked, len(mine.rows)), array.type))
         index[mine.rows] = size + np.arange(len(mine.rows))
         size += len(mine.rows)
-    return array if len(pieces) == 1 else pa.concat_arrays(pieces).take(arrow_array(index))
+    return array if len(pieces) == 1 else pc.take(pa.concat_arrays(pieces), arrow_array(index))
 
 
 def _value(assigned: Assigned, asked: list[pa.Array], rows: int) -> pa.Array:

@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica.arguments import COUNT, VALUES, takes
-from mica.arrays import arrow_array
+from mica.arrays import arrow_array, from_numpy
 from mica.errors import UserError
 from mica.schema.arrow import MARKED_VARIANT
 
@@ -63,9 +63,10 @@ def from_python(values: Iterable[Any], *, max_size: int = 16 << 20) -> pa.Struct
             )  # fmt: skip
         metadata.append(names)
         encoded.append(body)
-    mask = arrow_array([body is None for body in encoded], pa.bool_())
+    there = from_numpy(np.array([body is not None for body in encoded], np.bool_))
     parts = [arrow_array([part or b"" for part in column], pa.binary()) for column in (metadata, encoded)]
-    return pa.StructArray.from_arrays(parts, fields=list(MARKED_VARIANT), mask=mask)
+    # Of a mask pyarrow makes the bits itself, by `pyarrow.compute`.
+    return pa.StructArray.from_buffers(MARKED_VARIANT, len(there), there.buffers()[1:], children=parts)
 
 
 def is_null(value: Any) -> bool:

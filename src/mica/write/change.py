@@ -230,7 +230,7 @@ class Change:
         sizes, vectors = (self.snapshot.files.column(name).combine_chunks() for name in ("size", "deletion_vector"))
         places = to_numpy(facts.vectors.column("file"))
         removed = np.concatenate([facts.removed, self.target.removes]).astype(np.int64)
-        had = to_numpy(vectors.is_valid())
+        had = to_numpy(pc.is_valid(vectors))
         changed = facts.counted("changed")
         if len(self.target.removes):
             rows = self.scan.source.rows(arrow_array(self.target.removes))
@@ -239,7 +239,7 @@ class Change:
         new = "numDeletedRows" if self.deletes else "numUpdatedRows"
         return {
             "numRemovedFiles": len(removed),
-            "numRemovedBytes": pc.sum(sizes.take(arrow_array(removed))).as_py() or 0,
+            "numRemovedBytes": pc.sum(pc.take(sizes, arrow_array(removed))).as_py() or 0,
             "numAddedFiles": facts.files.num_rows,
             "numAddedBytes": facts.bytes,
             new: changed,

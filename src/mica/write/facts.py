@@ -39,7 +39,7 @@ class Facts:
         files = sum(is_file)
         if all(is_file[:files]):  # of one task the files come first: nothing is copied
             return cls(found.slice(0, files), found.slice(files))
-        return cls(found.filter(arrow_array(is_file)), found.filter(arrow_array([not one for one in is_file])))
+        return cls(pc.filter(found, arrow_array(is_file)), pc.filter(found, arrow_array([not one for one in is_file])))
 
     @property
     def names(self) -> list[str]:
@@ -108,7 +108,7 @@ class Facts:
     def _of(self, kind: str) -> pa.Table:
         if kind not in self._kinds:
             return self.others.slice(0, 0)
-        return self.others.filter(pc.equal(self.others.column("kind"), kind))
+        return pc.filter(self.others, pc.equal(self.others.column("kind"), kind))
 
 
 @cache

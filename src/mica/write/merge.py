@@ -220,7 +220,7 @@ class _Merge:
             source = SharedSource(self.match, rows)
             count = rows.num_rows
             usable = arrow_array(source.rows.usable)
-            values = [found.filter(usable) for found in source.rows.key_values]
+            values = [pc.filter(found, usable) for found in source.rows.key_values]
             known = [KeyValues.of(key, found) for key, found in zip(keys, values, strict=True)]
         else:
             count, size, known = summary_of(self.engine, rows, self.match, self.columns)
@@ -283,7 +283,7 @@ class _Merge:
     def _metrics(self, facts: Facts) -> dict[str, int]:
         sizes, vectors = (self.snapshot.files.column(name).combine_chunks() for name in ("size", "deletion_vector"))
         places, removed = to_numpy(facts.vectors.column("file")), facts.removed
-        had = to_numpy(vectors.is_valid())
+        had = to_numpy(pc.is_valid(vectors))
         inserted, copied = facts.counted("not matched insert"), facts.counted("copied")
         changed = {
             (when, action): facts.counted(f"{when} {action}")
@@ -307,7 +307,7 @@ class _Merge:
             "numTargetFilesAdded": facts.files.num_rows,
             "numTargetFilesRemoved": len(removed),
             "numTargetBytesAdded": facts.bytes,
-            "numTargetBytesRemoved": pc.sum(sizes.take(arrow_array(removed))).as_py() or 0,
+            "numTargetBytesRemoved": pc.sum(pc.take(sizes, arrow_array(removed))).as_py() or 0,
             "numTargetChangeFilesAdded": facts.changes.num_rows,
             "numTargetDeletionVectorsAdded": len(places),
             "numTargetDeletionVectorsUpdated": int(had[places].sum()),

@@ -66,7 +66,7 @@ class WithSource(flow.RowSource):
             task = partial(merge_files, merging, self.source)
             for batch in engine.run(task, inputs, schema, ends=ends):
                 told = pc.equal(batch.column("kind"), "matched")
-                for packed in batch.column("vector").filter(told).to_pylist():
+                for packed in pc.filter(batch.column("vector"), told).to_pylist():
                     matched |= matched_rows(packed, rows.num_rows)
                 yield batch
         if not merging.match.numbers("not matched") or matched.all():
