@@ -7,7 +7,6 @@ that delta-spark gives. A table that is not mica's leaves the statement to Spark
 from __future__ import annotations
 
 import os
-import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -44,6 +43,7 @@ from mica.query.statements import (
 )
 from mica.query.subqueries import with_values
 from mica.query.table_statements import ConvertToDelta, Drop, Question, Rename, TableCall
+from mica.query.viewed import over_views, unread
 from mica.schema.ddl import parse_ddl, parse_new_columns, quote_if_needed, quoted, spelled
 from mica.schema.hidden import METADATA
 from mica.schema.new_columns import nullable
@@ -416,10 +416,7 @@ def _convert(spark: SparkSession, statement: ConvertToDelta) -> None:
 
 def _view(spark: SparkSession, statement: View, query: Query) -> DataFrame:
     """Makes the view; it keeps the versions of its tables."""
-    from mica.engines.spark.deferred import Deferred
-
-    rows = query(statement.query)
-    rows = rows.unread() if isinstance(rows, Deferred) else rows
+    rows = unread(query(statement.query))
     rows = rows.toDF(*statement.columns) if statement.columns else rows
     kind = "GlobalTempView" if statement.shared else "TempView"
     getattr(rows, f"create{'OrReplace' if statement.replace else ''}{kind}")(quote_if_needed(statement.name))
@@ -450,15 +447,9 @@ def _stored(spark: SparkSession, statement: StoredView, named: names.Named) -> D
         ) from None
 
 
-def _selected(spark: SparkSession, statement: Selected, query: Query) -> DataFrame:
-    """Spark runs its statement over the rows of the query, which it has as a view for as long."""
-    name = f"mica_{uuid.uuid4().hex}"
-    query(statement.query).createOrReplaceTempView(name)
-    try:
-        # Not the method of an enabled session.
-        return type(spark).sql(spark, f"{statement.before}SELECT * FROM {name}")  # noqa: S608 - the user's statement
-    finally:
-        spark.catalog.dropTempView(name)
+def _selected(spark: SparkSession, statement: Selected, query: Query) -> DataFrame | None:
+    """Spark runs its statement over the rows of the query."""
+    return over_views(spark, [statement.before, statement.query], lambda _: True, query)
 
 
 def _frame(spark: SparkSession, rows: pa.Table) -> DataFrame:

@@ -16,9 +16,9 @@ from mica import late
 from mica.arguments import SESSION, TEXT, takes
 from mica.engines.spark import catalog
 from mica.engines.spark.errors import is_condition
-from mica.engines.spark.session import current, is_connect
+from mica.engines.spark.session import current, has_delta, is_connect
 from mica.errors import UserError
-from mica.query import changes, connect, names, select, settings
+from mica.query import around, changes, connect, names, select, settings
 from mica.query.located import located
 from mica.query.parameters import bound
 from mica.query.statements import begins, makes_ours, parse_statement
@@ -30,6 +30,11 @@ if TYPE_CHECKING:
 
     from mica.table import Table
 
+#: What only Spark can run: a script, CACHE TABLE without a query, a procedure.
+_NOT_HERE = (
+    "mica reads its tables in queries and in the statements of mica.sql, not in this one. Run the statements of a "
+    "script (BEGIN … END) one by one, or name a view in it: CREATE TEMPORARY VIEW w AS SELECT * FROM the table."
+)
 #: How a query begins. `WITH` and `FROM` may also lead to an INSERT, as Spark's parser decides.
 _QUERY = re.compile(rf"(?:\s|\(|{SKIPPED})*+(?:SELECT|WITH|FROM|VALUES|TABLE|MAP|REDUCE)\b", re.IGNORECASE)
 
@@ -50,6 +55,9 @@ def sql(
     RESTORE, TRUNCATE TABLE, CONVERT TO DELTA, DESCRIBE and SHOW of paths and registered names
     (`query/table_statements.py` lists their forms). The result has delta-spark's columns (`num_affected_rows`, …).
 
+    EXPLAIN, DESCRIBE QUERY, CACHE TABLE … AS, SET VAR and EXECUTE IMMEDIATE know such tables in their queries
+    (`query/around.py`); a script (BEGIN … END) does not.
+
     CREATE TEMPORARY VIEW … AS, CREATE TABLE … AS and INSERT of Spark's take their rows from a query of such tables; the
     view keeps their versions, and asks for the time when it is read. CREATE VIEW is stored with the tables' paths, if
     the session has delta-spark, which reads them. `_metadata` is as in `Table.scan`, but for Spark Connect.
@@ -68,6 +76,10 @@ def sql(
 def run(text: str, spark: SparkSession, args: Any, otherwise: Callable[[], DataFrame]) -> DataFrame:
     """The rows of a text, or what `otherwise` makes of it if it names no table of mica's."""
     given = text = names.identified(text, args)
+    if around.begins(text):
+        done = _around(text, spark, args, otherwise)
+        if done is not None:
+            return done
     try:
         if args and begins(text):
             given = bound(text, args)
@@ -83,7 +95,7 @@ def run(text: str, spark: SparkSession, args: Any, otherwise: Callable[[], DataF
             spark, statement, lambda query: sql(query, spark), given, lambda query: tables_of(query, spark)
         )
         return _hinted(otherwise) if done is None else done
-    if args and "DeltaSparkSessionExtension" in str(spark.conf.get("spark.sql.extensions", "")):
+    if args and has_delta(spark):
         # The parser of delta-spark 4.4.0 loses parameters.
         with suppress(UserError):  # a value without a literal is Spark's to bind
             text, args = bound(text, args), None
@@ -93,6 +105,19 @@ def run(text: str, spark: SparkSession, args: Any, otherwise: Callable[[], DataF
     if is_connect(spark):
         return _hinted(lambda: connect.run(spark, found, args))
     return _hinted(lambda: select.run(spark, found.text, found.views, args))
+
+
+def _around(text: str, spark: SparkSession, args: Any, otherwise: Callable[[], DataFrame]) -> DataFrame | None:
+    """What a statement of Spark's makes of queries of mica's tables; None if it has none."""
+    with suppress(UserError):  # a value without a literal is Spark's to bind
+        text = bound(text, args) if args else text
+    return around.run(
+        spark,
+        text,
+        lambda query: sql(query, spark),
+        lambda query: tables_of(query, spark),
+        lambda text, args: run(text, spark, args, otherwise),
+    )
 
 
 def _tried(spark: SparkSession, statement: Unread, otherwise: Callable[[], DataFrame]) -> DataFrame:
@@ -185,7 +210,7 @@ def _hinted(work: Callable[[], DataFrame]) -> DataFrame:
         if unknown is not None and is_condition(e, "TABLE_OR_VIEW_NOT_FOUND"):
             near = late.difflib.get_close_matches(unknown[1].lower(), names.all_registered(), 3)
             if names.is_registered(unknown[1]):
-                e.add_note("mica reads its tables in queries and in the statements of mica.sql, not in this one.")
+                e.add_note(_NOT_HERE)
             elif near:
                 e.add_note(f"mica.register has: {', '.join(near)}.")
         if is_condition(e, "DATA_SOURCE_NOT_FOUND") and "the data source: delta" in str(e):

@@ -61,6 +61,11 @@ def bound(text: str, args: Any) -> str:
     return "".join(found)
 
 
+def has_places(text: str) -> bool:
+    """Whether a text has parameters without names: `?`."""
+    return any(part["mark"] == "?" for part in _PART.finditer(text))
+
+
 def _named(name: str, args: Mapping[str, Any]) -> str:
     if name not in args:
         raise UserError(

@@ -136,6 +136,11 @@ def is_connect(spark: SparkSession) -> bool:
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
+def has_delta(spark: SparkSession) -> bool:
+    """Whether the session has delta-spark, which reads Delta tables by their paths."""
+    return "DeltaSparkSessionExtension" in str(spark.conf.get("spark.sql.extensions", ""))
+
+
 def _defaults(master: str) -> dict[str, Any]:
     """The settings that differ from Spark's defaults, with reasons."""
     defaults: dict[str, Any] = {

@@ -1,0 +1,235 @@
+"""Runs the statements of Spark's that have queries in them: they are Spark's, over the rows of the queries.
+
+    EXPLAIN [mode] {query | statement}             CACHE [LAZY] TABLE w [OPTIONS (…)] [AS] query
+    {DESCRIBE | DESC} [QUERY] query                EXECUTE IMMEDIATE text [INTO x, …] [USING value [AS name], …]
+    SET {VAR | VARIABLE} x = … (query) …
+
+The rule: a statement without a query of mica's tables is Spark's as it was written, and so is one that cannot be read.
+EXPLAIN of a statement that a call of `Table` runs is refused: it has no plan.
+
+Source: Spark's SqlBaseParser.g4.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from mica.engines.spark.session import has_delta
+from mica.errors import MicaError, UserError
+from mica.query import changes, names
+from mica.query.parameters import has_places
+from mica.query.row_statements import behind
+from mica.query.statement_parts import QUERY, VALUE_QUERY, Parts, ended
+from mica.query.statements import Create, Selected, Statement, StoredView, UnkeptView, View, parse_statement
+from mica.query.table_statements import ConvertToDelta, Drop, Rename, Unread
+from mica.query.viewed import over_views, unread
+from mica.records import dataclass
+from mica.schema.ddl import quote_if_needed
+from mica.schema.lexical import SKIPPED
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Row, SparkSession
+
+_GAP = rf"(?:\s|{SKIPPED})"
+_BEGINS = re.compile(
+    rf"(?is){_GAP}*+(?:(?P<explain>EXPLAIN)|(?P<describe>DESC(?:RIBE)?)|(?P<cache>CACHE)"
+    rf"|(?P<set>SET){_GAP}++VAR(?:IABLE)?|(?P<execute>EXECUTE){_GAP}++IMMEDIATE)\b"
+)
+_MODES = ("LOGICAL", "FORMATTED", "EXTENDED", "CODEGEN", "COST")
+
+
+def begins(text: str) -> bool:
+    """Whether a text begins like one of these statements."""
+    return _BEGINS.match(text) is not None
+
+
+def run(
+    spark: SparkSession, text: str, query: Callable[[str], DataFrame], tables: changes.Tables,
+    again: Callable[[str, Any], DataFrame],
+) -> DataFrame | None:  # fmt: skip
+    """The statement's result; None if it is Spark's. `query` gives the rows of a query, `again` runs a text with its
+    values as this one. Errors: INVALID_ARGUMENT for EXPLAIN of a statement that mica runs; Spark's own."""
+    kind = _BEGINS.match(text)
+    if kind is None:
+        return None
+
+    def ours(query: str) -> bool:
+        try:
+            found = tables(query)
+        except MicaError:
+            raise
+        except Exception:  # noqa: BLE001 - Spark's error names the place in the whole text
+            return False
+        return found is not None and bool(found.views)
+
+    try:
+        statement = _Statement(ended(text))
+        found = getattr(statement, f"read_{str(kind.lastgroup).lower()}")()
+    except UserError:  # Spark says what is wrong, or knows its marks
+        return None
+    match found:
+        case Explained(statement=inner) if inner is not None and _is_ours(spark, inner):
+            raise UserError(
+                "INVALID_ARGUMENT",
+                "EXPLAIN has no plan of a statement that mica runs itself, by a call of Table",
+                hint="mica.explain of a SELECT with the same condition says what is read.",
+            )
+        case Explained(pieces=pieces):
+            return over_views(spark, pieces, ours, lambda text: unread(query(text)))
+        case Assigned(pieces=pieces):
+            return over_views(spark, pieces, ours, query)
+        case Cached():
+            return _cached(spark, found, query) if ours(found.query) else None
+        case Immediate():
+            return _immediate(spark, found, again)
+    return None
+
+
+@dataclass(frozen=True)
+class Explained:
+    """EXPLAIN or DESCRIBE QUERY, which read no rows: text and, at each second place, a query. `statement`: what else
+    than a query is explained."""
+
+    pieces: list[str]
+    statement: Statement | None = None
+
+
+@dataclass(frozen=True)
+class Assigned:
+    """SET VAR: text and, at each second place, a query."""
+
+    pieces: list[str]
+
+
+@dataclass(frozen=True)
+class Cached:
+    """CACHE TABLE … AS; `before` is the text before AS."""
+
+    name: str
+    before: str
+    query: str
+
+
+@dataclass(frozen=True)
+class Immediate:
+    """EXECUTE IMMEDIATE: an expression, the names after INTO and the values after USING."""
+
+    text: str
+    into: str | None
+    values: str | None
+
+
+class _Statement(Parts):
+    """The statements, each by its first word."""
+
+    def read_explain(self) -> Explained | None:
+        """EXPLAIN of a query, or of a statement that has one, or that mica runs."""
+        self.at += 1
+        if self.word() in _MODES:
+            self.at += 1
+        before, text = self.in_two()
+        inner = parse_statement(text)
+        if inner is None or isinstance(inner, Unread):
+            return Explained([before, text]) if inner is None and self.begins_query() else None
+        ctes, query = getattr(inner, "ctes", ""), getattr(inner, "query", None) or ""
+        asked = behind(ctes, query) if query else ""
+        return Explained([before + text.removeprefix(ctes).removesuffix(query), asked], inner)
+
+    def read_describe(self) -> Explained | None:
+        """DESCRIBE QUERY; None for DESCRIBE of anything else."""
+        self.at += 1
+        # Without QUERY these words may also be names: of a table that is described.
+        is_query = self.accept("QUERY") or self.word() in ("SELECT", "WITH", "FROM") or self.mark() == "("
+        more = self.tokens[min(self.at + 1, len(self.tokens) - 1)].kind != "end"
+        return Explained(self.in_two()) if is_query and more and self.begins_query() else None
+
+    def read_set(self) -> Assigned:
+        """SET VAR, which may have queries anywhere in its expressions."""
+        return Assigned(list(self._cut()))
+
+    def read_cache(self) -> Cached | None:
+        """CACHE TABLE … AS; None without a query, and for a name that Spark refuses."""
+        self.at += 1
+        self.accept("LAZY")
+        self.expect("TABLE")
+        name = self.table()
+        if self.accept("OPTIONS"):
+            self.pairs()
+        before = self.text[: self.tokens[self.at - 1].end]
+        self.accept("AS")
+        return Cached(name[0], before, self.in_two()[1]) if len(name) == 1 and self.begins_query() else None
+
+    def read_execute(self) -> Immediate:
+        """EXECUTE IMMEDIATE."""
+        self.at += 2
+        text = self.until("INTO", "USING")
+        into = self.until("USING") if self.accept("INTO") else None
+        return Immediate(text, into, self.rest() if self.accept("USING") else None)
+
+    def begins_query(self) -> bool:
+        """Whether a query comes next."""
+        return self.word() in QUERY or self.mark() == "("
+
+    def in_two(self) -> list[str]:
+        """What precedes here, and the query from here on."""
+        return [self.text[: self.token.at], self.text[self.token.at :]]
+
+    def _cut(self) -> Iterator[str]:
+        """The text and, at each second place, the queries in parentheses."""
+        at = 0
+        while self.token.kind != "end":
+            if self.mark() == "(" and self.word(1) in VALUE_QUERY:
+                start = self.token.at + 1
+                end = start + len(self.parenthesised()) - 2
+                yield self.text[at:start]
+                yield self.text[start:end]
+                at = end
+            else:
+                self.at += 1
+        yield self.text[at:]
+
+
+def _is_ours(spark: SparkSession, statement: Statement) -> bool:
+    """Whether Spark has no plan of a statement: delta-spark has one of its own, for what it knows by path or name."""
+    if isinstance(statement, View | UnkeptView | StoredView | Selected):
+        return False
+    if isinstance(statement, Create):
+        return True
+    if isinstance(statement, ConvertToDelta):
+        return not has_delta(spark)
+    if isinstance(statement, Rename | Drop):
+        return len(statement.table) == 1 and names.is_registered(statement.table[0])
+    known = len(statement.table) > 1 and has_delta(spark)
+    return not known and changes.target(spark, statement.table, catalogs=False) is not None
+
+
+def _cached(spark: SparkSession, statement: Cached, query: Callable[[str], DataFrame]) -> DataFrame:
+    """Makes a temporary view, as Spark does, and caches that."""
+    view = quote_if_needed(statement.name)
+    unread(query(statement.query)).createTempView(view)
+    try:
+        # Not the method of an enabled session.
+        return type(spark).sql(spark, statement.before)
+    except Exception:
+        spark.catalog.dropTempView(view)
+        raise
+
+
+def _immediate(spark: SparkSession, given: Immediate, again: Callable[[str, Any], DataFrame]) -> DataFrame | None:
+    """The text that Spark makes of the expression runs as any other, with the values of USING."""
+
+    def asked(values: str) -> Row:
+        # Not the method of an enabled session.
+        return type(spark).sql(spark, f"SELECT {values}").collect()[0]
+
+    try:
+        text, row = asked(given.text)[0], None if given.values is None else asked(given.values)
+    except Exception:  # noqa: BLE001 - Spark's error names the place in the whole text
+        return None
+    kind = _BEGINS.match(text) if isinstance(text, str) else None
+    if not isinstance(text, str) or (kind is not None and kind["execute"]):
+        return None
+    args: Any = row if row is None or has_places(text) else row.asDict()
+    return again(text if given.into is None else f"SET VAR ({given.into}) = ({ended(text)})", args)

@@ -1,0 +1,174 @@
+"""Statements of Spark's with queries in them know mica's tables: EXPLAIN, DESCRIBE QUERY, CACHE TABLE, SET VAR, …"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pyspark.errors import PySparkException
+
+import mica
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture
+def events(spark: SparkSession, tmp_path: Path) -> Iterator[mica.Table]:
+    """A table with a name that only mica knows; what a test makes in the session is gone after it."""
+    table = mica.Table.create(tmp_path / "events", "id BIGINT COMMENT 'which', v VARIANT")
+    table.append([{"id": i, "v": {"kind": f"k{i % 2}"}} for i in range(5)])
+    mica.register("around_events", table.path)
+    yield table
+    for view in ("around_cached", "around_lazy", "around_bad"):
+        spark.catalog.dropTempView(view)
+    assert not [row.viewName for row in spark.sql("SHOW VIEWS").collect() if row.viewName.startswith("mica_")]
+
+
+def plan(text: str, spark: SparkSession, args: Any = None) -> str:
+    """What EXPLAIN gives."""
+    return "\n".join(row.plan for row in mica.sql(text, spark, args).collect())
+
+
+@pytest.mark.parametrize("name", ["around_events", "delta.`{path}`", "IDENTIFIER(:t)"])
+def test_a_query_is_explained_with_our_scans(spark: SparkSession, events: mica.Table, name: str) -> None:
+    name, args = name.format(path=events.path), {"t": "around_events", "n": 2}
+    query = (
+        f"WITH a AS (SELECT id FROM {name} WHERE id > :n) SELECT id, id, v:kind::string FROM a JOIN {name} USING (id)"
+    )
+    for mode in ("", "FORMATTED ", "EXTENDED ", "COST "):
+        found = plan(f"/* why */ explain {mode}{query}", spark, args)
+        assert "MapInArrow" in found or "mapInArrow" in found, mode
+    assert "error occurred" not in found.lower()
+
+
+def test_explain_of_statements(spark: SparkSession, events: mica.Table, tmp_path: Path) -> None:
+    made = plan("EXPLAIN CREATE TABLE around_new USING parquet AS SELECT id FROM around_events", spark)
+    assert "CreateDataSourceTableAsSelect" in made
+    assert "parquet" in made
+    assert "Error occurred" not in made
+    spark.sql(f"CREATE TABLE around_spark (id BIGINT) USING parquet LOCATION '{tmp_path / 'parquet'}'")
+    try:
+        text = "INSERT INTO around_spark WITH e AS (SELECT * FROM around_events) SELECT id FROM e"
+        assert "InsertIntoHadoopFsRelation" in plan(f"EXPLAIN {text}", spark)
+        assert "InsertIntoHadoopFsRelation" in plan(
+            "EXPLAIN WITH e AS (SELECT * FROM around_events) INSERT INTO around_spark SELECT id FROM e", spark
+        )
+        assert not spark.sql("SELECT * FROM around_spark").collect()
+    finally:
+        spark.sql("DROP TABLE around_spark")
+    for statement in (
+        "DELETE FROM around_events WHERE id = 1", "INSERT INTO around_events SELECT * FROM around_events",
+        "OPTIMIZE around_events", "DROP TABLE around_events", "ALTER TABLE around_events DROP COLUMN v",
+        "CREATE TABLE around_made (id INT) USING mica", "DESCRIBE around_events",
+    ):  # fmt: skip
+        with pytest.raises(mica.UserError, match="EXPLAIN has no plan") as caught:
+            mica.sql(f"EXPLAIN {statement}", spark)
+        assert caught.value.code == "INVALID_ARGUMENT"
+    assert events.refresh() is None or events.version == 1
+    assert "Range" in plan("EXPLAIN SELECT * FROM range(5)", spark)
+    with pytest.raises(PySparkException, match="SELEC"):
+        plan("EXPLAIN SELEC id FROM around_events", spark)
+
+
+def test_delta_spark_explains_what_it_knows(delta_session: SparkSession, events: mica.Table) -> None:
+    found = plan(f"EXPLAIN DELETE FROM delta.`{events.path}` WHERE id = 1", delta_session)
+    assert "DeleteCommand" in found or "Delete" in found
+    assert events.scan().count() == 5
+
+
+def test_a_query_is_described(spark: SparkSession, events: mica.Table) -> None:
+    for text in (
+        "DESCRIBE QUERY SELECT id, v:kind::string AS kind FROM around_events",
+        "DESC SELECT id, v:kind::string AS kind FROM around_events;",
+        f"DESC QUERY FROM delta.`{events.path}` SELECT id, v:kind::string AS kind",
+        "describe (SELECT id, v:kind::string AS kind FROM around_events)",
+        "DESC WITH e AS (SELECT * FROM around_events) SELECT id, v:kind::string AS kind FROM e",
+    ):
+        rows = [tuple(row) for row in mica.sql(text, spark).collect()]
+        assert rows == [("id", "bigint", "which"), ("kind", "string", None)], text
+    assert [row[0] for row in mica.sql("DESC QUERY TABLE around_events", spark).collect()] == ["id", "v"]
+    assert [row[0] for row in mica.sql("DESC around_events", spark).collect()] == ["id", "v"]
+
+
+def test_a_query_is_cached(spark: SparkSession, events: mica.Table) -> None:
+    mica.sql("CACHE TABLE around_cached AS SELECT id FROM around_events WHERE v:kind::string = 'k1'", spark)
+    mica.sql(
+        "CACHE LAZY TABLE around_lazy OPTIONS ('storageLevel' = 'MEMORY_ONLY') SELECT max(id) AS id FROM around_events",
+        spark,
+    )
+    assert all(spark.catalog.isCached(name) for name in ("around_cached", "around_lazy"))
+    mica.sql("DELETE FROM around_events WHERE id = 1", spark)
+    assert sorted(row.id for row in mica.sql("SELECT id FROM around_cached", spark).collect()) == [1, 3]
+    assert [row.id for row in spark.table("around_lazy").collect()] == [4]
+    assert "InMemoryRelation" in plan("EXPLAIN SELECT * FROM around_cached", spark)
+    with pytest.raises(PySparkException, match="TEMP_TABLE_OR_VIEW_ALREADY_EXISTS"):
+        mica.sql("CACHE TABLE around_cached AS SELECT 1 AS x FROM around_events", spark)
+    with pytest.raises(PySparkException, match="INVALID_CAST"):
+        mica.sql("CACHE TABLE around_bad AS SELECT v:kind::int FROM around_events", spark)
+    assert not spark.catalog.tableExists("around_bad")  # as after Spark's own
+
+
+def test_variables_get_values_of_queries(spark: SparkSession, events: mica.Table) -> None:
+    spark.sql("DECLARE OR REPLACE around_x BIGINT")
+    spark.sql("DECLARE OR REPLACE around_y STRING")
+    try:
+        for text, expected in (
+            ("around_x = (SELECT max(id) FROM around_events)", (4, None)),
+            (("around_x = 1 + (SELECT max(id) FROM around_events) + "
+             "CASE WHEN EXISTS (SELECT 1 FROM around_events WHERE id = 9) THEN 100 ELSE (SELECT 10) END"), (15, None)),
+            ("(around_x, around_y) = (SELECT id, v:kind::string FROM around_events WHERE id = 3)", (3, "k1")),
+            ("around_x = (SELECT id + 1 FROM around_events WHERE id = around_x), around_y = 'y'", (4, "y")),
+            ("around_x = (SELECT id FROM around_events WHERE false)", (None, "y")),
+            ("around_x = 7", (7, "y")),
+        ):  # fmt: skip
+            mica.sql(f"SET VAR {text}", spark)
+            assert tuple(mica.sql("SELECT around_x, around_y", spark).collect()[0]) == expected, text
+        with pytest.raises(Exception, match="SUBQUERY_TOO_MANY_ROWS"):
+            mica.sql("SET VARIABLE around_x = (SELECT id FROM around_events)", spark)
+        mica.sql(
+            "EXECUTE IMMEDIATE 'SELECT id, v:kind::string FROM around_events WHERE id = ?' "
+            "INTO around_x, around_y USING 2", spark,
+        )  # fmt: skip
+        assert tuple(mica.sql("SELECT around_x, around_y", spark).collect()[0]) == (2, "k0")
+    finally:
+        for name in ("around_x", "around_y"):
+            spark.sql(f"DROP TEMPORARY VARIABLE {name}")
+
+
+def test_a_text_is_executed_at_once(spark: SparkSession, events: mica.Table) -> None:
+    def ids(text: str) -> list[int]:
+        return sorted(row.id for row in mica.sql(f"EXECUTE IMMEDIATE {text}", spark).collect())
+
+    assert ids("'SELECT id FROM around_events WHERE id > ? AND id < ?' USING 1, 2 + 2") == [2, 3]
+    assert ids("concat('SELECT id FROM ', 'around_events WHERE id > :lo') USING 3 AS lo") == [4]
+    assert ids("'SELECT id FROM range(2)'") == [0, 1]
+    assert ids("'EXECUTE IMMEDIATE ''SELECT id FROM range(2)'''") == [0, 1]
+    done = mica.sql("EXECUTE IMMEDIATE 'DELETE FROM around_events WHERE id = :n' USING 4 AS n", spark)
+    assert [row.num_affected_rows for row in done.collect()] == [1]
+    assert ids("'SELECT id FROM around_events'") == [0, 1, 2, 3]
+    for wrong in ("nowhere", "1", "NULL", "'SELECT ?'"):
+        with pytest.raises(PySparkException):
+            mica.sql(f"EXECUTE IMMEDIATE {wrong}", spark)
+
+
+def test_an_enabled_session_does_the_same(spark: SparkSession, events: mica.Table) -> None:
+    mica.enable(spark)
+    try:
+        assert "FileScan parquet" in spark.sql("EXPLAIN SELECT id FROM around_events").head()[0]  # type: ignore[index]
+        assert len(spark.sql("EXECUTE IMMEDIATE 'SELECT id FROM around_events'").collect()) == 5
+        assert spark.sql("EXECUTE IMMEDIATE 'SELECT 1 AS one'").collect()[0].one == 1
+        spark.sql("CACHE TABLE around_cached AS SELECT id FROM around_events")
+        assert spark.table("around_cached").count() == 5
+    finally:
+        mica.disable(spark)
+
+
+@pytest.mark.parametrize("text", ["BEGIN SELECT max(id) FROM around_events; END", "CACHE TABLE around_events"])
+def test_what_only_spark_runs_says_so(spark: SparkSession, events: mica.Table, text: str) -> None:
+    with pytest.raises(PySparkException, match="TABLE_OR_VIEW_NOT_FOUND") as caught:
+        mica.sql(text, spark)
+    assert "BEGIN … END" in caught.value.__notes__[0]
+    assert "CREATE TEMPORARY VIEW" in caught.value.__notes__[0]
