@@ -72,7 +72,10 @@ class Extraction:
         if not self.strict or self.type == "STRING":
             return self
         tried, kind = f"try_{self.sql}", f"'{self.type}')"
-        failing = f"CASE WHEN {tried} IS NULL THEN {tried.removesuffix(kind)}'STRING') END"
+        text, binary = (tried.removesuffix(kind) + f"'{other}')" for other in ("STRING", "BINARY"))
+        # A BINARY that is no text fails as any other value.
+        other = f"CASE WHEN {binary} IS NOT NULL THEN 'a BINARY' END"
+        failing = f"CASE WHEN {tried} IS NULL THEN coalesce({text}, {other}) END"
         return replace(
             self, sql=tried, strict=False, failing=Extraction(self.column, failing, "STRING", False, self.variant)
         )
