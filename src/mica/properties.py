@@ -69,8 +69,14 @@ def _size(text: str) -> int:
     return int(found[1]) * _SIZES[found[2]]
 
 
-#: What a list of columns and paths is made of: a name in backticks, a key in quotes, or one character.
-_PARTS = late.pattern(r"""`(?:[^`]|``)*`|\['[^']*'\]|\["[^"]*"\]|.""", re.DOTALL)
+#: What a list of columns and paths is made of: a name in backticks, a key in quotes, with or without escapes, or one
+#: character.
+_PARTS = late.pattern(
+    r"""`(?:[^`]|``)*`
+      | \[\s*(?>'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")\s*\]
+      | \['[^']*'\] | \["[^"]*"\] | .""",
+    re.DOTALL | re.VERBOSE,
+)
 
 
 def split_commas(text: str) -> list[str]:

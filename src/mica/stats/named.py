@@ -2,7 +2,7 @@
 
 The rule: names are matched case-insensitively. When a property is set, every name in it must exist and have a suitable
 type. When it is read from an existing table, a list with an invalid path counts as not set, and names of missing
-columns are ignored.
+columns are ignored. A path means what it means in an expression, `v:a['b.c']`; any other text is Spark's, without `$.`.
 
 | property | read by |
 |---|---|
@@ -53,7 +53,9 @@ def _path(part: str) -> Named:
     names, colon, rest = _column(part)
     if not names or not colon:
         raise UserError("INVALID_PATH", "a column and a colon are expected")
-    path = VariantPath.parse("$" + (rest if rest.startswith("[") else f".{rest}") if rest != "$" else "$")
+    path = VariantPath.parse_sql(rest)
+    if path is None:  # Spark's form without its $., where a plain key may hold blanks and quotes; $ alone is the root
+        path = VariantPath.parse("$" + (rest if rest.startswith("[") else f".{rest}") if rest != "$" else "$")
     return tuple(n.lower() for n in names), path.normalized
 
 

@@ -18,6 +18,8 @@ import re
 from mica import late
 from mica.errors import CorruptDataError, UserError
 from mica.records import dataclass
+from mica.schema.ddl import unquote
+from mica.schema.lexical import QUOTED_NAME, QUOTED_STRING, RAW_STRING
 from mica.schema.literals import show
 from mica.schema.types import STRING
 
@@ -25,6 +27,12 @@ Step = str | int
 
 # Spark does not skip white space and has no escapes: a quoted key ends at the first quote.
 _SPARK_STEP = late.pattern(r"""\.([^.\[]+)|\['([^']*)'\]|\["([^"]*)"\]|\[([0-9]+)\]""", re.DOTALL)
+# As in SQL after the colon: names, in backticks if they are others, and strings with escapes.
+_SQL_STEP = late.pattern(
+    rf"""(?P<dot>\.?)(?:(?P<plain>[^\W\d]\w*)|(?P<tick>{QUOTED_NAME}))
+      | \[\s*(?:(?P<raw>{RAW_STRING})|(?P<string>{QUOTED_STRING})|(?P<index>[0-9]+))\s*\]""",
+    re.VERBOSE,
+)
 _NORMAL_STEP = late.pattern(r"\['((?:[^'\\\x00-\x1f]|\\(?:[bfnrt'\\]|u00[01][0-9a-f]))*)'\]|\[(0|[1-9][0-9]*)\]")
 _PLAIN_KEY = late.pattern(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -59,6 +67,28 @@ class VariantPath:
                 steps.append(_index(text, at, match[4]))
             else:
                 steps.append(next(group for group in match.groups() if group is not None))
+            at = match.end()
+        return cls(tuple(steps))
+
+    @classmethod
+    def parse_sql(cls, text: str) -> VariantPath | None:
+        """Parses what follows the colon in SQL, `a.b[0]['c d']`, which may name a key in backticks; None if it is not
+        that. Errors: INVALID_PATH for a position that is too large."""
+        steps: list[Step] = []
+        at = 0
+        while at < len(text) or not steps:
+            match = _SQL_STEP.match(text, at)
+            # Names have a dot between them, and none before the first.
+            if match is None or (match["dot"] is not None and (match["dot"] == "") != (at == 0)):
+                return None
+            if match["index"] is not None:
+                steps.append(_index(text, at, match["index"]))
+            elif match["raw"] is not None:
+                steps.append(match["raw"][2:-1])
+            elif match["string"] is not None:
+                steps.append(unquote(match["string"]))
+            else:
+                steps.append(match["plain"] or match["tick"][1:-1].replace("``", "`"))
             at = match.end()
         return cls(tuple(steps))
 

@@ -169,6 +169,22 @@ def test_a_scan_asks_them(tmp_path: Path) -> None:
     assert table.scan(where="v:a::string = '50-147'").to_arrow().num_rows == 1
 
 
+def test_a_key_of_any_letters_has_one(tmp_path: Path) -> None:
+    from mica.table import Table
+
+    for number, path in enumerate((r"v:['it\'s, a.b[0]']", "v:`a ``b``, c`", r"v:o['\\']")):
+        table = Table.create(tmp_path / str(number), "v VARIANT")
+        properties = {"mica.bloomFilter.paths": f"v:x, {path}", "mica.variantStats.paths": path}
+        table.set_properties(properties)
+        values = (f"{n % 97:02}-{n}" for n in range(500))
+        keys = ("it's, a.b[0]", "a `b`, c", "\\")
+        table.append([{"v": {keys[number]: value} if number < 2 else {"o": {keys[2]: value}}} for value in values])
+        scan = table.scan(where=f"{path}::string = '50-1'")
+        assert [d["by"] for d in scan.explain().to_dict()["row_groups"]["dropped"]] == ["bloom filters"]
+        assert table.scan(where=f"{path}::string = '50-147'").to_arrow().num_rows == 1
+        assert table.scan(where=f"{path}::string > '97'").explain().to_dict()["files"]["kept"] == 0
+
+
 @pytest.mark.parametrize("where", ["{} = 'ABC1'", "'ABC1' <=> {}", "{} IN ('x', 'ABC1')"])
 def test_a_filter_holds_bytes_and_denies_nothing_that_is_compared_by_a_collation(tmp_path: Path, where: str) -> None:
     from mica.table import Table

@@ -5,10 +5,13 @@ from __future__ import annotations
 import pytest
 
 from mica.errors import UserError
+from mica.expressions.parse import parse
+from mica.expressions.tree import Path
 from mica.properties import BLOOM_PATHS, VARIANT_STATS_NAMES
 from mica.schema.ddl import parse_ddl
 from mica.stats.bloom_columns import bloom_columns
 from mica.stats.named import check_paths, named_paths, parse_paths, without_columns
+from mica.variant.path import VariantPath
 
 SCHEMA = parse_ddl("id INT, v VARIANT, s STRUCT<w: VARIANT>")
 
@@ -29,6 +32,48 @@ def test_a_name_in_backticks_and_a_key_in_quotes_hold_any_character() -> None:
     ]  # fmt: skip
     assert without_columns(text, ["s", "C:d`,"], "n") == "`a.b`:x, s.n:y, v:['a]b,c'], v:it's, v:that's"
     assert without_columns("`a:b`, c", ["a:b"], "z") == "z, c"
+
+
+def test_keys_are_spelled_as_in_expressions() -> None:
+    keys = [
+        "b.c",
+        "it's",
+        'say "x"',
+        "a, b",
+        "]",
+        "['x']",
+        "a\\b",
+        "tab\t",
+        "plain",
+        "`",
+        "`, x:y",
+        "both ' and \"",
+        "ü",
+    ]
+    paths = [VariantPath(("o", key, "z")) for key in keys] + [VariantPath((key,)) for key in keys]
+    text = ", ".join(f"s.w:{path}" for path in paths)
+    assert parse_paths(text) == [(("s", "w"), path.normalized) for path in paths]
+    assert without_columns(text, ["s"], "t") == text.replace("s.w:", "t.w:")
+    for path in paths:
+        found = parse(f"s.w:{path}")
+        assert isinstance(found, Path)
+        assert found.path == path
+
+
+@pytest.mark.parametrize(
+    ("text", "steps"),
+    [
+        ("v:`a b`.c", ("a b", "c")), ("v:[ 'a' ]", ("a",)), ("v:['a''b']", ("a'b",)), (r"v:[r'a\b']", (r"a\b",)),
+        (r"v:['it\'s, mine']['x']", ("it's, mine", "x")), ("v:a[0].b", ("a", 0, "b")),
+        # Spark's form, as it was always read here.
+        ("v:$", ()), ("v:it's", ("it's",)), ("v:a b.c-d", ("a b", "c-d")), ("v:$type.0", ("$type", "0")),
+        (r"v:['a\']", ("a\\",)), ('v:["a\\"]', ("a\\",)),
+    ],
+)  # fmt: skip
+def test_spellings_of_a_path(text: str, steps: tuple[str | int, ...]) -> None:
+    assert parse_paths(f"v:x, {text}, v:y") == [
+        (("v",), VariantPath(path).normalized) for path in (("x",), steps, ("y",))
+    ]
 
 
 @pytest.mark.parametrize("text", ["v.a", "v:a[", "v:a, w", ":a", "x['a,b']y:z"])
