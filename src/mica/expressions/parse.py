@@ -21,7 +21,7 @@ Source: Spark's SqlBaseParser.g4: booleanExpression, predicate, valueExpression,
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from mica import late
 from mica.collation.names import named
@@ -101,7 +101,9 @@ def _parse(text: str) -> Expr:
 
 
 def _cast_type(text: str) -> DataType:
-    return parse_column_type(text)[0]  # of CHAR and VARCHAR no cast keeps the length
+    """A type of values: fields are the keys of a Variant, of which two may differ only in case; of CHAR and VARCHAR no
+    cast keeps the length."""
+    return parse_column_type(text, exact_names=True)[0]
 
 
 class _Parser(PathParser):
@@ -413,7 +415,9 @@ class _Parser(PathParser):
             self.expect(",")
             found = Path(value, self.read_string(VariantPath.parse), at=at)
             if self.accept(","):
-                found = Cast(found, self.read_string(parse_type), word == "VARIANT_GET", at=at)
+                found = Cast(
+                    found, self.read_string(partial(parse_type, exact_names=True)), word == "VARIANT_GET", at=at
+                )
             self.expect(")")
             return found
         name = word.lower()

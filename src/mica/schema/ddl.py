@@ -127,12 +127,12 @@ def _parse_type(text: str, *, exact_names: bool = False, sized: bool = False) ->
     return found
 
 
-def parse_column_type(text: str) -> tuple[DataType, str]:
+def parse_column_type(text: str, *, exact_names: bool = False) -> tuple[DataType, str]:
     """Parses the type of a column as `parse_type`; CHAR(n) and VARCHAR(n) in it are strings, and the second value is
     then the type as it is declared (`mica.schema.char`)."""
     if not _SIZED.search(text):
-        return parse_type(text), ""
-    return unsized(_parse_type(text, sized=True), {}, "")
+        return parse_type(text, exact_names=exact_names), ""
+    return unsized(_parse_type(text, exact_names=exact_names, sized=True), {}, "")
 
 
 def to_ddl(schema: StructType) -> str:
@@ -464,8 +464,7 @@ class _Reader:
             while self.accept(","):
                 fields.append(self.field())
             self.expect(">")
-        if not self.exact_names:
-            refuse_twice(f.name for f in fields)
+        refuse_twice((f.name for f in fields), exact=self.exact_names)
         return StructType(tuple(fields))
 
     def _numbers(self) -> list[int]:

@@ -229,15 +229,17 @@ def contains(type_: DataType, wanted: Primitive) -> bool:
             return type_ == wanted
 
 
-def refuse_twice(names: Iterable[str]) -> None:
-    """Raises if names of one level do not differ by more than case: Spark and Delta cannot tell such names apart."""
+def refuse_twice(names: Iterable[str], *, exact: bool = False) -> None:
+    """Raises if names of one level do not differ by more than case: Spark and Delta cannot tell such names apart. With
+    `exact`, if names are equal."""
     seen: dict[str, str] = {}
     for name in names:
-        if name.lower() in seen:
-            other = seen[name.lower()]
+        key = name if exact else name.lower()
+        if key in seen:
+            other = seen[key]
             also = "twice" if other == name else f"beside {other!r}, which differs only in case"
             raise UserError("DUPLICATE_COLUMN", f"the column {name!r} is given {also}")
-        seen[name.lower()] = name
+        seen[key] = name
 
 
 def loosened(type_: DataType) -> DataType:

@@ -67,6 +67,8 @@ class ShreddingSchema:
     def __post_init__(self) -> None:
         if depth_of(self.tree) > WRITTEN_DEPTH:
             raise _bad("", f"it nests deeper than {WRITTEN_DEPTH} levels; leave deeper places untyped (VARIANT)")
+        if _holds_nul(self.tree):  # what crosses to the kernel is cut there
+            raise _bad("", "a name holds a NUL, which no column can have; leave the field out")
 
     @classmethod
     def of(cls, given: ShreddingSchema | str | DataType | pa.DataType | Mapping[str, Any] | Any) -> ShreddingSchema:
@@ -112,6 +114,12 @@ def typed_paths(tree: pa.DataType, at: str = "") -> Iterator[tuple[str, str]]:
 def depth_of(tree: pa.DataType) -> int:
     """The levels below the root."""
     return max((1 + depth_of(tree.field(i).type) for i in range(tree.num_fields)), default=0)
+
+
+def _holds_nul(tree: pa.DataType) -> bool:
+    """Whether the name of a field, at any depth, holds a NUL."""
+    fields = [tree.field(i) for i in range(tree.num_fields)]
+    return any("\0" in f.name or _holds_nul(f.type) for f in fields)
 
 
 def _from_delta(type_: DataType, at: str) -> pa.DataType:

@@ -76,6 +76,15 @@ def test_refuses(text: str, code: str) -> None:
     assert raised.value.code == code
 
 
+def test_the_keys_of_a_variant_may_differ_only_in_case() -> None:
+    text = "STRUCT<a: INT, A: ARRAY<STRUCT<x: INT, X: STRING>>>"
+    assert ddl.type_to_ddl(ddl.parse_type(text, exact_names=True)) == text
+    assert ddl.parse_column_type(text, exact_names=True) == (ddl.parse_type(text, exact_names=True), "")
+    for read in (ddl.parse_type, lambda text: ddl.parse_type(text.replace("A:", "a:"), exact_names=True)):
+        with pytest.raises(UserError, match="DUPLICATE_COLUMN"):
+            read(text)
+
+
 @pytest.mark.parametrize(
     ("literal", "value"),
     [

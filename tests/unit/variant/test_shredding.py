@@ -52,6 +52,17 @@ def test_refuses(given: object) -> None:
         ShreddingSchema.of(given)
 
 
+@pytest.mark.parametrize(
+    "given",
+    ["struct<b: int, `a\0b`: int>", {"a": {"x\0": "int"}}, pa.list_(pa.struct([("\0", pa.int8())]))],
+    ids=range(3),
+)
+def test_a_name_is_not_cut_at_a_nul(given: object) -> None:
+    with pytest.raises(UserError, match="holds a NUL") as raised:
+        ShreddingSchema.of(given)
+    assert raised.value.code == "INVALID_SHREDDING_SCHEMA"
+
+
 def test_limits_are_checked() -> None:
     with pytest.raises(UserError):
         Limits(max_depth=101)
