@@ -15,6 +15,8 @@ ELSEWHERE: dict[str, dict[str, str]] = {
     "Proved by running the command.": {"cli/": "tests/cli"},
     "Needs a JVM.": {
         "engines/spark/": "tests/spark",
+        "query/around.py": "tests/spark/test_sql_around.py",
+        "query/viewed.py": "tests/spark/test_sql_around.py",
         "query/conditions.py": "tests/property/test_sql_spark.py",
         "query/connect.py": "tests/spark/test_connect.py",
         "query/enabled.py": "tests/spark/test_sql.py",
@@ -76,6 +78,8 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "expressions/texts.py": "tests/unit/expressions/test_functions.py",
         "expressions/times.py": "tests/unit/expressions/test_functions.py",
         "expressions/tokens.py": "tests/unit/expressions/test_parse.py",
+        "log/after_cleanup.py": "tests/unit/test_stale_handles.py",
+        "log/file_lines.py": "tests/unit/log/test_transaction.py",
         "log/added.py": "tests/unit/log/test_transaction.py",
         "log/checkpoint.py": "tests/unit/log/test_snapshot.py",
         "log/checkpoint_rows.py": "tests/unit/log/test_checkpoint_writer.py",

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import mica
-from mica.errors import ConflictError, MicaError
+from mica.errors import ConflictError, MicaError, UserError
 from mica.log.checkpoint_writer import write_checkpoint
 
 DDL = "id BIGINT, s STRING"
@@ -123,16 +124,82 @@ def test_a_refreshed_handle_sees_the_new_table_alone(tmp_path: Path, versions: i
     assert caught.value.code == "TABLE_NOT_FOUND"
 
 
-def test_a_commit_on_top_of_a_log_that_was_cleaned_up_is_refused(tmp_path: Path) -> None:
-    """Else it would be a version that everybody has read past."""
-    held = mica.Table.create(tmp_path / "t", DDL)
-    table = mica.Table.open(tmp_path / "t")
+def cleaned_up(path: Path, change: Operation = lambda _: None) -> None:
+    """Others write, change the table, and clean up its log: what was open is gone from it."""
+    table = mica.Table.open(path)
+    change(table)
     for number in range(3):
         table.append(rows(number))
-    write_checkpoint(mica.Table.open(tmp_path / "t").snapshot)
-    for version in (0, 1):
-        (tmp_path / "t" / "_delta_log" / f"{version:020}.json").unlink()
+    write_checkpoint(table.snapshot)
+    for version in range(table.version):
+        (path / "_delta_log" / f"{version:020}.json").unlink()
+        (path / "_delta_log" / f"{version:020}.checkpoint.parquet").unlink(missing_ok=True)
+
+
+def test_an_append_follows_the_newest_version_when_the_log_was_cleaned_up(tmp_path: Path) -> None:
+    """On top of its own it would be a version that everybody has read past."""
+    path = tmp_path / "t"
+    held = mica.Table.create(path, DDL, properties={"delta.enableRowTracking": "true"})
+    cleaned_up(path)
+    held.append(rows(9), txn=("app", 1))
+    assert held.version == mica.Table.open(path).version == 4
+    assert not (path / "_delta_log" / f"{1:020}.json").exists()
+    ids = mica.Table.open(path).scan(columns=["id", "_metadata.row_id"]).to_arrow().to_pydict()
+    assert sorted(ids["id"]) == [0, 1, 2, 9]
+    assert len(set(ids["row_id"])) == 4
+
+
+CHANGED: dict[str, Operation] = {
+    "properties": lambda t: t.set_properties({"delta.logRetentionDuration": "interval 9 days"}),
+    "columns": lambda t: t.add_columns("n INT"),
+    "feature": lambda t: t.set_properties({"delta.enableDeletionVectors": "true"}),
+    "application": lambda t: t.append(rows(8), txn=("app", 1)),
+}
+
+
+@pytest.mark.parametrize("change", CHANGED)
+def test_an_append_does_not_follow_another_table(tmp_path: Path, change: str) -> None:
+    held = mica.Table.create(tmp_path / "t", DDL)
+    cleaned_up(tmp_path / "t", CHANGED[change])
+    before = sorted((tmp_path / "t" / "_delta_log").glob("*"))
     with pytest.raises(ConflictError) as caught:
-        held.append(rows(9))
+        held.append(rows(9), txn=("app", 2))
     assert caught.value.code == "TABLE_REPLACED"
-    assert not (tmp_path / "t" / "_delta_log" / f"{1:020}.json").exists()
+    assert sorted((tmp_path / "t" / "_delta_log").glob("*")) == before
+
+
+@pytest.mark.parametrize("name", [name for name in WRITES if name != "append"])
+def test_what_is_more_than_an_append_is_refused_on_a_log_that_was_cleaned_up(tmp_path: Path, name: str) -> None:
+    held = mica.Table.create(tmp_path / "t", DDL).append(rows(7)) and mica.Table.open(tmp_path / "t")
+    cleaned_up(tmp_path / "t")
+    with pytest.raises(ConflictError) as caught:
+        WRITES[name](held)
+    assert caught.value.code == "TABLE_REPLACED"
+
+
+READS: dict[str, Operation] = {
+    "scan": lambda t: t.scan(where="id = 1").to_arrow(),
+    "count": lambda t: t.count(),
+    "files": lambda t: t.files(),
+    "explain": lambda t: t.scan(where="id = 1").explain().to_dict(),
+    "delete": lambda t: t.delete("id = 1"),
+    "update": lambda t: t.update({"s": "'x'"}, "id = 1"),
+    "merge": lambda t: t.merge(rows(1), "source.id = target.id").when_matched_delete().execute(),
+    "dataset": lambda t: mica.dataset(t).to_table(filter=pc.field("id") == 1),
+}
+
+
+@pytest.mark.parametrize("name", READS)
+def test_what_the_log_no_longer_has_is_not_called_corrupt(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "t"
+    mica.Table.create(path, DDL).append(rows(1, 2))
+    write_checkpoint(mica.Table.open(path).snapshot)
+    held = mica.Table.open(path)
+    cleaned_up(path)
+    assert held.scan().to_arrow().num_rows == 2  # without a condition nothing more of the log is asked
+    with pytest.raises(UserError, match=r"version 1 of .* was opened, can no longer be read") as caught:
+        READS[name](held)
+    assert caught.value.code == "VERSION_EXPIRED"
+    assert "refresh()" in str(caught.value.hint)
+    READS[name](held.refresh())
+    assert held.version >= 4

@@ -22,7 +22,7 @@ from mica import compute as pc
 from mica import late, properties
 from mica.arrays import to_numpy
 from mica.cached import cached_property
-from mica.errors import CorruptDataError, MicaError, StorageError
+from mica.errors import CorruptDataError, MicaError, StorageError, UserError
 from mica.log import applications, features, row_tracking
 from mica.log.actions import Metadata, Protocol
 from mica.log.column_mapping import mode_of, read_schema
@@ -226,7 +226,7 @@ class Snapshot:
     def consistently(self, read: Callable[[State], T]) -> T:
         """Returns what `read` reads from the sources of the content. If another writer replaced a checkpoint in which
         they are, the version is read again, its files in the order that they have here. Errors: CORRUPT_CHECKPOINT if
-        there is none that has the same files."""
+        there is none that has the same files; VERSION_EXPIRED if the log was cleaned up."""
         for _ in range(_ATTEMPTS):
             state = self.state
             try:
@@ -283,8 +283,15 @@ class Snapshot:
 def _again(storage: Storage, version: int, error: ReplacedCheckpointError) -> State:
     try:
         return load(storage, version).state
-    except MicaError:
-        raise error from None
+    except MicaError as why:
+        if why.code != "VERSION_EXPIRED":
+            raise error from None
+        raise UserError(
+            "VERSION_EXPIRED",
+            f"version {version} of {storage}, which was opened, can no longer be read: its log was cleaned up",
+            hint="refresh() moves the table to its newest version.",
+            version=version,
+        ) from None
 
 
 def exists(storage: Storage) -> bool:

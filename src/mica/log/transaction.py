@@ -26,9 +26,11 @@ from mica.errors import ConflictError, CorruptDataError, MicaError, StorageError
 from mica.log import added, conflicts, features, row_tracking
 from mica.log.actions import Metadata, Protocol, as_text, format_line
 from mica.log.added import Added
+from mica.log.after_cleanup import newest_for_append
 from mica.log.checkpoint_writer import write_checkpoint
 from mica.log.cleanup import clean_log
 from mica.log.commit_info import commit_info
+from mica.log.file_lines import add_line, change_line, remove_line
 from mica.log.fingerprint import replaced
 from mica.log.paths import LOG, commit_name, file_keys
 from mica.log.replay import FILES, STATE_FILES, parse_commits, partition_keys
@@ -203,10 +205,10 @@ class Transaction:
                 raise replaced(self.storage, base.version) from None  # and the files to remove cannot be read
             raise
         for attempt in range(_MAX_ATTEMPTS):
-            version = 0 if base is None else base.version + 1
             if base is not None and not base.stands():
-                raise replaced(self.storage, base.version)
-            if attempt and (tracks or self._following is not None):
+                base = self._after_cleanup(base)
+            version = 0 if base is None else base.version + 1
+            if base is not self.snapshot and (tracks or self._following is not None):
                 body = self._body(int(started * 1000), base)  # the ids of its rows are taken, or its record is
             data = self._head(base, version, int(clock() * 1000)) + body
             if self._put(version, data):
@@ -365,7 +367,7 @@ class Transaction:
                 hint="Open it and append.",
             )
         if not base.stands():
-            raise replaced(self.storage, base.version)
+            return self._after_cleanup(base)
         latest = base.refresh(known_to_stand=True)
         if latest.version == base.version:
             raise StorageError(
@@ -382,6 +384,14 @@ class Transaction:
             intent = conflicts.check(intent, winner, version, str(self.storage), *excluded)
         self._precedes = intent.precedes
         return latest
+
+    def _after_cleanup(self, base: Snapshot) -> Snapshot:
+        """The newest version, if this transaction may follow it without what was committed before."""
+        alone = self._metadata is None and self._protocol is None and not (self.rests_on_files or self._domains)
+        found = newest_for_append(base, self._transactions, self._watched) if alone else None
+        if found is None:
+            raise replaced(self.storage, base.version)
+        return found
 
     def _intent(self) -> conflicts.Intent:
         assert self.snapshot is not None
@@ -443,57 +453,6 @@ class Transaction:
             hint="Do not repeat the operation. Open the table again.",
             version=version,
         ) from reason
-
-
-def add_line(file: Mapping[str, Any]) -> str:
-    """Formats the log line that adds a file, given as a row of `added.ADDED`."""
-    action: dict[str, Any] = {
-        "path": file["path"],
-        "partitionValues": dict(file.get("partition_values") or {}),
-        "size": file["size"],
-        "modificationTime": file["modification_time"],
-        "dataChange": file.get("data_change") is not False,
-    }
-    if file.get("stats") is not None:
-        action["stats"] = file["stats"]
-    if file.get("tags"):
-        action["tags"] = dict(file["tags"])
-    vector = file.get("deletion_vector")
-    if vector is not None:
-        action["deletionVector"] = {key: value for key, value in vector.items() if value is not None}
-    action |= row_tracking.keys(file)
-    if file.get("clustering_provider") is not None:
-        action["clusteringProvider"] = file["clustering_provider"]
-    return format_line("add", action)
-
-
-def change_line(file: Mapping[str, Any]) -> str:
-    """Formats the log line of a change file (PROTOCOL.md, "Add CDC File")."""
-    values = dict(file["partition_values"] or {})
-    return format_line(
-        "cdc", {"path": file["path"], "partitionValues": values, "size": file["size"], "dataChange": False}
-    )
-
-
-def remove_line(
-    file: Mapping[str, Any], *, deletion_timestamp: int, data_change: bool, tags: Mapping[str, str] | None
-) -> str:
-    """Formats the log line that removes a file, given as a row of `snapshot.files`."""
-    action: dict[str, Any] = {
-        "path": file["path"],
-        "deletionTimestamp": deletion_timestamp,
-        "dataChange": data_change,
-        "extendedFileMetadata": True,
-        "partitionValues": dict(file["partition_values"] or {}),
-        "size": file["size"],
-    }
-    if tags:
-        action["tags"] = dict(tags)
-    vector = file["deletion_vector"]
-    if vector is not None:
-        action["deletionVector"] = {key: value for key, value in vector.items() if value is not None}
-    action |= row_tracking.keys(file)
-    return format_line("remove", action)
 
 
 def _list(indices: Iterable[int] | np.ndarray | pa.Array) -> Any:

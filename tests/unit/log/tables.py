@@ -10,8 +10,9 @@ import pytest
 
 from mica.log import creation
 from mica.log.conflicts import FilePredicate
+from mica.log.file_lines import add_line
 from mica.log.snapshot import Snapshot
-from mica.log.transaction import Committed, Transaction, add_line
+from mica.log.transaction import Committed, Transaction
 from mica.schema.ddl import parse_ddl
 from mica.storage import Storage
 

@@ -13,7 +13,7 @@ import pytest
 
 import mica
 from mica.errors import CorruptDataError, MicaError
-from mica.log.transaction import add_line
+from mica.log.file_lines import add_line
 from mica.schema.ddl import to_ddl
 from mica.schema.types import LONG, StructField, StructType
 from mica.tasks.file_columns import Level, locate
