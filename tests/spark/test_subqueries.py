@@ -67,6 +67,9 @@ CONDITIONS = (
     "id > (SELECT avg(id) FROM changed WHERE id > 0) AND id IN (SELECT id FROM changed WHERE s <> 's5')",
     "c = (SELECT 'a')", "c IN (SELECT s FROM texts)", "c NOT IN (SELECT s FROM texts)", "c <> (SELECT 'a')",
     "id IN (WITH w AS (SELECT 3 AS a UNION ALL SELECT 4) SELECT a FROM w)",
+    "EXISTS (SELECT id, s FROM asked WHERE id > 4) AND id > 2", "exists (SELECT 1 FROM asked WHERE id > 99)",
+    "NOT EXISTS (SELECT * FROM changed WHERE id = 99) AND id IN (SELECT id FROM asked) OR id = 1",
+    "id = CASE WHEN EXISTS (SELECT 1 FROM changed c WHERE c.id = id) THEN (SELECT 2) ELSE 3 END",
 )  # fmt: skip
 
 
@@ -100,6 +103,7 @@ def test_queries_in_conditions_choose_the_rows_that_spark_chooses(spark: SparkSe
     assert ({*found}, done.num_affected_rows) == ({"ab ", "abc"}, len(found))
     for wrong, why in (
         ("id IN (SELECT a.id FROM asked a WHERE a.s = changed.s)", "MERGE INTO"),
+        ("NOT EXISTS (SELECT 1 FROM asked a WHERE a.id = changed.id)", "columns of the changed table cannot be used"),
         ("id IN (SELECT id, s FROM asked)", "2 columns"), ("id IN (SELECT id FROM range(10001))", "MERGE INTO"),
         ("nope NOT IN (SELECT 1 WHERE false)", "nope"),
     ):  # fmt: skip

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 
 from mica.errors import UserError
-from mica.expressions.tokens import Token
+from mica.expressions.tokens import Token, syntax_error
 from mica.query.statement_parts import QUERY, Parts, as_assigned, is_tables, refuse_again, without_name
 from mica.records import dataclass
 from mica.schema.hidden import Readable
@@ -186,6 +186,7 @@ class RowStatement(Parts):
         table = self.table()
         partition = self.partition() if self.accept("PARTITION") else {}
         by_name = self.accept("BY", "NAME")
+        self.refuse_replaced()
         is_query = self.mark(1) == "(" or (self.word(1) in QUERY and self.mark(2) not in (",", ")"))
         columns = self.listed() if self.mark() == "(" and not is_query else ()
         replaced = not overwrite and not partition and self.accept("REPLACE")
@@ -194,6 +195,15 @@ class RowStatement(Parts):
             self.fail("a query or VALUES is expected")
         query, overwrite = self.text[self.token.at :], overwrite or where is not None
         return Insert(table, columns, query, overwrite, by_name, where, partition, evolves)
+
+    def refuse_replaced(self) -> None:
+        """Refuses REPLACE USING and REPLACE ON, which an alias of the table may precede."""
+        ahead = next((n for n in (0, 1, 2) if self.word(n) == "REPLACE" and self.word(n + 1) in ("USING", "ON")), None)
+        if ahead is not None and (ahead < 2 or self.word() == "AS"):
+            self.at += ahead
+            what = f"INSERT … REPLACE {self.word(1)} is not supported here"
+            hint = "Use REPLACE WHERE and a condition on the table, or MERGE INTO."
+            raise syntax_error(self.text, self.token.at, what, hint, code="UNSUPPORTED_EXPRESSION")
 
     def partition(self) -> dict[str, str | None]:
         """The columns of PARTITION, each with its value or None."""

@@ -25,8 +25,9 @@ from mica.schema.types import BINARY, STRING, VARIANT, DataType, Primitive, Stru
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-#: Words before parentheses whose query gives more than values of one column.
-_OF_ROWS = ("EXISTS", "ANY", "SOME", "ALL")
+#: Words before parentheses whose query is compared with a value, row by row.
+_OF_ROWS = ("ANY", "SOME", "ALL")
+_JOIN = "Join the rows instead: MERGE INTO … USING (SELECT …) ON … WHEN MATCHED THEN …."
 #: Values of an IN, at most: they are constants of the text.
 _MOST = 10_000
 _TIMESTAMP = Primitive("timestamp")
@@ -45,10 +46,10 @@ def with_values(
     while parts.token.kind != "end":
         before = parts.tokens[parts.at - 1].text.upper() if parts.at else ""
         if parts.mark() == "(" and parts.word(1) in VALUE_QUERY and before not in _OF_ROWS:
-            start = parts.token.at
+            start = parts.token.at if before != "EXISTS" else parts.tokens[parts.at - 1].at
             asked = parts.parenthesised()
-            given = _list(asked, query) if before == "IN" else _value(asked, query)
-            found, at = f"{found}{text[at:start]}{given}", start + len(asked)
+            read = {"IN": _list, "EXISTS": _exists}.get(before, _value)
+            found, at = f"{found}{text[at:start]}{read(asked, query)}", parts.tokens[parts.at - 1].end
         else:
             parts.at += 1
     found += text[at:]
@@ -101,22 +102,18 @@ def _list(asked: str, query: Callable[[str], DataFrame]) -> str:
     return f"({', '.join(values) or 'SELECT'})"
 
 
+def _exists(asked: str, query: Callable[[str], DataFrame]) -> str:
+    """Whether a query has rows, as SQL."""
+    return "true" if _rows(asked, query).limit(1).count() else "false"
+
+
 def _asked(asked: str, query: Callable[[str], DataFrame]) -> tuple[DataFrame, StructField]:
     """The rows of a query in parentheses, whose one column is `value` and can be written as text, and that column."""
-    hint = "Join the rows instead: MERGE INTO … USING (SELECT …) ON … WHEN MATCHED THEN …."
-    try:
-        with without_sql_log():
-            rows = query(asked[1:-1])
-    except Exception as e:
-        if not is_condition(e, "UNRESOLVED_COLUMN"):
-            raise
-        raise UserError(
-            "UNSUPPORTED_EXPRESSION",
-            f"the query {asked} uses a name that it does not have; columns of the changed table cannot be used in it",
-            hint=hint,
-        ) from e
+    rows = _rows(asked, query)
     if len(rows.columns) != 1:
-        raise UserError("INVALID_ARGUMENT", f"{asked} gives {len(rows.columns)} columns where one is needed", hint=hint)
+        raise UserError(
+            "INVALID_ARGUMENT", f"{asked} gives {len(rows.columns)} columns where one is needed", hint=_JOIN
+        )
     rows = rows.toDF("value")
     column = from_spark(rows.schema).fields[0]
     type_ = column.type
@@ -124,11 +121,26 @@ def _asked(asked: str, query: Callable[[str], DataFrame]) -> tuple[DataFrame, St
         raise UserError(
             "UNSUPPORTED_EXPRESSION",
             f"{asked} gives {type_to_ddl(type_)}; only values of plain types can come from a query here",
-            hint=hint,
+            hint=_JOIN,
         )
     # As texts every number and time is exact; a time with a zone is not, in the hour that a clock has twice.
     shown = {_TIMESTAMP: "unix_micros(value)", BINARY: "hex(value)"}.get(type_, "CAST(value AS STRING)")
     return rows.selectExpr(f"{shown} AS value"), column
+
+
+def _rows(asked: str, query: Callable[[str], DataFrame]) -> DataFrame:
+    """The rows of a query in parentheses, which sees no columns from outside."""
+    try:
+        with without_sql_log():
+            return query(asked[1:-1])
+    except Exception as e:
+        if not is_condition(e, "UNRESOLVED_COLUMN"):
+            raise
+        raise UserError(
+            "UNSUPPORTED_EXPRESSION",
+            f"the query {asked} uses a name that it does not have; columns of the changed table cannot be used in it",
+            hint=_JOIN,
+        ) from e
 
 
 def _constants(rows: DataFrame, column: StructField) -> list[str]:
