@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mica.cli.console import storage_options
-from mica.errors import UserError
+from mica.errors import StorageError, UserError
 from mica.log.opened import snapshot_of
 from mica.parquet import read_parquet
 from mica.scan.scan import Scan
@@ -26,15 +26,28 @@ def scan_of(
     """A scan of the one table, or of the Parquet files."""
     wanted = named(columns)
     stored = storage_options(options or ())
+    newest = version is None and timestamp is None
+    if len(sources) == 1 and sources[0].endswith(".parquet"):
+        # A file, or a folder that may be a table: its log is read once.
+        if newest:
+            return read_parquet(sources[0], columns=wanted, where=where, limit=limit, storage_options=stored)
+        try:
+            return Table.open(sources[0], version, timestamp, stored).scan(where, wanted, limit)
+        except (UserError, StorageError) as e:
+            raise e if e.code not in ("TABLE_NOT_FOUND", "NOT_A_DIRECTORY") else _no_versions() from None
     if all(_is_parquet(source, stored) for source in sources):
-        if version is not None or timestamp is not None:
-            raise UserError("INVALID_ARGUMENT", "a Parquet file has no versions", hint="Name a table.")
+        if not newest:
+            raise _no_versions()
         return read_parquet(list(sources), columns=wanted, where=where, limit=limit, storage_options=stored)
     if len(sources) > 1:
         raise UserError(
             "INVALID_ARGUMENT", f"{len(sources)} tables were named", hint="Name one table, or Parquet files."
         )
     return Table.open(sources[0], version, timestamp, stored).scan(where, wanted, limit)
+
+
+def _no_versions() -> UserError:
+    return UserError("INVALID_ARGUMENT", "a Parquet file has no versions", hint="Name a table.")
 
 
 def _is_parquet(path: str, stored: Mapping[str, str] | None) -> bool:
