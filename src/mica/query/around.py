@@ -78,7 +78,7 @@ def run(
             )
         case Explained(pieces=pieces):
             return over_views(spark, pieces, ours, lambda text: unread(query(text)))
-        case Assigned(pieces=pieces):
+        case SetVariable(pieces=pieces):
             return over_views(spark, pieces, ours, query)
         case Cached():
             return _cached(spark, found, query) if ours(found.query) else None
@@ -97,7 +97,7 @@ class Explained:
 
 
 @dataclass(frozen=True)
-class Assigned:
+class SetVariable:
     """SET VAR: text and, at each second place, a query."""
 
     pieces: list[str]
@@ -145,9 +145,9 @@ class _Statement(Parts):
         more = self.tokens[min(self.at + 1, len(self.tokens) - 1)].kind != "end"
         return Explained(self.in_two()) if is_query and more and self.begins_query() else None
 
-    def read_set(self) -> Assigned:
+    def read_set(self) -> SetVariable:
         """SET VAR, which may have queries anywhere in its expressions."""
-        return Assigned(list(self._cut()))
+        return SetVariable(list(self._cut()))
 
     def read_cache(self) -> Cached | None:
         """CACHE TABLE … AS; None without a query, and for a name that Spark refuses."""
