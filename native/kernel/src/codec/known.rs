@@ -159,6 +159,13 @@ impl<'a> RowNames<'a> {
         }
     }
 
+    /// Whether ids that ascend are in the order of their names, these do, and all are in the metadata.
+    #[inline]
+    pub fn are_ascending(&self, ids: &[u8]) -> bool {
+        let ascend = ids.windows(2).all(|pair| pair[0] < pair[1]);
+        self.ranks.is_none() && ascend && ids.last().is_none_or(|&last| (last as usize) < self.names.len())
+    }
+
     fn known_name(&self, id: u32) -> Option<&'a [u8]> {
         self.names.get(id as usize).and_then(|&(start, end)| self.bytes.get(start as usize..end as usize))
     }

@@ -54,12 +54,12 @@ impl ByTemplate {
     ) -> Result<bool> {
         // Where the slots that follow are those of the rows that follow, all of them will be needed.
         if self.outlines.seek(slot) && ahead.is_some_and(|ahead| ahead as usize == slot + AHEAD) {
-            self.leaves.fetch(slot..(slot / BLOCK + 1) * BLOCK);
+            self.leaves.fetch(slot..(slot / BLOCK + 1) * BLOCK, &self.outlines);
         }
         let leaves = &self.leaves;
         let made = |outline: &[u64]| Template::of(level, names, leaves, outline);
         let Some(template) = self.seen.find(number, self.outlines.key(slot), made) else { return Ok(false) };
-        let fits = to.stamp(template, leaves, slot, |to, other| {
+        let fits = to.stamp(template, leaves, (slot, names), |to, other| {
             let mut level = level;
             for &place in &other.path {
                 let field = level.object.as_ref().and_then(|object| object.fields.get(place as usize));

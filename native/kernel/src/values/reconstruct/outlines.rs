@@ -77,6 +77,18 @@ impl Outlines {
         other
     }
 
+    /// Whether some slot of the block that was sought has this level, and as a typed leaf alone.
+    #[inline]
+    pub fn has_leaf(&self, place: usize) -> bool {
+        self.plain.get(place).is_some_and(|&slots| slots != 0)
+    }
+
+    /// Whether it is odd in one.
+    #[inline]
+    pub fn has_odd(&self, place: usize) -> bool {
+        self.odd.get(place).is_some_and(|&slots| slots != 0)
+    }
+
     /// The bits of a slot that was sought.
     #[inline]
     pub fn key(&self, slot: usize) -> impl Iterator<Item = u64> + Clone {

@@ -1,7 +1,9 @@
 //! A row by its template: each value is written where it stays, its offset before it. Objects get offsets as wide as in
 //! the widest row of the template so far; where one byte is enough, what is in them moves.
 
+use crate::codec::known::RowNames;
 use crate::codec::primitive::MAX_SHORT_STRING;
+use crate::codec::simple::is_simple;
 use crate::error::Result;
 use crate::values::leaf::Leaf;
 use crate::values::reconstruct::leaves::Leaves;
@@ -37,13 +39,13 @@ impl VariantBytes {
         &mut self,
         template: &mut Template,
         leaves: &Leaves,
-        slot: usize,
+        (slot, names): (usize, RowNames<'_>),
         mut other: impl FnMut(&mut Self, &Other) -> Result<()>,
     ) -> Result<bool> {
         let start = self.len;
         // Wider offsets of an object can make those around it too large for theirs: once for each level of depth.
         for _ in 0..=DEPTH {
-            match self.stamp_once(template, leaves, slot, &mut other)? {
+            match self.stamp_once(template, leaves, (slot, names), &mut other)? {
                 Tried::Written => return Ok(true),
                 Tried::Wider => self.len = start,
                 Tried::TooLarge => break,
@@ -58,7 +60,7 @@ impl VariantBytes {
         &mut self,
         template: &mut Template,
         leaves: &Leaves,
-        slot: usize,
+        (slot, names): (usize, RowNames<'_>),
         other: &mut impl FnMut(&mut Self, &Other) -> Result<()>,
     ) -> Result<Tried> {
         let Template { steps, heads, others, .. } = template;
@@ -145,6 +147,17 @@ impl VariantBytes {
                     self.len = at;
                     if let Some(leaf) = leaves.others.get(number as usize) {
                         self.far_leaf(leaf, slot);
+                    }
+                    (at, out) = (self.len, &mut self.bytes);
+                }
+                Step::Residual(number) => {
+                    let Some(level) = others.get(number as usize) else { continue };
+                    let values = leaves.residuals.get(level.residual as usize);
+                    let value = values.and_then(|values| values.get(slot));
+                    self.len = at;
+                    match value.filter(|value| is_simple(names, value)) {
+                        Some(value) => self.put(value),
+                        None => other(self, level)?,
                     }
                     (at, out) = (self.len, &mut self.bytes);
                 }

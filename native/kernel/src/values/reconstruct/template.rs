@@ -27,6 +27,8 @@ pub enum Step {
     Eight(u32),
     /// Another leaf.
     Leaf(u32),
+    /// A residual and nothing else, which the walk writes if it is not simple.
+    Residual(u32),
     /// A level that the walk writes.
     Other(u32),
     Open(u32),
@@ -118,6 +120,8 @@ pub struct Other {
     pub path: Vec<u32>,
     /// It is a residual and nothing else.
     pub untyped: bool,
+    /// Of a [residual](Step::Residual), which one of the leaves' it is.
+    pub residual: u32,
 }
 
 /// Makes one.
@@ -150,11 +154,13 @@ impl<'a> Maker<'a> {
     fn add(&mut self, level: &Level) -> Option<()> {
         let place = level.number - self.first;
         if Self::has(self.odd, place) || self.path.len() == DEPTH {
-            self.made.steps.push(Step::Other(self.made.others.len() as u32));
             let untyped = level.leaf.is_none() && level.object.is_none() && level.array.is_none();
             // The first of all levels is written where it is null, too.
             let untyped = untyped && place > 0 && Self::has(self.odd, place);
-            self.made.others.push(Other { path: self.path.clone(), untyped });
+            let number = self.made.others.len() as u32;
+            let residual = self.leaves.residual(place).filter(|_| untyped);
+            self.made.steps.push(if residual.is_some() { Step::Residual(number) } else { Step::Other(number) });
+            self.made.others.push(Other { path: self.path.clone(), untyped, residual: residual.unwrap_or(0) });
             return Some(());
         }
         let Some(object) = &level.object else {
