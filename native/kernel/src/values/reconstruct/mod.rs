@@ -24,8 +24,6 @@ pub use text::JsonText;
 pub use variant::VariantBytes;
 pub use walk::Writer;
 
-use std::any::Any;
-
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BinaryArray, BinaryViewArray, StructArray};
 use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
@@ -173,7 +171,7 @@ impl Reconstructor {
                 number = self.load(level, metadata, spot).map_err(|e| e.row(spot.row.into()))?;
                 last = view;
             }
-            if done == TEMPLATES_FROM && self.templates.is_none() && (&out.bytes as &dyn Any).is::<VariantBytes>() {
+            if done == TEMPLATES_FROM && self.templates.is_none() && out.bytes.variant_bytes().is_some() {
                 self.templates = ByTemplate::of(level);
             }
             let before = out.bytes.written();
@@ -193,10 +191,10 @@ impl Reconstructor {
         let Reconstructor { names, tools, templates, .. } = self;
         let names = names.of(number);
         let slot = |at: usize| spots.get(at).map(|spot: &Spot| spot.slot);
-        let (first, to_any) = (slot(0).unwrap_or(0) as usize, to as &mut dyn Any);
+        let first = slot(0).unwrap_or(0) as usize;
         if let Some(templates) = templates
             && !templates.rests()
-            && let Some(to) = to_any.downcast_mut()
+            && let Some(to) = to.variant_bytes()
             && templates.write(level, (first, slot(AHEAD)), (number, names), tools, to)?
         {
             return Ok(());

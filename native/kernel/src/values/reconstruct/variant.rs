@@ -177,6 +177,12 @@ impl VariantBytes {
 impl Writer for VariantBytes {
     type Open = Open;
 
+    #[inline(always)]
+    fn variant_bytes(&mut self) -> Option<&mut VariantBytes> {
+        Some(self)
+    }
+
+    #[inline(always)]
     fn written(&self) -> usize {
         self.len
     }
