@@ -19,7 +19,7 @@ use crate::path::{Step, levels};
 use crate::values::early::State;
 use crate::values::leaf::Leaf;
 use crate::values::level::{Level, VariantColumn, is_null};
-use crate::values::reconstruct::{Reconstructor, Spot, Values, Writer};
+use crate::values::reconstruct::{Metadata, Reconstructor, Spot, Values, Writer};
 use crate::values::shape::check_shape;
 use crate::values::standardize::standardize;
 
@@ -341,7 +341,7 @@ impl<'a> Finder<'a> {
         }
         let Some((made, reconstructor)) = &mut self.subtree else { return Ok(None) };
         let (column, level) = made.as_ref().map_or((self.column, level), |made| (made, &made.root));
-        reconstructor.write(level, column.metadata.as_ref(), spots, values)?;
+        reconstructor.write(level, Metadata::of(column.metadata.as_ref()), spots, values)?;
         Ok(column.metadata.clone())
     }
 

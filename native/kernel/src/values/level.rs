@@ -89,16 +89,21 @@ fn shredding(rule: u8, path: &str, message: impl Into<String>) -> Error {
 impl VariantColumn {
     /// Opens a struct array of the storage layout; `path` names the column.
     pub fn open(array: &StructArray, path: &str) -> Result<Self> {
-        let mut levels = 0;
         let metadata = match array.column_by_name("metadata") {
             Some(column) => Some(binary_view(column, &format!("{path}.metadata"))?),
             None => None,
         };
+        Ok(VariantColumn { metadata, ..VariantColumn::open_levels(array, path)? })
+    }
+
+    /// The same for one who has its metadata.
+    pub fn open_levels(array: &StructArray, path: &str) -> Result<Self> {
+        let mut levels = 0;
         let root = match Layout::of(array.fields()) {
             Layout::Standard => Level::open(array, path, true, 0, &mut levels)?,
             Layout::Early => Level::open_early(array, path, None, 0, &mut levels)?,
         };
-        Ok(VariantColumn { nulls: array.nulls().cloned(), metadata, root, len: array.len(), levels })
+        Ok(VariantColumn { nulls: array.nulls().cloned(), metadata: None, root, len: array.len(), levels })
     }
 
     pub fn is_null(&self, row: usize) -> bool {

@@ -1,17 +1,18 @@
 //! Storage layout → unshredded variant: the rows of a shredded column as (metadata, value) again.
 //!
-//! The metadata of a row is kept as it is: it names every field, shredded or not (rules 19, 20). Values are put together
-//! row by row: `fields` says which fields an object of a row has, 64 rows at a time; `walk` goes over them and finds
-//! whatever is wrong; `variant` writes each value once, where it stays, and `text` as JSON. Rows that have the same
-//! levels (`outlines`, `seen`) become Variants by a template instead (`by_template`, `template`, `leaves`, `stamp`), which
-//! leaves to the walk what is not a typed leaf. Columns of the early layout have no templates. Field ids are resolved
-//! once per distinct metadata. Recursion is over the tree, never over data: whatever stands in a `value` is validated
-//! and copied as bytes.
+//! The `metadata` of a row is kept as it is: it names every field, shredded or not (rules 19, 20). Values are put
+//! together row by row: `fields` says which fields an object of a row has, 64 rows at a time; `walk` goes over them and
+//! finds whatever is wrong; `variant` writes each value once, where it stays, and `text` as JSON. Rows that have the same
+//! levels (`outlines`, `seen`) become Variants by a template instead (`by_template`, `template`, `leaves`, `stamp`),
+//! which leaves to the walk what is no typed leaf and no simple residual. Columns of the early layout have no templates.
+//! Field ids are resolved once per distinct metadata. Recursion is over the tree, never over data: whatever stands in a
+//! `value` is validated and copied as bytes.
 
 mod bits;
 mod by_template;
 mod fields;
 mod leaves;
+mod metadata;
 mod outlines;
 mod seen;
 mod stamp;
@@ -20,16 +21,16 @@ mod text;
 mod variant;
 mod walk;
 
+pub use metadata::Metadata;
 pub use text::JsonText;
 pub use variant::VariantBytes;
 pub use walk::Writer;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, BinaryArray, BinaryViewArray, StructArray};
+use arrow_array::{BinaryArray, StructArray};
 use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 
 use crate::codec::known::KnownNames;
-use crate::codec::metadata::NO_NAMES;
 use crate::error::{Code, Error, Result};
 use crate::layout::Layout;
 use crate::layout::standard::METADATA;
@@ -41,31 +42,29 @@ use crate::values::standardize::standardize_column;
 
 /// Reconstructs every row; null rows stay null. `path` names the column in errors.
 pub fn unshred(array: &StructArray, path: &str) -> Result<StructArray> {
-    let column = VariantColumn::open(array, path)?;
-    if column.root.layout == Layout::Early {
-        return unshred_levels(&standardize_column(&column)?.column, None);
+    let metadata = array.column_by_name(METADATA).and_then(|metadata| metadata.as_binary_opt::<i32>());
+    if let Some(metadata) = metadata.filter(|_| Layout::of(array.fields()) == Layout::Standard) {
+        return unshred_levels(&VariantColumn::open_levels(array, path)?, Metadata::Plain(metadata));
     }
-    unshred_levels(&column, array.column_by_name(METADATA))
+    let column = VariantColumn::open(array, path)?;
+    let column = if column.root.layout == Layout::Early { standardize_column(&column)?.column } else { column };
+    let metadata = column.metadata.as_ref().ok_or_else(|| {
+        let message = format!("the variant column {} has no metadata", column.root.path);
+        Error::new(Code::MalformedShredding, message).rule(2).path(&column.root.path)
+    })?;
+    unshred_levels(&column, Metadata::Views(metadata))
 }
 
-/// The same for levels whose values are all under the row's metadata; `given` is that metadata as it came.
-fn unshred_levels(column: &VariantColumn, given: Option<&ArrayRef>) -> Result<StructArray> {
+/// The same for levels whose values are all under the row's metadata.
+fn unshred_levels(column: &VariantColumn, metadata: Metadata<'_>) -> Result<StructArray> {
     let root = &column.root;
-    let metadata = column.metadata.as_ref().ok_or_else(|| {
-        let message = format!("the variant column {} has no metadata", root.path);
-        Error::new(Code::MalformedShredding, message).rule(2).path(&root.path)
-    })?;
     let rows = (0..column.len as u32).filter(|&row| !column.is_null(row as usize));
     let spots: Vec<Spot> = rows.map(|row| Spot { slot: row, metadata: row, row }).collect();
     let mut values = Values::to(VariantBytes::default());
-    Reconstructor::new(root).write(root, Some(metadata), &spots, &mut values)?;
+    Reconstructor::new(root).write(root, metadata, &spots, &mut values)?;
     let (bytes, ends) = (values.bytes.finish(), spread(&column.nulls, values.ends));
     let values = BinaryArray::try_new(OffsetBuffer::new(ScalarBuffer::from(ends)), bytes.into(), None)?;
-    let plain = match given.and_then(|given| given.as_binary_opt::<i32>()) {
-        Some(given) if column.nulls.as_ref().is_none_or(|nulls| nulls.null_count() == 0) => given.clone(),
-        _ => plain(metadata, &column.nulls)?,
-    };
-    build_variant(&plain, values, column.nulls.clone())
+    build_variant(&metadata.plain(column.len, column.nulls.as_ref())?, values, column.nulls.clone())
 }
 
 /// Where each row's bytes begin and the last one's end, by the ends of those that are not null.
@@ -82,21 +81,6 @@ fn spread(nulls: &Option<NullBuffer>, ends: Vec<i32>) -> Vec<i32> {
         offsets.push(last);
     }
     offsets
-}
-
-/// The metadata without what is beneath nulls.
-fn plain(metadata: &BinaryViewArray, nulls: &Option<NullBuffer>) -> Result<BinaryArray> {
-    let len = |row: usize| metadata.views().get(row).map_or(0, |view| *view as u32 as usize);
-    let mut bytes = Vec::with_capacity((0..metadata.len()).map(len).sum());
-    let mut offsets = Vec::with_capacity(metadata.len() + 1);
-    offsets.push(0);
-    for row in 0..metadata.len() {
-        if nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row)) {
-            bytes.extend_from_slice(metadata.value(row));
-        }
-        offsets.push(i32::try_from(bytes.len()).map_err(|_| Error::no_room())?);
-    }
-    Ok(BinaryArray::try_new(OffsetBuffer::new(ScalarBuffer::from(offsets)), bytes.into(), None)?)
 }
 
 /// A value that is wanted: its slot of the level, where the metadata is that it is under, and the row that errors name.
@@ -152,25 +136,23 @@ impl Reconstructor {
         Reconstructor { names, tools: Tools::of(level), templates: None, forgotten: 0 }
     }
 
-    /// Appends the values of the level at these slots; `level` is the one that this was made for. Without `metadata`
-    /// no value names a field.
+    /// Appends the values of the level at these slots; `level` is the one that this was made for.
     pub fn write<W: Writer>(
         &mut self,
         level: &Level,
-        metadata: Option<&BinaryViewArray>,
+        metadata: Metadata<'_>,
         spots: &[Spot],
         out: &mut Values<W>,
     ) -> Result<()> {
         out.ends.reserve(spots.len());
-        let (mut last, mut number, start) = (None, 0, out.bytes.written());
+        let (mut last, mut number, start) = (0, 0, out.bytes.written());
         for (done, spot) in spots.iter().enumerate() {
             out.bytes.ready(start, done, spots.len() - done);
-            let view = metadata.and_then(|metadata| metadata.views().get(spot.metadata as usize)).copied();
-            // Equal views are equal bytes; rows that share one mostly follow each other.
-            if done == 0 || last != view {
+            // Rows that share a view mostly follow each other.
+            if done == 0 || !metadata.is_same(last, spot.metadata) {
                 number = self.load(level, metadata, spot).map_err(|e| e.row(spot.row.into()))?;
-                last = view;
             }
+            last = spot.metadata;
             if done == TEMPLATES_FROM && self.templates.is_none() && out.bytes.variant_bytes().is_some() {
                 self.templates = ByTemplate::of(level);
             }
@@ -202,14 +184,13 @@ impl Reconstructor {
         Walk { tools, names, to }.value(level, first)
     }
 
-    fn load(&mut self, level: &Level, metadata: Option<&BinaryViewArray>, spot: &Spot) -> Result<u32> {
+    fn load(&mut self, level: &Level, metadata: Metadata<'_>, spot: &Spot) -> Result<u32> {
         let row = spot.metadata as usize;
-        if metadata.is_some_and(|metadata| metadata.is_null(row)) {
+        if metadata.is_null(row) {
             let message = "a variant that is not null has no metadata";
             return Err(Error::new(Code::MalformedShredding, message).rule(2).path(format!("{}.metadata", level.path)));
         }
-        let bytes = metadata.map_or(NO_NAMES, |metadata| metadata.value(row));
-        let number = self.names.load(bytes).map_err(|e| e.path(&level.path))?;
+        let number = self.names.load(metadata.get(row)).map_err(|e| e.path(&level.path))?;
         // Their numbers stand for others now.
         if self.forgotten != self.names.forgotten() {
             self.forgotten = self.names.forgotten();
