@@ -113,6 +113,16 @@ if __name__ == "__main__":
         raise SystemExit("an unknown column was found")
     except Exception as e:
         assert "UNRESOLVED_COLUMN" in str(e), e
+    # Statements of Spark's around a query.
+    spark.sql("DECLARE asked BIGINT")
+    for text, expected in (
+        ("DESCRIBE QUERY SELECT id FROM several", [("id", "bigint", None)]),
+        ("SET VAR asked = (SELECT max(id) FROM several) + 1", []),
+        ("EXECUTE IMMEDIATE 'SELECT id FROM several WHERE id = ?' USING 3", [(3,)]),
+        ("EXECUTE IMMEDIATE 'SELECT id FROM several WHERE id = asked - :n' USING 18 AS n", [(2,)]),
+    ):
+        assert mica.sql(text, spark).collect() == expected, text
+    assert "FileScan parquet" in mica.sql("EXPLAIN SELECT id FROM several", spark).collect()[0].plan
     (explained,) = mica.explain(f"SELECT v:k::string FROM several WHERE {low}", spark).to_dict()["tables"]
     assert "< 5" in explained["evaluated"][0] and explained["scan"]["files"]["kept"] == 1, explained
     # What a merge keeps on the server is freed when it ends, not when Python collects garbage.

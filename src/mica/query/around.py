@@ -231,5 +231,7 @@ def _immediate(spark: SparkSession, given: Immediate, again: Callable[[str, Any]
     kind = _BEGINS.match(text) if isinstance(text, str) else None
     if not isinstance(text, str) or (kind is not None and kind["execute"]):
         return None
-    args: Any = row if row is None or has_places(text) else row.asDict()
+    args: Any = None
+    if row is not None:
+        args = list(row) if has_places(text) else row.asDict()
     return again(text if given.into is None else f"SET VAR ({given.into}) = ({ended(text)})", args)
