@@ -26,6 +26,8 @@ pub use text::JsonText;
 pub use variant::VariantBytes;
 pub use walk::Writer;
 
+use std::any::Any;
+
 use arrow_array::cast::AsArray;
 use arrow_array::{BinaryArray, StructArray};
 use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
@@ -153,7 +155,7 @@ impl Reconstructor {
                 number = self.load(level, metadata, spot).map_err(|e| e.row(spot.row.into()))?;
             }
             last = spot.metadata;
-            if done == TEMPLATES_FROM && self.templates.is_none() && out.bytes.variant_bytes().is_some() {
+            if done == TEMPLATES_FROM && self.templates.is_none() && (&out.bytes as &dyn Any).is::<VariantBytes>() {
                 self.templates = ByTemplate::of(level);
             }
             let before = out.bytes.written();
@@ -173,10 +175,10 @@ impl Reconstructor {
         let Reconstructor { names, tools, templates, .. } = self;
         let names = names.of(number);
         let slot = |at: usize| spots.get(at).map(|spot: &Spot| spot.slot);
-        let first = slot(0).unwrap_or(0) as usize;
+        let (first, to_any) = (slot(0).unwrap_or(0) as usize, to as &mut dyn Any);
         if let Some(templates) = templates
             && !templates.rests()
-            && let Some(to) = to.variant_bytes()
+            && let Some(to) = to_any.downcast_mut()
             && templates.write(level, (first, slot(AHEAD)), (number, names), tools, to)?
         {
             return Ok(());

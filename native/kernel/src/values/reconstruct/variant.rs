@@ -177,12 +177,6 @@ impl VariantBytes {
 impl Writer for VariantBytes {
     type Open = Open;
 
-    #[inline(always)]
-    fn variant_bytes(&mut self) -> Option<&mut VariantBytes> {
-        Some(self)
-    }
-
-    #[inline(always)]
     fn written(&self) -> usize {
         self.len
     }

@@ -2,6 +2,8 @@
 //! wrong with a value is found here: its shape, its residuals, the names of its fields. Recursion is over the tree,
 //! never over data.
 
+use std::any::Any;
+
 use arrow_array::Array;
 
 use crate::codec::known::RowNames;
@@ -11,18 +13,13 @@ use crate::layout::Layout;
 use crate::values::leaf::Leaf;
 use crate::values::level::{FieldColumn, Level, ListColumn, ObjectColumn, is_null};
 use crate::values::reconstruct::fields::Fields;
-use crate::values::reconstruct::variant::VariantBytes;
 use crate::values::shape::{check_shape, conflict, in_both, is_object};
 
 /// What is told of a row, in the order of its bytes and of its text.
-pub trait Writer {
+pub trait Writer: Any {
     /// An object or array that is not closed yet.
     type Open;
 
-    /// Itself, if templates write to it.
-    fn variant_bytes(&mut self) -> Option<&mut VariantBytes> {
-        None
-    }
     /// How much is written.
     fn written(&self) -> usize;
     /// Forgets what was written from here on.
