@@ -200,6 +200,54 @@ fn any_tree() -> impl Strategy<Value = DataType> {
 
 type Make = fn(&Tree, [&'static str; 1], &mut Names) -> Result<Shredder>;
 
+fn put_alike(documents: &[String], order: &[usize], pieces: &[usize], data_type: &DataType) {
+    let lines: Vec<&str> = order.iter().map(|at| documents[at % documents.len()].as_str()).collect();
+    for make in [Shredder::new, |tree: &Tree, _, names: &mut Names| Shredder::early(tree, names)] as [Make; 2] {
+        let made = [true, false].map(|together| {
+            let mut names = Names::new();
+            let mut shredder = make(&tree(data_type), ["a"], &mut names).unwrap();
+            let (mut parser, mut tapes) = (JsonParser::new(ParseOptions::default()), Tapes::default());
+            let (mut rest, mut shapes, mut sizes) = (lines.as_slice(), 0, pieces.iter().cycle());
+            while !rest.is_empty() {
+                let (piece, behind) = rest.split_at(rest.len().min(*sizes.next().unwrap()));
+                rest = behind;
+                for line in piece {
+                    parser.parse(line, tapes.room(), &mut names).unwrap();
+                    tapes.keep(line);
+                }
+                let views = tapes.views(&names);
+                shapes += views.iter().filter(|view| view.shape.is_some()).count();
+                if together {
+                    shredder.append_all(&views).unwrap();
+                } else {
+                    views.iter().for_each(|view| shredder.append(view).unwrap());
+                }
+                tapes.clear();
+            }
+            (shredder.finish().unwrap(), shapes)
+        });
+        let [(together, shapes), (alone, _)] = made;
+        assert_eq!(together, alone);
+        assert!(shapes > 0 || lines.len() < 3 * documents.len() || !documents[0].contains([':', ',']));
+    }
+}
+
+/// Names of what is left come in the order of the document, whatever level it is of.
+#[test]
+fn names_of_a_row_in_a_block_are_in_the_order_of_the_document() {
+    let given = |fields: Vec<(&str, DataType)>| {
+        DataType::Struct(fields.into_iter().map(|(name, of)| Field::new(name, of, true)).collect())
+    };
+    let data_type = given(vec![("b", given(vec![("a", DataType::Null)])), ("value", DataType::Null)]);
+    for document in [
+        r#"{"b":{"c":null},"value":{"d":null}}"#,
+        r#"{"value":{"d":null},"b":{"c":null}}"#,
+        r#"{"x":{"y":1},"b":{"c":{"e":2},"a":{"f":1}},"value":{"d":null},"z":1}"#,
+    ] {
+        put_alike(&[document.to_owned()], &[0, 0, 0], &[1], &data_type);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
@@ -224,34 +272,6 @@ proptest! {
         pieces in prop::collection::vec(1usize..100, 1..8),
         data_type in any_tree(),
     ) {
-        let lines: Vec<&str> = order.iter().map(|at| documents[at % documents.len()].as_str()).collect();
-        for make in [Shredder::new, |tree: &Tree, _, names: &mut Names| Shredder::early(tree, names)] as [Make; 2] {
-            let made = [true, false].map(|together| {
-                let mut names = Names::new();
-                let mut shredder = make(&tree(&data_type), ["a"], &mut names).unwrap();
-                let (mut parser, mut tapes) = (JsonParser::new(ParseOptions::default()), Tapes::default());
-                let (mut rest, mut shapes, mut sizes) = (lines.as_slice(), 0, pieces.iter().cycle());
-                while !rest.is_empty() {
-                    let (piece, behind) = rest.split_at(rest.len().min(*sizes.next().unwrap()));
-                    rest = behind;
-                    for line in piece {
-                        parser.parse(line, tapes.room(), &mut names).unwrap();
-                        tapes.keep(line);
-                    }
-                    let views = tapes.views(&names);
-                    shapes += views.iter().filter(|view| view.shape.is_some()).count();
-                    if together {
-                        shredder.append_all(&views).unwrap();
-                    } else {
-                        views.iter().for_each(|view| shredder.append(view).unwrap());
-                    }
-                    tapes.clear();
-                }
-                (shredder.finish().unwrap(), shapes)
-            });
-            let [(together, shapes), (alone, _)] = made;
-            prop_assert_eq!(together, alone);
-            prop_assert!(shapes > 0 || lines.len() < 3 * documents.len() || !documents[0].contains([':', ',']));
-        }
+        put_alike(&documents, &order, &pieces, &data_type);
     }
 }

@@ -22,6 +22,8 @@ pub struct Blocks {
     given: Vec<u64>,
     /// Levels that have not taken the nodes of these rows.
     left: Vec<(u32, u64)>,
+    /// Of one row: the nodes that these are, and the levels.
+    others: Vec<(usize, u32)>,
 }
 
 impl Blocks {
@@ -76,20 +78,27 @@ impl Blocks {
         left
     }
 
-    /// Puts what is left of a row of the block, the value with this index.
-    pub fn put_left(&self, levels: &mut Groups, row: &mut Row, number: usize, index: usize) -> Result<()> {
-        let Some(plan) = self.shapes.get(number).and_then(|&shape| self.plans.get(shape)) else { return Ok(()) };
-        for &(level, rows) in &self.left {
-            if rows >> number & 1 == 1 {
-                levels.put(level, row, plan.node(level), index)?;
-            }
-        }
+    /// Puts what is left of a row of the block, the value with this index: in the order of the document, in which names
+    /// are added to the metadata.
+    pub fn put_left(&mut self, levels: &mut Groups, row: &mut Row, number: usize, index: usize) -> Result<()> {
+        let Blocks { plans, shapes, left, others, .. } = self;
+        let Some(plan) = shapes.get(number).and_then(|&shape| plans.get(shape)) else { return Ok(()) };
+        others.clear();
+        let of_row = left.iter().filter(|(_, rows)| rows >> number & 1 == 1);
+        others.extend(of_row.map(|&(level, _)| (plan.node(level), level)));
+        others.sort_unstable();
+        let mut others = others.drain(..).peekable();
         for &step in &plan.left {
             match step {
                 Step::Leave { node } => row.left.push(node),
-                Step::TakeLeft { level, since } => levels.put_left(level, row, since as usize, index)?,
+                Step::TakeLeft { level, since, end } => {
+                    while let Some((node, other)) = others.next_if(|(node, _)| *node < end as usize) {
+                        levels.put(other, row, node, index)?;
+                    }
+                    levels.put_left(level, row, since as usize, index)?;
+                }
             }
         }
-        Ok(())
+        others.try_for_each(|(node, other)| levels.put(other, row, node, index))
     }
 }

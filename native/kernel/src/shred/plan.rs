@@ -35,8 +35,8 @@ pub struct Plan {
 pub enum Step {
     /// No level takes this node.
     Leave { node: u32 },
-    /// The level takes the nodes that were left, but for so many before its object.
-    TakeLeft { level: u32, since: u32 },
+    /// The level takes the nodes that were left, but for so many before its object, which ends before this node.
+    TakeLeft { level: u32, since: u32, end: u32 },
 }
 
 impl Plans {
@@ -104,7 +104,7 @@ impl Plan {
             child = node.next(child);
         }
         if *left > since {
-            self.left.push(Step::TakeLeft { level, since });
+            self.left.push(Step::TakeLeft { level, since, end: child as u32 });
             *left = since;
         }
     }
