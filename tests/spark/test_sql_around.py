@@ -154,6 +154,44 @@ def test_a_text_is_executed_at_once(spark: SparkSession, events: mica.Table) -> 
             mica.sql(f"EXECUTE IMMEDIATE {wrong}", spark)
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        "TIMESTAMP_NTZ'2024-01-01 12:00:00.000001'", "TIMESTAMP'0001-01-01 00:00:00'", "DATE'-0044-01-01'", "1",
+        "CAST(2 AS BIGINT)", "CAST(1 AS TINYINT)", "CAST(0.1 AS FLOAT)", "DOUBLE('NaN')", "-1.50BD", "true", "'a''b'",
+        "X'00ff'", "CAST(NULL AS INT)", "NULL", "INTERVAL '1' DAY", "INTERVAL '3' MONTH", "'a' COLLATE UTF8_LCASE",
+    ],
+)  # fmt: skip
+def test_a_value_of_using_keeps_its_type(spark: SparkSession, events: mica.Table, value: str) -> None:
+    """What it gives is what Spark gives for the value itself, in a zone that is not Python's."""
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    text = f"EXECUTE IMMEDIATE 'SELECT typeof(:p), CAST(:p AS STRING) FROM around_events LIMIT 1' USING {value} AS p"
+    spark.conf.set("spark.sql.session.timeZone", "America/Los_Angeles")
+    try:
+        expected = tuple(spark.sql(f"SELECT typeof({value}), CAST({value} AS STRING)").collect()[0])
+        assert tuple(mica.sql(text, spark).collect()[0]) == expected
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone)
+
+
+def test_a_query_into_variables_may_begin_with_from(spark: SparkSession, events: mica.Table) -> None:
+    spark.sql("DECLARE VARIABLE around_z BIGINT")
+    try:
+        mica.sql("SET VAR (around_z) = (FROM around_events SELECT id WHERE id = 4)", spark)
+        assert mica.sql("SELECT around_z", spark).collect()[0][0] == 4
+        mica.sql("EXECUTE IMMEDIATE 'FROM around_events SELECT id WHERE id = :n' INTO around_z USING 3 AS n", spark)
+        assert mica.sql("SELECT around_z", spark).collect()[0][0] == 3
+        for wrong in (
+            "'DELETE FROM around_events' INTO around_z",
+            "'SELECT id FROM around_events' USING 1 AS n, 2 AS n",
+        ):
+            with pytest.raises(PySparkException):
+                mica.sql(f"EXECUTE IMMEDIATE {wrong}", spark)
+        assert events.refresh().scan().count() == 5
+    finally:
+        spark.sql("DROP TEMPORARY VARIABLE around_z")
+
+
 def test_an_enabled_session_does_the_same(spark: SparkSession, events: mica.Table) -> None:
     mica.enable(spark)
     try:

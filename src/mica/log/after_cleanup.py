@@ -1,7 +1,7 @@
 """Which version an append may follow when the log no longer has the one that was read.
 
 The rule: what was committed in between is unknown, so only rows are added, and only to a table whose newest version has
-the same metadata, protocol and whatever else the append depends on. A table that was made anew has other metadata.
+the same metadata, protocol and whatever else the append depends on, as an append does beside commits that it can read.
 """
 
 from __future__ import annotations

@@ -14,15 +14,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mica.engines.spark.session import has_delta
 from mica.errors import MicaError, UserError
 from mica.query import changes, names
-from mica.query.parameters import has_places
+from mica.query.parameters import Sql, bound, has_places
 from mica.query.row_statements import behind
 from mica.query.statement_parts import QUERY, VALUE_QUERY, Parts, ended
 from mica.query.statements import Create, Selected, Statement, StoredView, UnkeptView, View, parse_statement
+from mica.query.subqueries import constants
 from mica.query.table_statements import ConvertToDelta, Drop, Rename, Unread
 from mica.query.viewed import over_views, unread
 from mica.records import dataclass
@@ -30,7 +31,9 @@ from mica.schema.ddl import quote_if_needed
 from mica.schema.lexical import SKIPPED
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Row, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
+
+    Query = Callable[[str], DataFrame]
 
 _GAP = rf"(?:\s|{SKIPPED})"
 _BEGINS = re.compile(
@@ -46,11 +49,10 @@ def begins(text: str) -> bool:
 
 
 def run(
-    spark: SparkSession, text: str, query: Callable[[str], DataFrame], tables: changes.Tables,
-    again: Callable[[str, Any], DataFrame],
+    spark: SparkSession, text: str, query: Query, tables: changes.Tables, again: Callable[[str], DataFrame],
 ) -> DataFrame | None:  # fmt: skip
-    """The statement's result; None if it is Spark's. `query` gives the rows of a query, `again` runs a text with its
-    values as this one. Errors: INVALID_ARGUMENT for EXPLAIN of a statement that mica runs; Spark's own."""
+    """The statement's result; None if it is Spark's. `query` gives the rows of a query, `again` runs a text as
+    this one. Errors: INVALID_ARGUMENT for EXPLAIN of a statement that mica runs; Spark's own."""
     kind = _BEGINS.match(text)
     if kind is None:
         return None
@@ -83,7 +85,7 @@ def run(
         case Cached():
             return _cached(spark, found, query) if ours(found.query) else None
         case Immediate():
-            return _immediate(spark, found, again)
+            return _immediate(spark, found, ours, query, again)
     return None
 
 
@@ -180,7 +182,7 @@ class _Statement(Parts):
         """The text and, at each second place, the queries in parentheses."""
         at = 0
         while self.token.kind != "end":
-            if self.mark() == "(" and self.word(1) in VALUE_QUERY:
+            if self.mark() == "(" and self.word(1) in (*VALUE_QUERY, "FROM"):
                 start = self.token.at + 1
                 end = start + len(self.parenthesised()) - 2
                 yield self.text[at:start]
@@ -217,21 +219,34 @@ def _cached(spark: SparkSession, statement: Cached, query: Callable[[str], DataF
         raise
 
 
-def _immediate(spark: SparkSession, given: Immediate, again: Callable[[str, Any], DataFrame]) -> DataFrame | None:
-    """The text that Spark makes of the expression runs as any other, with the values of USING."""
+def _immediate(
+    spark: SparkSession, given: Immediate, ours: Callable[[str], bool], query: Query, again: Callable[[str], DataFrame]
+) -> DataFrame | None:
+    """The text that Spark makes of the expression runs as any other, the values of USING in it, in their types."""
 
-    def asked(values: str) -> Row:
+    def asked(text: str) -> DataFrame:
         # Not the method of an enabled session.
-        return type(spark).sql(spark, f"SELECT {values}").collect()[0]
+        return type(spark).sql(spark, text)
 
     try:
-        text, row = asked(given.text)[0], None if given.values is None else asked(given.values)
+        text = asked(f"SELECT {given.text}").collect()[0][0]
+        kind = _BEGINS.match(text)
+        if kind is not None and kind["execute"]:
+            return None
+        if given.values is not None:
+            text = bound(text, _values(text, given.values, asked))
     except Exception:  # noqa: BLE001 - Spark's error names the place in the whole text
         return None
-    kind = _BEGINS.match(text) if isinstance(text, str) else None
-    if not isinstance(text, str) or (kind is not None and kind["execute"]):
-        return None
-    args: Any = None
-    if row is not None:
-        args = list(row) if has_places(text) else row.asDict()
-    return again(text if given.into is None else f"SET VAR ({given.into}) = ({ended(text)})", args)
+    if given.into is None:
+        return again(text)
+    return over_views(spark, [f"SET VAR ({given.into}) = (", ended(text), ")"], ours, query)
+
+
+def _values(text: str, given: str, asked: Query) -> list[Sql] | dict[str, Sql]:
+    """The values of USING: in their order if the text has places, else by their names, of which none comes twice."""
+    values, names = [*map(Sql, constants(given, asked))], asked(f"SELECT {given}").columns
+    if has_places(text):
+        return values
+    if len({*names}) < len(names):
+        raise UserError("INVALID_ARGUMENT", "a name of USING is given twice")
+    return dict(zip(names, values, strict=True))

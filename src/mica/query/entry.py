@@ -116,7 +116,7 @@ def _around(text: str, spark: SparkSession, args: Any, otherwise: Callable[[], D
         text,
         lambda query: sql(query, spark),
         lambda query: tables_of(query, spark),
-        lambda text, args: run(text, spark, args, otherwise),
+        lambda text: run(text, spark, None, otherwise),
     )
 
 

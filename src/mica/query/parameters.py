@@ -41,6 +41,12 @@ _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _SCALARS = "a value with a literal: None, bool, int, float, Decimal, str, bytes, date, datetime, timedelta, list, dict"
 
 
+class Sql(str):
+    """A value that is SQL already."""
+
+    __slots__ = ()
+
+
 def bound(text: str, args: Any) -> str:
     """The text with literals; `args` as for `spark.sql`. Errors: INVALID_ARGUMENT for a parameter without a value, and
     for a value without a literal."""
@@ -90,6 +96,8 @@ def _literal(name: str, value: Any) -> str:
     if isinstance(value, np.generic):
         value = value.item()
     match value:
+        case Sql():
+            return value
         case None:
             return show(value, VOID)
         case bool() | str():

@@ -116,6 +116,21 @@ def _asked(asked: str, query: Callable[[str], DataFrame]) -> tuple[DataFrame, St
         )
     rows = rows.toDF("value")
     column = from_spark(rows.schema).fields[0]
+    return rows.selectExpr(f"{_shown(column, asked)} AS value"), column
+
+
+def constants(values: str, query: Callable[[str], DataFrame]) -> list[str]:
+    """What expressions give, as SQL of their types. Errors: UNSUPPORTED_EXPRESSION for a value of no plain type."""
+    rows = query(f"SELECT {values}")
+    rows = rows.toDF(*(f"c{place}" for place in range(len(rows.columns))))
+    columns = from_spark(rows.schema).fields
+    found = rows.selectExpr(*(_shown(column, values) for column in columns)).collect()[0]
+    # Literals, as parameters are: the text may be Spark's.
+    return [_constant(value, column, string="") for value, column in zip(found, columns, strict=True)]
+
+
+def _shown(column: StructField, asked: str) -> str:
+    """A column as what can be written as text."""
     type_ = column.type
     if not isinstance(type_, Primitive) or type_ == VARIANT:
         raise UserError(
@@ -124,8 +139,8 @@ def _asked(asked: str, query: Callable[[str], DataFrame]) -> tuple[DataFrame, St
             hint=_JOIN,
         )
     # As texts every number and time is exact; a time with a zone is not, in the hour that a clock has twice.
-    shown = {_TIMESTAMP: "unix_micros(value)", BINARY: "hex(value)"}.get(type_, "CAST(value AS STRING)")
-    return rows.selectExpr(f"{shown} AS value"), column
+    exact = {_TIMESTAMP: f"unix_micros({column.name})", BINARY: f"hex({column.name})"}
+    return exact.get(type_, f"CAST({column.name} AS STRING)")
 
 
 def _rows(asked: str, query: Callable[[str], DataFrame]) -> DataFrame:
@@ -147,14 +162,14 @@ def _constants(rows: DataFrame, column: StructField) -> list[str]:
     return [_constant(row[0], column) for row in rows.collect()]
 
 
-def _constant(value: object, column: StructField) -> str:
+def _constant(value: object, column: StructField, string: str = "STRING") -> str:
     """A value of the column that `_asked` gives, as SQL. It keeps the column's collation, as strong as it was."""
-    text = _plain(value, column.type)
+    text = _plain(value, column.type, string)
     names = [to_sql(collation) for collation in of_field(column).values()]
     return f"CAST({text} AS STRING COLLATE {names[0]})" if names else text
 
 
-def _plain(value: object, type_: DataType) -> str:
+def _plain(value: object, type_: DataType, string: str) -> str:
     if value is None:
         return f"CAST(NULL AS {type_to_ddl(type_)})"
     if type_ == _TIMESTAMP:
@@ -163,4 +178,4 @@ def _plain(value: object, type_: DataType) -> str:
         return f"X'{value}'"
     constant = literals.show(value, STRING)
     # Not a literal of STRING: beside a CHAR column Spark pads those, and no values of queries.
-    return f"STRING{constant}" if type_ == STRING else f"CAST({constant} AS {type_to_ddl(type_)})"
+    return f"{string}{constant}" if type_ == STRING else f"CAST({constant} AS {type_to_ddl(type_)})"
