@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import AnalysisException
 
 import mica
 from mica.schema.arrow import variant_field
@@ -51,6 +52,17 @@ def test_casts_to_structs_know_keys_by_case(spark: SparkSession, tmp_path: Path,
     assert [
         _plain(tuple(row)) for row in mica.sql(f"SELECT {columns} FROM keys_by_case ORDER BY id", spark).collect()
     ] == theirs
+
+
+@pytest.mark.parametrize("name", ["a", "A"])
+def test_a_field_of_two_that_differ_only_in_case_is_refused(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    table = mica.Table.create(tmp_path / "t", "v VARIANT")
+    table.append([{"v": {"a": 1, "A": 2}}])
+    taken = f"cast(v AS STRUCT<a: INT, A: INT>).{name}"
+    with pytest.raises(mica.errors.UserError, match="AMBIGUOUS_COLUMN"):
+        table.scan(columns={"x": taken})
+    with pytest.raises(AnalysisException, match="AMBIGUOUS_REFERENCE_TO_FIELDS"):
+        spark.sql(f"SELECT {taken} FROM (SELECT parse_json('null') AS v)")
 
 
 def _plain(value: Any) -> Any:

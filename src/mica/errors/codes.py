@@ -200,7 +200,7 @@ CODES: Mapping[str, Code] = {
              "Use a newer version of mica, or another engine."),
         # Invalid bytes.
         Code("AMBIGUOUS_COLUMN", (CorruptDataError, UserError),
-             "Two columns of a file match the same column of the table, or both sides of a merge have a column.",
+             "Two columns of a file, two fields of a cast or both sides of a merge match one name.",
              "Rewrite the file with names that differ by more than case."),
         Code("CORRUPT_CHECKPOINT", _DATA, "A checkpoint cannot be read.",
              "Delete it if the commits before it are still there."),

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from mica import compute as pc
 from mica.arrays import arrow_array
+from mica.errors import UserError
 from mica.expressions.coerce import common_type_of_list, is_real
 from mica.expressions.compare import Datum
 from mica.expressions.generic import element_at, value_of
@@ -113,6 +114,13 @@ def named_field(asked: Asked) -> Signature | None:
     found = struct_.find(name)
     if found is None:
         return None
+    if len(alike := [one for one in struct_.names if one.lower() == name.lower()]) > 1:
+        # Of a cast of a Variant alone: Spark refuses it too (AMBIGUOUS_REFERENCE_TO_FIELDS).
+        raise UserError(
+            "AMBIGUOUS_COLUMN",
+            f"the field {name!r} may be any of {', '.join(alike)}, which differ only in case",
+            hint="Take the one key instead: v:key::type.",
+        )
     return (own, STRING), ArrayType(found.type) if isinstance(own, ArrayType) else found.type
 
 
