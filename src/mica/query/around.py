@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from mica.engines.spark.session import has_delta
 from mica.errors import MicaError, UserError
 from mica.query import changes, names
+from mica.query.insert import Query
 from mica.query.parameters import Sql, bound, has_places
 from mica.query.row_statements import behind
 from mica.query.statement_parts import QUERY, VALUE_QUERY, Parts, ended
@@ -32,8 +33,6 @@ from mica.schema.lexical import SKIPPED
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-    Query = Callable[[str], DataFrame]
 
 _GAP = rf"(?:\s|{SKIPPED})"
 _BEGINS = re.compile(
@@ -244,7 +243,8 @@ def _immediate(
 
 def _values(text: str, given: str, asked: Query) -> list[Sql] | dict[str, Sql]:
     """The values of USING: in their order if the text has places, else by their names, of which none comes twice."""
-    values, names = [*map(Sql, constants(given, asked))], asked(f"SELECT {given}").columns
+    rows = asked(f"SELECT {given}")
+    values, names = [*map(Sql, constants(rows, given))], rows.columns
     if has_places(text):
         return values
     if len({*names}) < len(names):

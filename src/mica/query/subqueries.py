@@ -119,12 +119,11 @@ def _asked(asked: str, query: Callable[[str], DataFrame]) -> tuple[DataFrame, St
     return rows.selectExpr(f"{_shown(column, asked)} AS value"), column
 
 
-def constants(values: str, query: Callable[[str], DataFrame]) -> list[str]:
-    """What expressions give, as SQL of their types. Errors: UNSUPPORTED_EXPRESSION for a value of no plain type."""
-    rows = query(f"SELECT {values}")
+def constants(rows: DataFrame, asked: str) -> list[str]:
+    """The one row that was asked for, as SQL of its types. Errors: UNSUPPORTED_EXPRESSION for one of no plain type."""
     rows = rows.toDF(*(f"c{place}" for place in range(len(rows.columns))))
     columns = from_spark(rows.schema).fields
-    found = rows.selectExpr(*(_shown(column, values) for column in columns)).collect()[0]
+    found = rows.selectExpr(*(_shown(column, asked) for column in columns)).collect()[0]
     # Literals, as parameters are: the text may be Spark's.
     return [_constant(value, column, string="") for value, column in zip(found, columns, strict=True)]
 
