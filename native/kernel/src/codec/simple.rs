@@ -17,7 +17,7 @@ const _: () = assert!(MAX_TREE_DEPTH + 1 < MAX_VALUE_DEPTH);
 
 /// Whether the value of a level is simple, and so valid under these names.
 #[inline]
-pub fn is_simple(names: RowNames<'_>, value: &[u8]) -> bool {
+pub fn is_simple(names: &RowNames<'_>, value: &[u8]) -> bool {
     let end = match value {
         [NARROW_OBJECT, count, rest @ ..] => object(names, value, *count as usize, rest),
         _ => primitive(value, 0),
@@ -27,7 +27,7 @@ pub fn is_simple(names: RowNames<'_>, value: &[u8]) -> bool {
 
 /// The end of the object; `rest` is what follows the count.
 #[inline]
-fn object(names: RowNames<'_>, value: &[u8], count: usize, rest: &[u8]) -> Option<usize> {
+fn object(names: &RowNames<'_>, value: &[u8], count: usize, rest: &[u8]) -> Option<usize> {
     let (ids, rest) = rest.split_at_checked(count)?;
     let (offsets, rest) = rest.split_at_checked(count)?;
     let (&size, body) = rest.split_first()?;
@@ -98,7 +98,7 @@ mod tests {
             known.load(metadata).unwrap();
             let mut validator = Validator::default();
             let mut check = |value: &[u8]| {
-                let simple = is_simple(known.current(), value);
+                let simple = is_simple(&known.current(), value);
                 let valid = validator.validate(known.current(), value).is_ok() && validator.unsorted().is_empty();
                 assert!(valid || !simple, "{value:?}");
                 simple

@@ -48,7 +48,7 @@ impl ByTemplate {
         &mut self,
         level: &Level,
         (slot, ahead): (usize, Option<u32>),
-        (number, names): (u32, RowNames<'_>),
+        (number, names): (u32, &RowNames<'_>),
         tools: &mut Tools,
         to: &mut VariantBytes,
     ) -> Result<bool> {
@@ -57,7 +57,7 @@ impl ByTemplate {
             self.leaves.fetch(slot..(slot / BLOCK + 1) * BLOCK, &self.outlines);
         }
         let leaves = &self.leaves;
-        let made = |outline: &[u64]| Template::of(level, names, leaves, outline);
+        let made = |outline: &[u64]| Template::of(level, *names, leaves, outline);
         let Some(template) = self.seen.find(number, self.outlines.key(slot), made) else { return Ok(false) };
         let fits = to.stamp(template, leaves, (slot, names), |to, other| {
             let mut level = level;
@@ -66,7 +66,7 @@ impl ByTemplate {
                 let Some(field) = field else { return Ok(()) };
                 level = &field.level;
             }
-            let mut walk = Walk { tools, names, to };
+            let mut walk = Walk { tools, names: *names, to };
             if other.untyped { walk.untyped(level, slot) } else { walk.value(level, slot) }
         })?;
         template.count(fits);

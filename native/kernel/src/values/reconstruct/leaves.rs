@@ -1,14 +1,20 @@
 //! The typed leaves of all levels that lie in objects alone, by how a value becomes bytes: texts, values of a fixed
 //! width behind a byte that says their type, and others.
 
-use arrow_array::types::ArrowPrimitiveType;
-use arrow_array::{Array, PrimitiveArray};
+use std::ops::Range;
+
+use arrow_array::types::{ArrowPrimitiveType, ByteArrayType};
+use arrow_array::{Array, GenericByteArray, PrimitiveArray};
 use arrow_buffer::{Buffer, OffsetBuffer};
 
 use crate::codec::primitive::id;
 use crate::values::leaf::{Leaf, LeafValues};
 use crate::values::level::Level;
 use crate::values::reconstruct::outlines::Outlines;
+
+/// Bytes that come into the cache at once, and how many of these are asked for in a column: what is beyond would not stay.
+const LINE: usize = 64;
+const LINES: usize = 512;
 
 /// Where the values of a leaf are.
 #[derive(Clone, Copy)]
@@ -26,11 +32,30 @@ pub struct LeafTexts {
 }
 
 impl LeafTexts {
+    fn of<T: ByteArrayType<Offset = i32>>(level: usize, array: &GenericByteArray<T>) -> Self {
+        LeafTexts { level, ends: array.offsets().clone(), bytes: array.values().clone() }
+    }
+
     #[inline(always)]
     pub fn get(&self, slot: usize) -> Option<&[u8]> {
         let [start, end] = *self.ends.get(slot..)?.first_chunk()?;
         self.bytes.get(start as usize..end as usize)
     }
+
+    /// Loads what these slots have, and gives something of it.
+    fn fetch(&self, slots: Range<usize>) -> u8 {
+        let (bytes, seen) = fetch_ends(&self.ends, slots);
+        let lines = self.bytes.get(bytes).unwrap_or(&[]).chunks(LINE).take(LINES);
+        lines.fold(seen, |seen, line| seen ^ line[0])
+    }
+}
+
+/// The range that the slots have of what lies behind these ends, and something of them.
+fn fetch_ends(ends: &OffsetBuffer<i32>, slots: Range<usize>) -> (Range<usize>, u8) {
+    let ends = ends.get(slots.start..=slots.end.min(ends.len() - 1)).unwrap_or(&[]);
+    let seen = ends.chunks(LINE / 4).fold(0, |seen, ends| seen ^ ends[0] as u8);
+    let (Some(&start), Some(&end)) = (ends.first(), ends.last()) else { return (0..0, 0) };
+    (start as usize..end as usize, seen)
 }
 
 /// Values of eight bytes, little-endian, and the byte before each.
@@ -40,6 +65,13 @@ pub struct Eights {
     pub values: Buffer,
 }
 
+/// Where the elements of arrays are, and if they are texts, those.
+struct LeafList {
+    level: usize,
+    ends: OffsetBuffer<i32>,
+    texts: Option<LeafTexts>,
+}
+
 #[derive(Default)]
 pub struct Leaves {
     /// By the number of the level.
@@ -47,6 +79,7 @@ pub struct Leaves {
     pub texts: Vec<LeafTexts>,
     pub eights: Vec<Eights>,
     pub others: Vec<Leaf>,
+    lists: Vec<LeafList>,
     /// What is not typed, and which of these a level has, by its number.
     pub residuals: Vec<LeafTexts>,
     residual_places: Vec<Option<u32>>,
@@ -70,23 +103,19 @@ impl Leaves {
     }
 
     /// Brings what these slots have into the cache, where it is loaded in any order. The outlines are of their block.
-    pub fn fetch(&self, slots: std::ops::Range<usize>, outlines: &Outlines) {
+    pub fn fetch(&self, slots: Range<usize>, outlines: &Outlines) {
         let mut seen = 0;
         let texts = self.texts.iter().filter(|texts| outlines.has_leaf(texts.level));
         for texts in texts.chain(self.residuals.iter().filter(|values| outlines.has_odd(values.level))) {
-            let last = slots.end.min(texts.ends.len() - 1);
-            let Some(ends) = texts.ends.get(slots.start..=last) else { continue };
-            for ends in ends.chunks(64 / 4) {
-                seen ^= ends[0] as u8;
-            }
-            let (Some(&start), Some(&end)) = (ends.first(), ends.last()) else { continue };
-            for line in texts.bytes.get(start as usize..end as usize).unwrap_or(&[]).chunks(64) {
-                seen ^= line[0];
-            }
+            seen ^= texts.fetch(slots.clone());
+        }
+        for list in self.lists.iter().filter(|list| outlines.has_odd(list.level)) {
+            let (elements, some) = fetch_ends(&list.ends, slots.clone());
+            seen ^= some ^ list.texts.as_ref().map_or(0, |texts| texts.fetch(elements));
         }
         for values in self.eights.iter().filter(|values| outlines.has_leaf(values.level)) {
             let bytes = values.values.get(8 * slots.start..).unwrap_or(&[]);
-            bytes.chunks(64).take(8).for_each(|line| seen ^= line[0]);
+            bytes.chunks(LINE).take(8).for_each(|line| seen ^= line[0]);
         }
         std::hint::black_box(seen);
     }
@@ -101,9 +130,15 @@ impl Leaves {
             self.places[number] = Some(self.put(leaf, number));
         }
         if let Some(value) = level.value.as_ref().filter(|value| value.null_count() < value.len()) {
-            let (ends, bytes) = (value.offsets().clone(), value.values().clone());
             self.residual_places[number] = Some(self.residuals.len() as u32);
-            self.residuals.push(LeafTexts { level: number, ends, bytes });
+            self.residuals.push(LeafTexts::of(number, value));
+        }
+        if let Some(array) = &level.array {
+            let texts = match array.element.leaf.as_ref().map(|leaf| &leaf.values) {
+                Some(LeafValues::String(a)) => Some(LeafTexts::of(number, a)),
+                _ => None,
+            };
+            self.lists.push(LeafList { level: number, ends: array.offsets.clone(), texts });
         }
         for field in level.object.iter().flat_map(|object| &object.fields) {
             self.add(&field.level, first);
@@ -113,7 +148,7 @@ impl Leaves {
     fn put(&mut self, leaf: &Leaf, level: usize) -> Place {
         match &leaf.values {
             LeafValues::String(a) => {
-                self.texts.push(LeafTexts { level, ends: a.offsets().clone(), bytes: a.values().clone() });
+                self.texts.push(LeafTexts::of(level, a));
                 Place::Text(self.texts.len() as u32 - 1)
             }
             // In memory as in a Variant.

@@ -179,7 +179,7 @@ impl Reconstructor {
         if let Some(templates) = templates
             && !templates.rests()
             && let Some(to) = to_any.downcast_mut()
-            && templates.write(level, (first, slot(AHEAD)), (number, names), tools, to)?
+            && templates.write(level, (first, slot(AHEAD)), (number, &names), tools, to)?
         {
             return Ok(());
         }

@@ -5,23 +5,25 @@ use crate::codec::known::RowNames;
 use crate::codec::primitive::MAX_SHORT_STRING;
 use crate::codec::simple::is_simple;
 use crate::error::Result;
-use crate::values::leaf::Leaf;
 use crate::values::reconstruct::leaves::Leaves;
 use crate::values::reconstruct::template::{DEPTH, HEAD, ObjectHead, Other, Step, Template};
 use crate::values::reconstruct::variant::VariantBytes;
 use crate::values::reconstruct::walk::Writer;
 
-/// Texts up to this many bytes are copied in one piece, those up to as many more in two.
-const PIECE: usize = 32;
+/// Short strings are copied in one piece of so many bytes, with what is behind them.
+const PIECE: usize = 64;
+
+/// The most bytes that are in an object with offsets of two.
+const LARGEST: u32 = 0xffff;
 
 /// An object that is not closed yet.
 #[derive(Clone, Copy, Default)]
 struct Frame {
     /// Where the values begin, and where the next offset goes.
-    body: usize,
-    offset: usize,
+    body: u32,
+    offset: u32,
     /// Of an offset.
-    width: usize,
+    width: u32,
 }
 
 /// How a try at a row ended.
@@ -39,7 +41,7 @@ impl VariantBytes {
         &mut self,
         template: &mut Template,
         leaves: &Leaves,
-        (slot, names): (usize, RowNames<'_>),
+        (slot, names): (usize, &RowNames<'_>),
         mut other: impl FnMut(&mut Self, &Other) -> Result<()>,
     ) -> Result<bool> {
         let start = self.len;
@@ -60,14 +62,14 @@ impl VariantBytes {
         &mut self,
         template: &mut Template,
         leaves: &Leaves,
-        (slot, names): (usize, RowNames<'_>),
+        (slot, names): (usize, &RowNames<'_>),
         other: &mut impl FnMut(&mut Self, &Other) -> Result<()>,
     ) -> Result<Tried> {
         let Template { steps, heads, others, .. } = template;
         let mut tried = Tried::Written;
-        let mut at = self.len;
+        let mut at = self.len as u32;
         // The row itself has no offset: two bytes are written that its own first bytes replace.
-        self.reach(at + 2);
+        self.reach(self.len + 2);
         let (mut body, mut offset, mut width) = (at, at, 0);
         let mut frames = [Frame::default(); DEPTH];
         let mut depth = 0;
@@ -77,17 +79,17 @@ impl VariantBytes {
                 let size = at - body;
                 match width {
                     1 if size <= 0xff => {
-                        if let Some(last) = out.get_mut(offset) {
+                        if let Some([last]) = room(out, offset) {
                             *last = size as u8;
                         }
                     }
-                    2 if size > 0xff && size <= 0xffff => put(out, offset, (size as u16).to_le_bytes()),
+                    2 if size > 0xff && size <= LARGEST => put(out, offset, size as u16),
                     2 if size <= 0xff => {
                         let Some(head) = heads.get(number as usize) else { continue };
-                        at = narrow(out, body, at, head);
+                        at = narrow(out, body as usize, at as usize, head) as u32;
                     }
                     _ => {
-                        if size > 0xffff {
+                        if size > LARGEST {
                             return Ok(Tried::TooLarge);
                         }
                         tried = Tried::Wider;
@@ -100,111 +102,117 @@ impl VariantBytes {
                 Frame { body, offset, width } = frames[depth % DEPTH];
                 continue;
             }
-            put(out, offset, ((at - body) as u16).to_le_bytes());
+            put(out, offset, (at - body) as u16);
             offset += width;
             match step {
                 Step::Text(number) => {
                     let Some(texts) = leaves.texts.get(number as usize) else { continue };
-                    let ends = texts.ends.get(slot..).and_then(|ends| ends.first_chunk::<2>());
-                    let Some(&[start, end]) = ends else { continue };
-                    let (start, end) = (start as usize, end as usize);
-                    let len = end - start;
-                    if len <= PIECE
-                        && let Some(piece) = texts.bytes.get(start..).and_then(|b| b.first_chunk::<PIECE>())
-                        && let Some(room) = out.get_mut(at..).and_then(|b| b.first_chunk_mut::<{ PIECE + 1 }>())
+                    let Some(&[start, end]) = chunk(&texts.ends, slot as u32) else { continue };
+                    let (start, len) = (start as u32, (end - start) as u32);
+                    if len <= MAX_SHORT_STRING as u32
+                        && let Some(piece) = chunk::<PIECE, _>(&texts.bytes, start)
+                        && let Some(room) = room::<{ PIECE + 1 }>(out, at)
                     {
                         room[0] = (len as u8) << 2 | 1;
                         room[1..].copy_from_slice(piece);
                         at += 1 + len;
-                    } else if len <= MAX_SHORT_STRING
-                        && let Some(piece) = texts.bytes.get(start..).and_then(|b| b.first_chunk::<{ 2 * PIECE }>())
-                        && let Some(room) = out.get_mut(at..).and_then(|b| b.first_chunk_mut::<{ 2 * PIECE + 1 }>())
-                    {
-                        room[0] = (len as u8) << 2 | 1;
-                        room[1..].copy_from_slice(piece);
-                        at += 1 + len;
+                    } else if len <= LARGEST {
+                        self.len = at as usize;
+                        self.far_text(&texts.bytes, start as usize, end as usize);
+                        (at, out) = (self.len as u32, &mut self.bytes);
                     } else {
-                        self.len = at;
-                        self.far_text(&texts.bytes, start, end);
-                        (at, out) = (self.len, &mut self.bytes);
+                        return Ok(Tried::TooLarge);
                     }
                 }
                 Step::Eight(number) => {
                     let Some(eights) = leaves.eights.get(number as usize) else { continue };
                     let Some(value) = eights.values.as_chunks::<8>().0.get(slot) else { continue };
-                    if let Some(room) = out.get_mut(at..).and_then(|b| b.first_chunk_mut::<9>()) {
+                    if let Some(room) = room::<9>(out, at) {
                         room[0] = eights.first;
                         room[1..].copy_from_slice(value);
                         at += 9;
                     } else {
-                        self.len = at;
+                        self.len = at as usize;
                         self.put(&[eights.first]);
                         self.put(value);
-                        (at, out) = (self.len, &mut self.bytes);
+                        (at, out) = (self.len as u32, &mut self.bytes);
                     }
-                }
-                Step::Leaf(number) => {
-                    self.len = at;
-                    if let Some(leaf) = leaves.others.get(number as usize) {
-                        self.far_leaf(leaf, slot);
-                    }
-                    (at, out) = (self.len, &mut self.bytes);
-                }
-                Step::Residual(number) => {
-                    let Some(level) = others.get(number as usize) else { continue };
-                    let values = leaves.residuals.get(level.residual as usize);
-                    let value = values.and_then(|values| values.get(slot));
-                    self.len = at;
-                    match value.filter(|value| is_simple(names, value)) {
-                        Some(value) => self.put(value),
-                        None => other(self, level)?,
-                    }
-                    (at, out) = (self.len, &mut self.bytes);
-                }
-                Step::Other(number) => {
-                    self.len = at;
-                    if let Some(level) = others.get(number as usize) {
-                        other(self, level)?;
-                    }
-                    (at, out) = (self.len, &mut self.bytes);
                 }
                 Step::Open(number) => {
                     let Some(head) = heads.get(number as usize) else { continue };
                     frames[depth % DEPTH] = Frame { body, offset, width };
                     depth += 1;
-                    width = head.width;
-                    offset = at + head.len;
-                    body = offset + (head.count + 1) * width;
-                    if out.len() < body + HEAD {
-                        self.reach(body + HEAD);
+                    width = head.width as u32;
+                    offset = at + head.len as u32;
+                    body = offset + (head.count as u32 + 1) * width;
+                    if out.len() < body as usize + HEAD {
+                        self.reach(body as usize + HEAD);
                         out = &mut self.bytes;
                     }
                     if head.len <= HEAD
                         && let Some(bytes) = head.first_bytes()
-                        && let Some(room) = out.get_mut(at..).and_then(|b| b.first_chunk_mut::<HEAD>())
+                        && let Some(room) = room::<HEAD>(out, at)
                     {
                         *room = *bytes;
-                    } else if let Some(room) = out.get_mut(at..offset) {
+                    } else if let Some(room) = out.get_mut(at as usize..offset as usize) {
                         room.copy_from_slice(head.bytes());
                     }
                     at = body;
                 }
+                Step::Leaf(_) | Step::Residual(_) | Step::Other(_) => {
+                    self.len = at as usize;
+                    self.far_step(step, leaves, others, (slot, names), other)?;
+                    if self.len - at as usize > LARGEST as usize {
+                        return Ok(Tried::TooLarge);
+                    }
+                    (at, out) = (self.len as u32, &mut self.bytes);
+                }
                 Step::Close(_) => {}
             }
         }
-        self.len = at;
+        self.len = at as usize;
         Ok(tried)
+    }
+
+    /// A step whose value is not copied in a piece of a fixed size.
+    #[inline(never)]
+    fn far_step(
+        &mut self,
+        step: Step,
+        leaves: &Leaves,
+        others: &[Other],
+        (slot, names): (usize, &RowNames<'_>),
+        other: &mut impl FnMut(&mut Self, &Other) -> Result<()>,
+    ) -> Result<()> {
+        match step {
+            Step::Leaf(number) => {
+                if let Some(leaf) = leaves.others.get(number as usize) {
+                    self.leaf(leaf, slot);
+                }
+            }
+            Step::Residual(number) => {
+                let Some(level) = others.get(number as usize) else { return Ok(()) };
+                let values = leaves.residuals.get(level.residual as usize);
+                let value = values.and_then(|values| values.get(slot));
+                match value.filter(|value| is_simple(names, value)) {
+                    Some(value) => self.put(value),
+                    None => other(self, level)?,
+                }
+            }
+            Step::Other(number) => {
+                if let Some(level) = others.get(number as usize) {
+                    other(self, level)?;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
     }
 
     #[cold]
     #[inline(never)]
     fn far_text(&mut self, all: &[u8], start: usize, end: usize) {
         self.text(all, start, end);
-    }
-
-    #[inline(never)]
-    fn far_leaf(&mut self, leaf: &Leaf, slot: usize) {
-        self.leaf(leaf, slot);
     }
 }
 
@@ -223,8 +231,21 @@ fn narrow(out: &mut [u8], body: usize, end: usize, head: &ObjectHead) -> usize {
 }
 
 #[inline(always)]
-fn put(out: &mut [u8], at: usize, bytes: [u8; 2]) {
-    if let Some(room) = out.get_mut(at..).and_then(|room| room.first_chunk_mut::<2>()) {
-        *room = bytes;
+fn put(out: &mut [u8], at: u32, number: u16) {
+    if let Some(room) = room(out, at) {
+        *room = number.to_le_bytes();
     }
+}
+
+/// The N bytes from this place on. A place of four bytes needs one comparison: nothing that is added to it overflows.
+#[inline(always)]
+fn room<const N: usize>(out: &mut [u8], at: u32) -> Option<&mut [u8; N]> {
+    let at = at as usize;
+    out.get_mut(at..at + N)?.first_chunk_mut()
+}
+
+#[inline(always)]
+fn chunk<const N: usize, T>(all: &[T], at: u32) -> Option<&[T; N]> {
+    let at = at as usize;
+    all.get(at..at + N)?.first_chunk()
 }
