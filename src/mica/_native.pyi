@@ -144,9 +144,10 @@ class FileReader:
         path: str | None = None,
         size: int | None = None,
         fetch: Callable[[Sequence[tuple[int, int]]], Sequence[bytes]] | None = None,
+        data: bytes | None = None,
         variants: Sequence[Sequence[str]] = ...,
         early: Early | None = ...,
-        more: list[tuple[str, int | None]] = ...,
+        more: list[tuple[str, int | None, bytes | None]] = ...,
     ) -> None: ...
     def tree(self, column: list[str]) -> tuple[pa.DataType, bool] | None: ...
     def row_groups(self) -> pa.RecordBatch: ...

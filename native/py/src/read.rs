@@ -16,7 +16,7 @@ use mica_kernel::parquet::bloom::May;
 use mica_kernel::parquet::file::FileReader;
 use mica_kernel::parquet::rows::Rows;
 use mica_kernel::parquet::search::Search;
-use mica_kernel::parquet::source::{LocalFile, Source};
+use mica_kernel::parquet::source::{HeldFile, LocalFile, Source};
 use mica_kernel::read::batch;
 use mica_kernel::read::items::{masks_of, without_masks};
 use mica_kernel::read::scan::{ScanOptions, ScanStep};
@@ -26,6 +26,7 @@ use mica_kernel::values::nested::unshredded_field;
 use mica_kernel::{Code, Error, Result};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
 use crate::error::run;
@@ -128,8 +129,8 @@ impl Source for Callback {
     }
 }
 
-/// One Parquet file: a local path, or a size and a function that fetches byte ranges. Or several local ones, as if they
-/// were one; what is said of a file (its schema, tree, cost, ...) is said of the first.
+/// One Parquet file: a local path, its bytes, or a size and a function that fetches byte ranges. Or several, by their
+/// paths or bytes, as if they were one; what is said of a file (its schema, tree, cost, ...) is said of the first.
 #[pyclass(name = "FileReader", module = "mica._native", frozen)]
 pub struct PyFileReader {
     files: Files,
@@ -144,7 +145,9 @@ impl PyFileReader {
 #[pymethods]
 impl PyFileReader {
     #[new]
-    #[pyo3(signature = (*, name, path = None, size = None, fetch = None, variants = vec![], early = None, more = vec![]))]
+    #[pyo3(signature = (
+        *, name, path = None, size = None, fetch = None, data = None, variants = vec![], early = None, more = vec![],
+    ))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
@@ -152,21 +155,27 @@ impl PyFileReader {
         path: Option<String>,
         size: Option<u64>,
         fetch: Option<Py<PyAny>>,
+        data: Option<PyBackedBytes>,
         variants: Vec<Vec<String>>,
         early: Option<&Bound<'_, PyAny>>,
-        more: Vec<(String, Option<u64>)>,
+        more: Vec<(String, Option<u64>, Option<PyBackedBytes>)>,
     ) -> PyResult<Self> {
         let early = early.map_or(Ok(Early::Deny), parse_early)?;
         let files = run(py, move || {
-            let source: Box<dyn Source> = match (path, fetch, size) {
-                (Some(path), None, size) => Box::new(LocalFile::open(&path, &name, size)?),
-                (None, Some(fetch), Some(size)) => Box::new(Callback { name, size, fetch }),
+            let source: Box<dyn Source> = match (path, data, fetch, size) {
+                (Some(path), None, None, size) => Box::new(LocalFile::open(&path, &name, size)?),
+                (None, Some(data), None, size) => Box::new(HeldFile::new(Bytes::from_owner(data), &name, size)?),
+                (None, None, Some(fetch), Some(size)) => Box::new(Callback { name, size, fetch }),
                 _ => {
-                    return Err(Error::new(Code::InvalidArgument, "a FileReader takes a path, or fetch and size"));
+                    let message = "a FileReader takes a path, data, or fetch and size";
+                    return Err(Error::new(Code::InvalidArgument, message));
                 }
             };
-            let more = more.into_iter().map(|(path, size)| -> mica_kernel::Result<Box<dyn Source>> {
-                Ok(Box::new(LocalFile::open(&path, &path, size)?))
+            let more = more.into_iter().map(|(name, size, data)| -> mica_kernel::Result<Box<dyn Source>> {
+                Ok(match data {
+                    Some(data) => Box::new(HeldFile::new(Bytes::from_owner(data), &name, size)?),
+                    None => Box::new(LocalFile::open(&name, &name, size)?),
+                })
             });
             Files::open(std::iter::once(Ok(source)).chain(more), &variants, &early)
         })?;

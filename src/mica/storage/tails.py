@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import TypeVar
 
 from mica import late
 from mica.storage.base import Storage
@@ -24,10 +26,11 @@ LIMIT_OF_ONE = 1 << 20
 BRIEFLY = 10.0
 
 Ranges = Sequence[tuple[int, int]]
+T = TypeVar("T")
 
-
-#: Requests of one scan, or of one task of it, that are under way ahead of their turn.
-REQUESTS = 8
+#: Files of an object store that one task reads at once, and requests of it that are under way ahead of their turn.
+REQUESTS = 16
+AHEAD_REQUESTS = 32
 
 
 class Tails:
@@ -41,12 +44,25 @@ class Tails:
         self._lock = threading.Lock()
         self._pool: late.futures.ThreadPoolExecutor | None = None
 
-    def ahead(self, read: Callable[[], list[bytes]]) -> late.futures.Future[list[bytes]]:
+    def ahead(self, read: Callable[[], T]) -> late.futures.Future[T]:
         """Reads in the background."""
         with self._lock:
             if self._pool is None:
-                self._pool = late.futures.ThreadPoolExecutor(REQUESTS, thread_name_prefix="mica-fetch")
+                self._pool = late.futures.ThreadPoolExecutor(AHEAD_REQUESTS, thread_name_prefix="mica-fetch")
             return self._pool.submit(read)
+
+    def whole(self, files: Iterable[tuple[Storage, str, int]]) -> list[bytes]:
+        """Returns all bytes of files of these sizes, requested at once."""
+
+        def read(storage: Storage, rel: str, size: int) -> bytes:
+            key = storage.path(rel), size
+            found = self.of(key)
+            if len(found) < size:
+                [found] = storage.read_ranges(rel, [(0, size)])
+                self.keep(key, b"", found)
+            return found
+
+        return [coming.result() for coming in [self.ahead(partial(read, *file)) for file in files]]
 
     def __reduce__(self) -> tuple[type[Tails], tuple[float | None]]:
         return Tails, (self._seconds,)

@@ -29,9 +29,10 @@ def readers_of(storage: Storage) -> int:
 
 
 def in_order(
-    read: Callable[[Item], Iterable[pa.RecordBatch]], files: Iterable[Item], readers: int
+    read: Callable[[Item], Iterable[pa.RecordBatch]], files: Iterable[Item], readers: int, *, few: bool = False
 ) -> Iterator[pa.RecordBatch]:
-    """The batches of all files, or groups of them, in their order; up to `readers` are read at once."""
+    """The batches of all files, or groups of them, in their order; up to `readers` are read at once. Where `few` rows
+    may be enough, two are read first, and twice as many ahead after each that was not enough."""
     if readers <= 1:
         for file in files:
             yield from read(file)
@@ -43,10 +44,11 @@ def in_order(
     pool = late.futures.ThreadPoolExecutor(readers, thread_name_prefix="mica-ahead")
     waiting: deque[tuple[Item, int, late.futures.Future[list[pa.RecordBatch]] | None]] = deque()
     left, filled = iter(files), 0
+    most = 2 if few else 4 * readers
     try:
         coming = next(left, None)
         while coming is not None or waiting:
-            while coming is not None and len(waiting) < 4 * readers:
+            while coming is not None and len(waiting) < most:
                 size = _size(coming)
                 if waiting and filled + size > AHEAD_BYTES:
                     break
@@ -57,6 +59,7 @@ def in_order(
             # An error is raised in the file's turn, by reading it again: fewer rows may be wanted by then.
             yield from read(file) if future is None or future.exception() else future.result()
             filled -= size
+            most = min(2 * most, 4 * readers)
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 

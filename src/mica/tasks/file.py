@@ -128,23 +128,27 @@ def _metadata(name: str, value: BoundExpr, columns: StructType) -> dict[str, Any
 
 
 class DataFileReader:
-    """One open file, with the facts of its add action; or several small ones of a local disk as if they were one
-    (`together.py`): `ends` says how many of them.
+    """One open file, with the facts of its add action; or several small ones as if they were one (`together.py`):
+    `ends` says how many of them. `data` are their bytes if they are in an object store.
     """
 
-    def __init__(self, spec: ReadSpec, part: FilePart, more: Sequence[FilePart] = ()) -> None:
+    def __init__(
+        self, spec: ReadSpec, part: FilePart, more: Sequence[FilePart] = (), data: Sequence[bytes | None] = ()
+    ) -> None:
         self.spec, self.part, self._parts = spec, part, (part, *more)
         storage, rel = spec.storage.locate(part.path)
         self.name = name = storage.path(rel)
         size = part.size
         places = [(spec.storage.locate(one.path), one.size) for one in more]
+        first, *others = data or [None] * len(self._parts)
         self._fetch: Fetch | None = None
-        if storage.local_path is None:
+        if storage.local_path is None and first is None:
             size = storage.size(rel) if size is None else size
             self._fetch = Fetch(spec.tails, storage, rel, size)
         opened = partial(
-            kernel.FileReader, name=name, path=name if self._fetch is None else None, size=size, fetch=self._fetch,
-            early=spec.early, more=[(place.path(rel), size) for (place, rel), size in places],
+            kernel.FileReader, name=name, path=name if self._fetch is None and first is None else None, size=size,
+            fetch=self._fetch, data=first, early=spec.early,
+            more=[(place.path(rel), size, held) for ((place, rel), size), held in zip(places, others, strict=True)],
         )  # fmt: skip
         try:
             self.reader = self._open(opened)

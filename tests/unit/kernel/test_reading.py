@@ -170,6 +170,21 @@ def test_bytes_may_come_from_a_function(path: Path, docs: list[dict[str, Any]]) 
     assert reader.bytes_read == sum(end - start for start, end in asked)
 
 
+def test_bytes_may_be_there(path: Path, docs: list[dict[str, Any]]) -> None:
+    data, wanted = path.read_bytes(), [d["at"] for d in docs]
+    more: list[Any] = [("b", len(data), data), (str(path), None, None), ("c", None, data)]
+    for others in ([], more):
+        reader = _native.FileReader(name="a", size=len(data), data=data, more=others)
+        assert reader.ends == [ROWS * number for number in range(1, len(others) + 2)]
+        assert column(reader.scan([Request(("v",), ("at",), pa.int64())])) == wanted * (len(others) + 1)
+    for held, size in ((data, len(data) + 1), (data[:-1], len(data)), (data[:-1], None), (b"", 0), (b"PAR1", None)):
+        with pytest.raises(_native.KernelError) as caught:
+            _native.FileReader(name="short", size=size, data=held)
+        assert (caught.value.code, "short" in str(caught.value)) == ("CORRUPT_FILE", True)
+    with pytest.raises(_native.KernelError, match="a path, data, or fetch and size"):
+        _native.FileReader(name="a", path=str(path), data=data)
+
+
 @pytest.mark.parametrize("pages", [False, True])
 def test_bounds_hold_and_are_usable_only_without_residuals(path: Path, docs: list[dict[str, Any]], pages: bool) -> None:
     leaves = [Request(("v",), (key,), pa.int64()) for key in ("at", "id", "nowhere")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -48,6 +49,31 @@ def test_what_lies_in_the_end_is_read_once(tmp_path: Path) -> None:
     assert _read(kept, disk, (850, SIZE)) == []
     assert _read(kept, disk, (799, 850)) == [(799, 850)]
     assert _read(kept, disk, (900, 910), (0, 10)) == [(900, 910), (0, 10)]
+
+
+def test_whole_files_are_read_once_and_at_once(tmp_path: Path) -> None:
+    disk, kept = Counted(tmp_path), Tails()
+    _read(kept, disk, (900, SIZE))
+    disk.asked = []
+    assert kept.whole([(disk, "f", SIZE)]) == [BYTES]
+    assert disk.asked == [(0, SIZE)]
+    kept, disk.asked = Tails(), []
+    assert kept.whole([(disk, "f", SIZE)] * 2) == [BYTES] * 2
+    assert kept.whole([(disk, "f", SIZE)]) == [BYTES]
+    assert 1 <= len(disk.asked) <= 2
+    assert _read(kept, disk, (0, 10), (900, SIZE)) == []
+    both = threading.Barrier(tails.AHEAD_REQUESTS, timeout=20)
+
+    class Waits(Counted):
+        def read_ranges(self, rel: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+            both.wait()
+            return super().read_ranges(rel, ranges)
+
+    sizes = range(SIZE, SIZE - tails.AHEAD_REQUESTS, -1)
+    found = Tails().whole([(Waits(tmp_path), "f", size) for size in sizes])
+    assert found == [BYTES[:size] for size in sizes]
+    with pytest.raises(StorageError, match="g"):
+        Tails().whole([(disk, "f", SIZE), (disk, "g", SIZE)])
 
 
 def test_other_files_and_other_sizes_are_others(tmp_path: Path) -> None:

@@ -50,6 +50,20 @@ def test_no_more_is_read_ahead_than_allowed() -> None:
     assert len(begun) <= 3
 
 
+def test_where_few_rows_may_be_enough_little_is_read_ahead() -> None:
+    begun: list[str] = []
+
+    def counts(file: FilePart) -> Iterator[pa.RecordBatch]:
+        begun.append(file.path)
+        return batches(file)
+
+    rows = in_order(counts, parts(*[1] * 60), 8, few=True)
+    for file, most in enumerate([2, 5, 10, 19, 36]):
+        assert [next(rows).column("file")[0].as_py() for _ in range(3)] == [str(file)] * 3
+        assert file < len(begun) <= most
+    rows.close()  # type: ignore[attr-defined]
+
+
 def test_an_error_comes_in_its_turn() -> None:
     def fails(file: FilePart) -> Iterator[pa.RecordBatch]:
         if file.path == "3":

@@ -14,25 +14,9 @@ from obstore.store import MemoryStore
 import mica
 from mica.cli.events import lines
 from mica.engines import local
-from mica.storage import Storage
 from mica.storage.remote import RemoteStorage
 from mica.tasks import ingest
 from mica.write import inputs
-
-
-@pytest.fixture
-def store(monkeypatch: pytest.MonkeyPatch) -> MemoryStore:
-    memory = MemoryStore()
-    real = Storage.open
-
-    def opened(location: Any, options: Any = None) -> Storage:
-        text = str(location)
-        if text.startswith("s3://bucket"):
-            return RemoteStorage("s3://bucket", text.removeprefix("s3://bucket").strip("/"), None, memory)
-        return real(location, options)
-
-    monkeypatch.setattr(Storage, "open", staticmethod(opened))
-    return memory
 
 
 @pytest.mark.parametrize("split", [False, True])

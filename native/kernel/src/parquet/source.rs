@@ -108,6 +108,41 @@ impl Source for LocalFile {
     }
 }
 
+/// A file whose bytes are all there.
+pub struct HeldFile {
+    bytes: Bytes,
+    name: String,
+}
+
+impl HeldFile {
+    /// When the caller knows the size (from a log), another one is an error: the file changed.
+    pub fn new(bytes: Bytes, name: &str, size: Option<u64>) -> Result<Self> {
+        check_size(name, bytes.len() as u64, size)?;
+        Ok(HeldFile { bytes, name: name.to_string() })
+    }
+}
+
+impl Source for HeldFile {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn size(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    fn fetch(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        let found = ranges.iter().map(|range| {
+            let part = self.bytes.get(range.start as usize..range.end as usize);
+            part.map(|part| self.bytes.slice_ref(part)).ok_or_else(|| {
+                let (start, end) = (range.start, range.end);
+                Error::new(Code::CorruptFile, format!("{} has no bytes {start}..{end}", self.name))
+            })
+        });
+        found.collect()
+    }
+}
+
 /// Ranges nearer to each other than this are fetched as one: a request costs more than the bytes between.
 const GAP: u64 = 16 << 10;
 

@@ -27,14 +27,16 @@ class Fetching(Protocol):
 
 
 class FileReader:
-    """Reads one Parquet file: at a local `path`, or of this `size` by `fetch`. `name` is for errors.
+    """Reads one Parquet file: at a local `path`, of this `size` by `fetch`, or all of whose bytes are `data`. `name` is
+    for errors.
 
     `variants` are columns to treat as Variants even if the file does not mark them, `early` those that may have the
     early shredding layout. Ranges are rows of the file; without them all rows are meant.
 
-    `more` are further local files, (path, size), read as if they were one with the first: the rows of all, their row
-    groups numbered through. Those from the first one on that has other columns are left out, as `ends` tells. What is
-    said of one file (`schema`, `tree`, `cost`, `inspect`, ...) is said of the first, and `check` reads that.
+    `more` are further files, (path, size, data), local ones if there is no data, read as if they were one with the
+    first: the rows of all, their row groups numbered through. Those from the first one on that has other columns are
+    left out, as `ends` tells. What is said of one file (`schema`, `tree`, `cost`, `inspect`, ...) is said of the first,
+    and `check` reads that.
     """
 
     def __init__(
@@ -44,16 +46,17 @@ class FileReader:
         path: str | None = None,
         size: int | None = None,
         fetch: Fetching | None = None,
+        data: bytes | None = None,
         variants: Sequence[Sequence[str]] = (),
         early: Early = False,
-        more: Sequence[tuple[str, int | None]] = (),
+        more: Sequence[tuple[str, int | None, bytes | None]] = (),
     ) -> None:
         self._name = name
         self._fetch = None if fetch is None else _Watched(fetch)
         self._row_groups: pa.RecordBatch | None = None
         #: The kernel's own reader, for this package.
         self.native = self.call(
-            native.FileReader, name=name, path=path, size=size, fetch=self._fetch,
+            native.FileReader, name=name, path=path, size=size, fetch=self._fetch, data=data,
             variants=[list(names) for names in variants], early=early, more=list(more),
         )  # fmt: skip
 
