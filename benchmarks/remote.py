@@ -11,23 +11,26 @@ from benchmarks.store import running
 DELAY = 0.03
 #: Bytes a second: slower than two cores decode, so that the link decides.
 RATE = 16e6
-FILES = 200
+FILES, TINY = 200, 2000
 
 Requests = list[tuple[float, float, str, int]]
 
 
 def run(run: Run) -> None:
-    """One large file, and 200 small ones, in process."""
+    """One large file, 200 small ones and 2,000 that are smaller, in process."""
     source = str(run.events())
-    large, small = run.target("remote-large"), run.target("remote-small")
+    large, small, tiny = run.target("remote-large"), run.target("remote-small"), run.target("remote-tiny")
     run.prepare("single", {"mica": large}, source=source)
     run.prepare("sliced", {"mica": small}, source=source, files=FILES)
+    run.prepare("sliced", {"mica": tiny}, source=source, files=TINY)
     typed = {"t": "v:time_us::bigint", "d": "v:did::string"}
     half = f"v:time_us::bigint >= {_middle(run)}"
     works = {
         "whole rows of one file": (large, ["v"], None),
         "two paths of one file, a filter": (large, typed, half),
         "one path of 200 files": (small, {"t": "v:time_us::bigint"}, None),
+        "one path of 2,000 files": (tiny, {"t": "v:time_us::bigint"}, None),
+        "whole rows of 2,000 files": (tiny, ["v"], None),
         "an id in 200 files": (small, typed, "v:commit.rev::string = '3lbhuvze3gi2u'"),
     }
     with running(Path(large).parent, DELAY, RATE) as store:
