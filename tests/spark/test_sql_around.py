@@ -185,7 +185,7 @@ def test_a_query_into_variables_may_begin_with_from(spark: SparkSession, events:
             "'DELETE FROM around_events' INTO around_z",
             "'SELECT id FROM around_events' USING 1 AS n, 2 AS n",
         ):
-            with pytest.raises(PySparkException):
+            with pytest.raises((PySparkException, mica.UserError)):
                 mica.sql(f"EXECUTE IMMEDIATE {wrong}", spark)
         assert events.refresh().scan().count() == 5
     finally:
@@ -204,9 +204,11 @@ def test_an_enabled_session_does_the_same(spark: SparkSession, events: mica.Tabl
         mica.disable(spark)
 
 
-@pytest.mark.parametrize("text", ["BEGIN SELECT max(id) FROM around_events; END", "CACHE TABLE around_events"])
-def test_what_only_spark_runs_says_so(spark: SparkSession, events: mica.Table, text: str) -> None:
-    with pytest.raises(PySparkException, match="TABLE_OR_VIEW_NOT_FOUND") as caught:
-        mica.sql(text, spark)
-    assert "BEGIN … END" in caught.value.__notes__[0]
-    assert "CREATE TEMPORARY VIEW" in caught.value.__notes__[0]
+def test_a_whole_table_is_not_cached(spark: SparkSession, events: mica.Table) -> None:
+    """Spark would hold rows that no query asks for."""
+    for text in ("CACHE TABLE around_events", "CACHE LAZY TABLE around_events", "EXPLAIN CACHE TABLE around_events"):
+        with pytest.raises(mica.UserError, match="CACHE TABLE w AS SELECT") as caught:
+            mica.sql(text, spark)
+        assert caught.value.code == "INVALID_ARGUMENT"
+    for text in ("UNCACHE TABLE around_events", "UNCACHE TABLE IF EXISTS around_events", "REFRESH TABLE around_events"):
+        assert mica.sql(text, spark).collect() == []

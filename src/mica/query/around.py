@@ -47,6 +47,12 @@ def begins(text: str) -> bool:
     return _BEGINS.match(text) is not None
 
 
+def explains(text: str) -> bool:
+    """Whether a text is an EXPLAIN."""
+    kind = _BEGINS.match(text)
+    return kind is not None and kind["explain"] is not None
+
+
 def run(
     spark: SparkSession, text: str, query: Query, tables: changes.Tables, again: Callable[[str], DataFrame],
 ) -> DataFrame | None:  # fmt: skip
@@ -81,6 +87,8 @@ def run(
             return over_views(spark, pieces, ours, lambda text: unread(query(text)))
         case SetVariable(pieces=pieces):
             return over_views(spark, pieces, ours, query)
+        case Cached(query=""):
+            _refuse_whole(found.name)
         case Cached():
             return _cached(spark, found, query) if ours(found.query) else None
         case Immediate():
@@ -106,7 +114,7 @@ class SetVariable:
 
 @dataclass(frozen=True)
 class Cached:
-    """CACHE TABLE … AS; `before` is the text before AS."""
+    """CACHE TABLE; `before` is the text before AS, `query` what follows it, or nothing."""
 
     name: str
     before: str
@@ -125,12 +133,15 @@ class Immediate:
 class _Statement(Parts):
     """The statements, each by its first word."""
 
-    def read_explain(self) -> Explained | None:
+    def read_explain(self) -> Explained | Cached | None:
         """EXPLAIN of a query, or of a statement that has one, or that mica runs."""
         self.at += 1
         if self.word() in _MODES:
             self.at += 1
         before, text = self.in_two()
+        if self.word() == "CACHE":
+            cached = self.read_cache()
+            return cached if cached is not None and not cached.query else None
         inner = parse_statement(text)
         if inner is None or isinstance(inner, Unread):
             return Explained([before, text]) if inner is None and self.begins_query() else None
@@ -151,7 +162,7 @@ class _Statement(Parts):
         return SetVariable(list(self._cut()))
 
     def read_cache(self) -> Cached | None:
-        """CACHE TABLE … AS; None without a query, and for a name that Spark refuses."""
+        """CACHE TABLE; None for a name that Spark refuses."""
         self.at += 1
         self.accept("LAZY")
         self.expect("TABLE")
@@ -160,7 +171,8 @@ class _Statement(Parts):
             self.pairs()
         before = self.text[: self.tokens[self.at - 1].end]
         self.accept("AS")
-        return Cached(name[0], before, self.in_two()[1]) if len(name) == 1 and self.begins_query() else None
+        whole = self.token.kind == "end"
+        return Cached(name[0], before, self.in_two()[1]) if len(name) == 1 and (whole or self.begins_query()) else None
 
     def read_execute(self) -> Immediate:
         """EXECUTE IMMEDIATE."""
@@ -204,6 +216,16 @@ def _is_ours(spark: SparkSession, statement: Statement) -> bool:
         return len(statement.table) == 1 and names.is_registered(statement.table[0])
     known = len(statement.table) > 1 and has_delta(spark)
     return not known and changes.target(spark, statement.table, catalogs=False) is not None
+
+
+def _refuse_whole(name: str) -> None:
+    """Refuses to cache a table of mica's without a query: its scans read files, whatever Spark holds in memory."""
+    if names.is_registered(name):
+        raise UserError(
+            "INVALID_ARGUMENT",
+            f"CACHE TABLE {name} would hold rows that no query asks for: mica reads the table's files",
+            hint=f"Cache a query, and ask for that: CACHE TABLE w AS SELECT * FROM {name}.",  # noqa: S608 - a hint
+        )
 
 
 def _cached(spark: SparkSession, statement: Cached, query: Callable[[str], DataFrame]) -> DataFrame:

@@ -19,6 +19,7 @@ from mica import engines
 from mica.arrays import arrow_array
 from mica.engines.spark import catalog
 from mica.engines.spark.errors import is_condition
+from mica.engines.spark.scripts import local_variables
 from mica.engines.spark.types import from_spark, of_arrow
 from mica.errors import MicaError, UserError
 from mica.log.user_metadata import user_metadata
@@ -184,7 +185,8 @@ def _rows_changed(spark: SparkSession, table: Table, statement: RowChange, query
     if isinstance(statement, MergeInto):
         source = query(statement.source)
         names_of_rows |= {*map(str.lower, (*source.columns, statement.alias, statement.source_alias))}
-    valued = partial(with_values, query=query, variables=catalog.variables(spark), columns=names_of_rows)
+    variables = {*catalog.variables(spark), *local_variables(spark)}
+    valued = partial(with_values, query=query, variables=variables, columns=names_of_rows)
     match statement:
         case Delete(where=text):
             done = table.delete(text and valued(text), spark=spark, txn=txn)

@@ -16,9 +16,9 @@ from mica import late
 from mica.arguments import SESSION, TEXT, takes
 from mica.engines.spark import catalog
 from mica.engines.spark.errors import is_condition
-from mica.engines.spark.session import current, has_delta, is_connect
+from mica.engines.spark.session import current, has_delta, is_connect, without_sql_log
 from mica.errors import UserError
-from mica.query import around, changes, connect, names, select, settings
+from mica.query import around, changes, connect, lent, names, scripts, select, settings
 from mica.query.located import located
 from mica.query.parameters import bound
 from mica.query.statements import begins, makes_ours, parse_statement
@@ -30,11 +30,8 @@ if TYPE_CHECKING:
 
     from mica.table import Table
 
-#: What only Spark can run: a script, CACHE TABLE without a query, a procedure.
-_NOT_HERE = (
-    "mica reads its tables in queries and in the statements of mica.sql, not in this one. Run the statements of a "
-    "script (BEGIN … END) one by one, or name a view in it: CREATE TEMPORARY VIEW w AS SELECT * FROM the table."
-)
+#: A path that Spark looked for as a name.
+_UNKNOWN_PATH = re.compile(r"`(?:delta|mica)`\.`[^`]+` cannot be found", re.IGNORECASE)
 #: How a query begins. `WITH` and `FROM` may also lead to an INSERT, as Spark's parser decides.
 _QUERY = re.compile(rf"(?:\s|\(|{SKIPPED})*+(?:SELECT|WITH|FROM|VALUES|TABLE|MAP|REDUCE)\b", re.IGNORECASE)
 
@@ -56,7 +53,7 @@ def sql(
     (`query/table_statements.py` lists their forms). The result has delta-spark's columns (`num_affected_rows`, …).
 
     EXPLAIN, DESCRIBE QUERY, CACHE TABLE … AS, SET VAR and EXECUTE IMMEDIATE know such tables in their queries
-    (`query/around.py`); a script (BEGIN … END) does not.
+    (`query/around.py`), and so do scripts (BEGIN … END), whose statements run as here (`query/scripts.py`).
 
     CREATE TEMPORARY VIEW … AS, CREATE TABLE … AS and INSERT of Spark's take their rows from a query of such tables; the
     view keeps their versions, and asks for the time when it is read. CREATE VIEW is stored with the tables' paths, if
@@ -75,7 +72,15 @@ def sql(
 
 def run(text: str, spark: SparkSession, args: Any, otherwise: Callable[[], DataFrame]) -> DataFrame:
     """The rows of a text, or what `otherwise` makes of it if it names no table of mica's."""
-    given = text = names.identified(text, args)
+    if scripts.begins(text):
+        return scripts.run(spark, text, args, lambda text, own: run(text, spark, None, own), otherwise)
+    given = text = identified(text, spark, args)
+    # An EXPLAIN that fails is a text, too.
+    explains = around.explains(text)
+
+    def hinted(work: Callable[[], DataFrame]) -> DataFrame:
+        return _hinted(lambda: lent.run(spark, work, explains=explains))
+
     if around.begins(text):
         done = _around(text, spark, args, otherwise)
         if done is not None:
@@ -86,25 +91,37 @@ def run(text: str, spark: SparkSession, args: Any, otherwise: Callable[[], DataF
         statement = parse_statement(given)
     except UserError:
         if not makes_ours(given) and _is_sparks(text, spark):
-            return _hinted(otherwise)
+            return hinted(otherwise)
         raise
     if isinstance(statement, Unread):
-        return _tried(spark, statement, otherwise)
+        return _tried(spark, statement, partial(hinted, otherwise))
     if statement is not None:
         done = changes.run(
             spark, statement, lambda query: sql(query, spark), given, lambda query: tables_of(query, spark)
         )
-        return _hinted(otherwise) if done is None else done
+        return hinted(otherwise) if done is None else done
     if args and has_delta(spark):
         # The parser of delta-spark 4.4.0 loses parameters.
         with suppress(UserError):  # a value without a literal is Spark's to bind
             text, args = bound(text, args), None
     found = tables_of(text, spark)
     if found is None or not found.views:
-        return _hinted(otherwise)
+        return hinted(otherwise)
     if is_connect(spark):
-        return _hinted(lambda: connect.run(spark, found, args))
-    return _hinted(lambda: select.run(spark, found.text, found.views, args))
+        return hinted(lambda: connect.run(spark, found, args))
+    return hinted(lambda: select.run(spark, found.text, found.views, args))
+
+
+def identified(text: str, spark: SparkSession, args: Any = None) -> str:
+    """The text with names in place of IDENTIFIER clauses."""
+
+    def constant(asked: str) -> object:
+        with suppress(Exception), without_sql_log():  # Spark says what is wrong, with the place in the whole text
+            # Not the method of an enabled session.
+            return type(spark).sql(spark, f"SELECT {bound(asked, args or {})}").collect()[0][0]
+        return None
+
+    return names.identified(text, args, constant)
 
 
 def _around(text: str, spark: SparkSession, args: Any, otherwise: Callable[[], DataFrame]) -> DataFrame | None:
@@ -123,7 +140,7 @@ def _around(text: str, spark: SparkSession, args: Any, otherwise: Callable[[], D
 def _tried(spark: SparkSession, statement: Unread, otherwise: Callable[[], DataFrame]) -> DataFrame:
     """Spark's result; if Spark fails and the table is a path or a registered name, the error of mica's parser."""
     try:
-        return _hinted(otherwise)
+        return otherwise()
     except Exception:
         if changes.target(spark, statement.table, catalogs=False) is None:
             raise
@@ -209,10 +226,12 @@ def _hinted(work: Callable[[], DataFrame]) -> DataFrame:
         unknown = re.search(r"`(\w+)` cannot be found", str(e))
         if unknown is not None and is_condition(e, "TABLE_OR_VIEW_NOT_FOUND"):
             near = late.difflib.get_close_matches(unknown[1].lower(), names.all_registered(), 3)
-            if names.is_registered(unknown[1]):
-                e.add_note(_NOT_HERE)
-            elif near:
+            if near:
                 e.add_note(f"mica.register has: {', '.join(near)}.")
+        if _UNKNOWN_PATH.search(str(e)) and is_condition(e, "TABLE_OR_VIEW_NOT_FOUND"):
+            e.add_note(
+                "Spark runs this itself, and reads no Delta table by its path: give it a name with mica.register."
+            )
         if is_condition(e, "DATA_SOURCE_NOT_FOUND") and "the data source: delta" in str(e):
             e.add_note("CREATE TABLE … USING mica makes a Delta table in a session without delta-spark.")
         raise

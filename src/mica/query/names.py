@@ -17,7 +17,7 @@ from mica.arguments import TEXT, Kind, refuse_other, takes
 from mica.engines.spark.catalog import CATALOG, PROVIDERS
 from mica.errors import UserError
 from mica.log.snapshot import exists, load
-from mica.query.row_statements import AS_OF, AS_OF_ANY
+from mica.query.row_statements import AS_OF, AS_OF_ANY, INSIDE
 from mica.records import dataclass
 from mica.schema.ddl import quoted, unquote, unquoted
 from mica.schema.lexical import QUOTED_NAME, QUOTED_STRING, RAW_STRING, REST, SKIPPED
@@ -32,13 +32,15 @@ _LEXED = re.compile(
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
 
-#: IDENTIFIER of a text or of a parameter, where a name may stand.
+#: IDENTIFIER of a text, of a parameter or of an expression, where a name may stand.
 _CLAUSE = re.compile(
     rf"""(?P<clause>(?<![\w.`])IDENTIFIER\s*\(\s*
-          (?:(?P<text>{QUOTED_STRING}) | :(?P<parameter>\w+))\s*\))
+          (?:(?:(?P<text>{QUOTED_STRING}) | :(?P<parameter>\w+))\s*\) | (?P<expr>{INSIDE})\)))
       | {_LEXED.pattern}""",
     _LEXED.flags,
 )
+#: What makes an expression no constant.
+_QUERY = re.compile(r"(?i)\bSELECT\b")
 #: A part of a name: no number, as Spark reads one.
 _PART = re.compile(rf"{QUOTED_NAME}|(?!\d+(?:[eE]\d+)?(?:[dDfFlLsSyY]|[bB][dD])?(?!\w))[A-Za-z0-9_]+")
 _NAME = re.compile(rf"\s*(?:{_PART.pattern})(?:\s*\.\s*(?:{_PART.pattern}))*\s*")
@@ -181,16 +183,21 @@ def is_path(parts: Sequence[str]) -> bool:
     return len(parts) == 2 and parts[0].lower() in PROVIDERS
 
 
-def identified(text: str, args: Any = None) -> str:
-    """The text with the name itself in place of `IDENTIFIER('name')` and `IDENTIFIER(:parameter)`. What is no name
-    stays, for Spark to refuse. Source: Spark SQL reference, "IDENTIFIER clause".
+def identified(text: str, args: Any = None, constant: Callable[[str], object] = lambda _: None) -> str:
+    """The text with the name itself in place of `IDENTIFIER('name')`, `IDENTIFIER(:parameter)` and
+    `IDENTIFIER(expression)`, of which `constant` gives the value. What is no name stays, for Spark to refuse.
+
+    Source: Spark SQL reference, "IDENTIFIER clause".
     """
     values = args if isinstance(args, Mapping) else {}
 
     def replaced(match: re.Match[str]) -> str:
         if match["clause"] is None:
             return match[0]
-        name = values.get(match["parameter"]) if match["text"] is None else unquote(match["text"])
+        if match["expr"] is not None:
+            name = None if _QUERY.search(match["expr"]) else constant(match["expr"])
+        else:
+            name = values.get(match["parameter"]) if match["text"] is None else unquote(match["text"])
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             return match[0]
         parts = _PART.findall(name)

@@ -23,8 +23,11 @@ from mica.schema.hidden import Readable
 from mica.schema.lexical import QUOTED_STRING, SKIPPED
 from mica.schema.types import StructType
 
-#: What stands in parentheses, which may hold one pair more.
-_INSIDE = rf"""(?:[^()'"]|{QUOTED_STRING}|\((?:[^()'"]|{QUOTED_STRING})*\))*"""
+_OUTSIDE = rf"""[^()'"]|{QUOTED_STRING}"""
+#: What stands in parentheses, with three pairs in each other at most.
+INSIDE = f"(?:{_OUTSIDE})*"
+for _ in range(3):
+    INSIDE = rf"(?:{_OUTSIDE}|\({INSIDE}\))*"
 _GAP = rf"(?:\s|{SKIPPED})++"
 _WITH = re.compile(rf"(?:\s|{SKIPPED})*+WITH\b", re.IGNORECASE)
 #: The version or time that a table is read at: a text or literal, a call or parentheses, with an interval. An
@@ -32,7 +35,7 @@ _WITH = re.compile(rf"(?:\s|{SKIPPED})*+WITH\b", re.IGNORECASE)
 AS_OF = re.compile(
     rf"""{_GAP}(?:FOR{_GAP})?(?:(?:SYSTEM_)?VERSION{_GAP}AS{_GAP}OF{_GAP}(?P<quote>['"]?)(?P<version>\d+)(?P=quote)(?!\w)
       | (?:SYSTEM_TIME|TIMESTAMP){_GAP}AS{_GAP}OF{_GAP}
-        (?P<moment>(?:\w+\s*)?(?:{QUOTED_STRING} | \({_INSIDE}\))
+        (?P<moment>(?:\w+\s*)?(?:{QUOTED_STRING} | \({INSIDE}\))
           (?:\s*[-+]\s*INTERVAL\s+(?:{QUOTED_STRING}|\d+)\s+\w+)?)
         (?!(?:\s|{SKIPPED})*+(?:\|\||[-+*/%&|^:\['"])))""",
     re.VERBOSE | re.IGNORECASE,

@@ -38,8 +38,8 @@ _OF_SESSION: tuple[list[str], ...] = ([], ["session"], ["system", "session"])
 def with_values(
     text: str, query: Callable[[str], DataFrame], variables: Collection[str] = (), columns: Collection[str] = ()
 ) -> str:
-    """The expression with constants in place of its queries, and of these variables of the session where their names
-    are not those of columns, or of tables before columns; `columns` has both in lower case. Errors:
+    """The expression with constants in place of its queries, and of these variables of the session or of a script where
+    their names are not those of columns, or of tables before columns; `columns` has both in lower case. Errors:
     UNSUPPORTED_EXPRESSION; INVALID_ARGUMENT for a query with several columns, or more rows than its place takes; those
     of Spark."""
     parts, found, at = Parts(text), "", 0
@@ -59,7 +59,8 @@ def with_values(
 def _with_variables(
     text: str, query: Callable[[str], DataFrame], variables: Collection[str], columns: Collection[str]
 ) -> str:
-    """The expression with constants in place of names that no column has, and a variable of the session."""
+    """The expression with constants in place of names that no column has, and a variable: of the session, or of a
+    script, there also behind the label of its block."""
     try:
         tree = parse(text)
     except UserError:
@@ -70,9 +71,11 @@ def _with_variables(
     for start in sorted(named.keys() & places.keys(), reverse=True):
         *before, name = named[start]
         begin = named[start][0].lower()
-        if begin in columns or [part.lower() for part in before] not in _OF_SESSION:
+        if begin in columns:
             continue
-        if not {name, name.lower()}.isdisjoint(variables):
+        of_session = [part.lower() for part in before] in _OF_SESSION
+        known = {name, name.lower()} if of_session else {".".join(named[start]).lower()}
+        if not known.isdisjoint(variables):
             end = parts.tokens[places[start] + 2 * len(before)].end
             text = f"{text[:start]}{_value(f'(SELECT {text[start:end]})', query)}{text[end:]}"
     return text

@@ -68,6 +68,19 @@ def is_temporary(spark: SparkSession, name: str) -> bool:
     return bool(_state(spark).catalog().getTempView(name).isDefined())
 
 
+def temporary(spark: SparkSession, name: str) -> Any:
+    """The session's temporary view of this name; None without one, and on Spark Connect."""
+    if is_connect(spark):
+        return None
+    found = _state(spark).catalog().getRawTempView(name)
+    return found.get() if found.isDefined() else None
+
+
+def set_temporary(spark: SparkSession, name: str, view: Any) -> None:
+    """Makes a temporary view that `temporary` gave."""
+    _state(spark).catalog().createTempView(name, view, True)
+
+
 def variables(spark: Any) -> dict[str, Any]:
     """The session's variables (DECLARE VARIABLE): their definitions by the names that the session keeps, in lower case
     unless it tells cases apart. None on Spark Connect, where the server reads them."""

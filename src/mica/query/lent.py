@@ -1,0 +1,108 @@
+"""Lends tables of mica's to Spark, for statements that only Spark runs.
+
+The rule: a table is a temporary view under its registered name, for as long as Spark takes to run a text; a view of the
+session's own by that name is back after it. Spark is asked first without: only a name that it does not find is lent.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any, Self
+
+from mica.engines.spark import catalog
+from mica.engines.spark.errors import is_condition
+from mica.engines.spark.session import is_connect, without_sql_log
+from mica.errors import UserError
+from mica.query import names
+from mica.schema.ddl import quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from mica.log.snapshot import Snapshot
+
+_UNKNOWN = re.compile(r"\[TABLE_OR_VIEW_NOT_FOUND\] The table or view `(\w+)` cannot be found")
+#: What Spark says of a statement that wants more than a temporary view.
+_NO_VIEW = (
+    "EXPECT_TABLE_NOT_VIEW", "EXPECT_PERMANENT_TABLE_NOT_TEMP", "EXPECT_PERMANENT_VIEW_NOT_TEMP",
+    "INVALID_TEMP_OBJ_REFERENCE", "UNSUPPORTED_FEATURE", "UNSUPPORTED_INSERT",
+)  # fmt: skip
+#: Where an error begins: before it may be Py4J's words.
+_FIRST = re.compile(r"\[[A-Z_.]+\] .*")
+#: What Spark says of a change of such a view, as of a failure of its own.
+_NO_TABLE = "[INTERNAL_ERROR] Unexpected table relation"
+
+
+class Lent:
+    """The tables that are lent to a session; as a context manager it takes them back."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._lent: dict[str, Snapshot] = {}
+        self._own: dict[str, Any] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for name in self._lent:
+            self._spark.catalog.dropTempView(name)
+            if self._own[name] is not None:
+                catalog.set_temporary(self._spark, name, self._own[name])
+
+    def lend(self, name: str) -> bool:
+        """Lends a table at its newest version; False if there is nothing new to lend by this name."""
+        table = names.registered(name)
+        if table is None or self._lent.get(name) is table.snapshot:
+            return False
+        if name not in self._lent:
+            if is_connect(self._spark) and catalog.is_temporary(self._spark, name):
+                return False  # there it could not be given back
+            self._own[name] = catalog.temporary(self._spark, name)
+        table.to_df(self._spark).createOrReplaceTempView(quoted(name))
+        self._lent[name] = table.snapshot
+        return True
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What is lent."""
+        return tuple(self._lent)
+
+
+def run(spark: SparkSession, work: Callable[[], DataFrame], *, explains: bool = False) -> DataFrame:
+    """What `work` gives, which may be called again: Spark finds all names of a text before it does anything.
+    `explains`: the rows are a plan, which tells what is missing.
+
+    Errors: those of `work`; INVALID_ARGUMENT for a statement that a view is not enough for.
+    """
+    # An error that leads to another try is none to be logged.
+    quiet = without_sql_log if names.all_registered() else nullcontext
+    with Lent(spark) as lent:
+        while True:
+            try:
+                with quiet():
+                    found = work()
+                missing = _UNKNOWN.search("".join(row[0] for row in found.collect())) if explains else None
+            except Exception as e:
+                missing = _UNKNOWN.search(str(e))
+                if missing is None or not lent.lend(missing[1]):
+                    _refuse(lent.names, e)
+                    raise
+            else:
+                if missing is None or not lent.lend(missing[1]):
+                    return found
+
+
+def _refuse(lent: tuple[str, ...], error: Exception) -> None:
+    """Says what is wrong, if Spark says it of a view that it was lent."""
+    if not lent or not (any(is_condition(error, one) for one in _NO_VIEW) or _NO_TABLE in str(error)):
+        return
+    first = _FIRST.search(str(error))
+    raise UserError(
+        "INVALID_ARGUMENT",
+        f"Spark runs this statement itself, and {', '.join(lent)} is a temporary view to it, since only mica knows the "
+        f"table: {error if first is None else first[0]}",
+        hint="Name the table by its path, delta.`PATH`, in a session with delta-spark, or use the calls of Table.",
+    ) from error

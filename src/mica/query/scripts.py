@@ -1,0 +1,82 @@
+"""Runs SQL scripts (BEGIN … END): their statements as `mica.sql` does, the rest as Spark does.
+
+The rule: variables, conditions, loops and handlers are Spark's. To what it evaluates itself, the conditions and the
+queries of FOR and of cursors, the registered tables are lent, at their newest versions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from mica.engines.spark.scripts import Script, is_command
+from mica.engines.spark.session import has_delta, is_connect
+from mica.errors import UserError
+from mica.query import names
+from mica.query.lent import Lent
+from mica.query.parameters import bound
+from mica.schema.lexical import SKIPPED
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_GAP = rf"(?:\s|{SKIPPED})*+"
+_BEGINS = re.compile(rf"(?is){_GAP}BEGIN\b")
+_PATH = re.compile(r"(?i)\b(?:delta|mica)\s*\.\s*`")
+#: SET without VAR, which only scripts have.
+_SET = re.compile(rf"(?is){_GAP}SET\b(?!{_GAP}VAR(?:IABLE)?\b)")
+
+#: Runs a statement as `mica.sql` does; the second one is what Spark makes of it.
+Statement = Callable[[str, "Callable[[], DataFrame]"], "DataFrame"]
+
+
+def begins(text: str) -> bool:
+    """Whether a text is a script."""
+    return _BEGINS.match(text) is not None
+
+
+def run(
+    spark: SparkSession, text: str, args: Any, statement: Statement, otherwise: Callable[[], DataFrame]
+) -> DataFrame:
+    """The rows of the script's last query; none without one.
+
+    Errors: Spark's for the script; those of its statements, if no handler takes them.
+    """
+    named = [name for name in names.all_registered() if re.search(rf"(?i)\b{name}\b", text)]
+    if not named and has_delta(spark) and not _PATH.search(text):
+        return otherwise()
+    with suppress(UserError):  # a value without a literal is Spark's to bind; `?` it refuses in a script
+        if isinstance(args, Mapping):
+            text, args = bound(text, args), None
+    script = None if args or is_connect(spark) else Script.of(spark, text)
+    with Lent(spark) as lent:
+        if script is None:
+            for name in named:
+                lent.lend(name)
+            return otherwise()
+
+        def ready() -> None:
+            for name in names.all_registered():  # the script may register more
+                if re.search(rf"(?i)\b{name}\b", text):
+                    lent.lend(name)
+
+        return script.run(lambda text, by_spark: _result(text, by_spark, statement), ready)
+
+
+def _result(text: str, by_spark: Callable[[], DataFrame], statement: Statement) -> DataFrame | None:
+    """The rows of a statement of a script; None of what is no query."""
+    from mica.engines.spark.deferred import Deferred
+
+    asked = False
+
+    def noted() -> DataFrame:
+        nonlocal asked
+        asked = True
+        return by_spark()
+
+    begin = _SET.match(text)
+    rows = statement(text if begin is None else f"SET VAR {text[begin.end() :]}", noted)
+    is_result = isinstance(rows, Deferred) or (asked and not is_command(rows))
+    return rows if is_result else None

@@ -1,0 +1,79 @@
+"""Statements that only Spark runs know mica's tables, which are lent to it as temporary views."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import mica
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture
+def events(spark: SparkSession, tmp_path: Path) -> Iterator[mica.Table]:
+    """A table with a name that only mica knows; no view is left of it."""
+    table = mica.Table.create(tmp_path / "events", "id BIGINT, g STRING")
+    table.append([{"id": i, "g": f"g{i % 2}"} for i in range(5)])
+    mica.register("lent_events", table.path)
+    yield table
+    assert not spark.sql("SHOW VIEWS LIKE 'lent_*|mica_*'").collect()
+
+
+def test_functions_of_the_session_ask_our_tables(spark: SparkSession, events: mica.Table) -> None:
+    """They ask anew each time: Spark keeps the text."""
+    for text in (
+        "lent_max() RETURNS BIGINT RETURN (SELECT max(id) FROM lent_events)",
+        "lent_of(k BIGINT) RETURNS STRING RETURN (SELECT max(g) FROM lent_events e WHERE e.id = k)",
+        "lent_above(lo BIGINT) RETURNS TABLE (id BIGINT, g STRING) RETURN SELECT * FROM lent_events WHERE id > lo",
+    ):
+        mica.sql(f"CREATE OR REPLACE TEMPORARY FUNCTION {text}", spark)
+    try:
+        assert mica.sql("SELECT lent_max()", spark).collect() == [(4,)]
+        mica.sql("INSERT INTO lent_events VALUES (7, 'new')", spark)
+        assert mica.sql("SELECT lent_max()", spark).collect() == [(7,)]
+        found = mica.sql("SELECT id, lent_of(id) FROM lent_events WHERE id > 3 ORDER BY id", spark).collect()
+        assert found == [(4, "g0"), (7, "new")]
+        assert mica.sql("SELECT id FROM lent_above(3) ORDER BY id", spark).collect() == [(4,), (7,)]
+    finally:
+        for name in ("max", "of", "above"):
+            spark.sql(f"DROP TEMPORARY FUNCTION lent_{name}")
+
+
+def test_what_a_view_is_not_enough_for_says_so(spark: SparkSession, events: mica.Table) -> None:
+    for text, why in (
+        ("ANALYZE TABLE lent_events COMPUTE STATISTICS", "EXPECT_PERMANENT_VIEW_NOT_TEMP"),
+        ("ANALYZE TABLE lent_events COMPUTE STATISTICS FOR COLUMNS id", "ANALYZE_UNCACHED_TEMP_VIEW"),
+        (
+            "CREATE FUNCTION lent_kept() RETURNS BIGINT RETURN (SELECT max(id) FROM lent_events)",
+            "INVALID_TEMP_OBJ_REFERENCE",
+        ),
+    ):
+        with pytest.raises(mica.UserError, match=why) as caught:
+            mica.sql(text, spark)
+        assert caught.value.code == "INVALID_ARGUMENT"
+
+
+def test_plans_of_statements_that_only_spark_runs(spark: SparkSession, events: mica.Table) -> None:
+    for text in ("CACHE TABLE w AS SELECT id FROM lent_events", "EXECUTE IMMEDIATE 'SELECT id FROM lent_events'"):
+        plan = "".join(row.plan for row in mica.sql(f"EXPLAIN {text}", spark).collect())
+        assert "Physical Plan" in plan
+        assert "Error occurred" not in plan
+
+
+def test_a_name_is_made_of_any_constant(spark: SparkSession, events: mica.Table) -> None:
+    spark.sql("DECLARE OR REPLACE lent_name STRING DEFAULT 'lent_events'")
+    try:
+        for name in ("'lent_' || 'events'", "lower('LENT_EVENTS')", "concat('lent', '_', replace('xvents', 'x', 'e'))"):
+            mica.sql(f"INSERT INTO IDENTIFIER({name}) SELECT max(id) + 1, 'x' FROM IDENTIFIER(lent_name)", spark)
+        query = "SELECT max(id) FROM IDENTIFIER(:a || :b)"
+        assert mica.sql(query, spark, {"a": "lent_", "b": "events"}).collect() == [(7,)]
+        assert mica.sql(f"EXECUTE IMMEDIATE '{query}' USING 'lent_' AS a, 'events' AS b", spark).collect() == [(7,)]
+        with pytest.raises(Exception, match="NOT_A_CONSTANT_STRING"):
+            mica.sql("SELECT * FROM IDENTIFIER((SELECT 'lent_events'))", spark)
+    finally:
+        spark.sql("DROP TEMPORARY VARIABLE lent_name")

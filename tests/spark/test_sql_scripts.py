@@ -1,0 +1,147 @@
+"""SQL scripts know mica's tables: their statements run as `mica.sql` does, the rest is Spark's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pyspark.errors import PySparkException
+
+import mica
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+N = "DECLARE n BIGINT DEFAULT 0; "
+
+
+@pytest.fixture
+def tables(spark: SparkSession, tmp_path: Path) -> Iterator[dict[str, mica.Table]]:
+    """Two tables with names that only mica knows; no view is left of them."""
+    events = mica.Table.create(tmp_path / "events", "id BIGINT, v VARIANT")
+    events.append([{"id": i, "v": {"n": i * 10, "s": "x"}} for i in range(1, 7)])
+    words = mica.Table.create(tmp_path / "words", "id BIGINT, w STRING")
+    words.append([{"id": 1, "w": "one"}, {"id": 9, "w": "nine"}])
+    mica.register("script_events", events.path)
+    mica.register("script_words", words.path)
+    yield {"events": events, "words": words}
+    assert not spark.sql("SHOW VIEWS LIKE 'script_*|mica_*'").collect()
+
+
+def rows(text: str, spark: SparkSession, args: Any = None) -> list[tuple[Any, ...]]:
+    """What a script gives."""
+    return [tuple(row) for row in mica.sql(text, spark, args).collect()]
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("SELECT max(id) FROM script_events;", 6),
+        ("SELECT count(*) FROM script_events VERSION AS OF 0;", 0),
+        ("SELECT sum(v:n::int) FROM delta.`{path}`;", 210),
+        ("WITH a AS (SELECT id FROM script_events) SELECT sum(id) FROM a;", 21),
+        ("SELECT 1; SELECT 2 FROM script_events LIMIT 1;", 2),
+        ("DECLARE x BIGINT; SET x = (SELECT max(id) FROM script_events); SELECT x + 1;", 7),
+        ("IF EXISTS (SELECT 1 FROM script_events WHERE v:n::int = 60) THEN SELECT 'y'; ELSE SELECT 'n'; END IF;", "y"),
+        ("CASE (SELECT max(id) FROM script_events) WHEN 6 THEN SELECT 'six'; ELSE SELECT 'other'; END CASE;", "six"),
+        (N + "WHILE n < (SELECT max(id) FROM script_events) DO SET n = n + 1; END WHILE; SELECT n;", 6),
+        (N + "REPEAT SET n = n + 1; UNTIL n > (SELECT min(id) + 2 FROM script_events) END REPEAT; SELECT n;", 4),
+        (N + "FOR r AS SELECT id FROM script_events WHERE id < 4 DO SET n = n * 9 + r.id; END FOR; SELECT n;", 102),
+        ("DECLARE EXIT HANDLER FOR DIVIDE_BY_ZERO BEGIN SELECT count(*) FROM script_events; END; SELECT 1 / 0;", 6),
+        (N + "BEGIN DECLARE n INT DEFAULT 2; SELECT count(*) FROM script_events WHERE id > n; END;", 4),
+        ("DECLARE t STRING DEFAULT 'script_events'; SELECT count(*) FROM IDENTIFIER(t);", 6),
+        ("DECLARE s STRING DEFAULT 'SELECT max(id) FROM script_events'; EXECUTE IMMEDIATE s;", 6),
+        (N + "EXECUTE IMMEDIATE 'SELECT max(id) FROM script_events WHERE id < ?' INTO n USING 4; SELECT n;", 3),
+        ("SELECT max(id) + :n FROM script_events;", 8),
+    ],
+)  # fmt: skip
+def test_what_a_script_reads(spark: SparkSession, tables: dict[str, mica.Table], body: str, expected: object) -> None:
+    text = f"BEGIN {body.replace('{path}', tables['events'].path)} END"
+    assert rows(text, spark, {"n": 2}) == [(expected,)]
+
+
+def test_what_a_script_changes_is_seen_by_what_follows(spark: SparkSession, tables: dict[str, mica.Table]) -> None:
+    found = rows(
+        """
+        /* why */ BEGIN
+            DECLARE k BIGINT DEFAULT 1;
+            UPDATE script_words SET w = concat('up', k) WHERE id = k;
+            FOR r AS SELECT id, v:n::int AS n FROM script_events WHERE id > 3 DO
+                INSERT INTO script_words VALUES (r.id, string(r.n));
+                DELETE FROM script_words WHERE id = r.id - 1 AND n = 60;
+            END FOR;
+            MERGE INTO script_words a USING script_events b ON a.id = b.id AND b.id = k + 3
+                WHEN MATCHED THEN UPDATE SET w = 'merged';
+            WHILE (SELECT count(*) FROM script_words) < 6 DO
+                INSERT INTO script_words SELECT max(id) + 1, 'more' FROM script_words;
+            END WHILE;
+            ALTER TABLE script_words SET TBLPROPERTIES ('a' = 'b');
+            EXECUTE IMMEDIATE 'OPTIMIZE script_words';
+            SELECT * FROM script_words ORDER BY id;
+            DELETE FROM script_words WHERE id > 9;
+        END;
+        """,
+        spark,
+    )
+    assert found == [(1, "up1"), (4, "merged"), (6, "60"), (9, "nine"), (10, "more"), (11, "more")]
+    assert tables["words"].refresh().scan().count() == 4
+
+
+def test_a_script_without_a_query_has_no_rows(spark: SparkSession, tables: dict[str, mica.Table]) -> None:
+    done = mica.sql("BEGIN INSERT INTO script_words VALUES (2, 'two'); END", spark)
+    assert (done.columns, done.collect()) == ([], [])
+    assert tables["words"].refresh().scan().count() == 3
+
+
+def test_a_script_makes_tables_and_views(spark: SparkSession, tables: dict[str, mica.Table], tmp_path: Path) -> None:
+    made = f"CREATE TABLE script_made (x BIGINT) USING mica LOCATION '{tmp_path / 'made'}'"
+    view = "CREATE OR REPLACE TEMPORARY VIEW around_script AS SELECT id FROM script_events"
+    test = "IF (SELECT max(x) FROM script_made) = 6 THEN SELECT 'made'; END IF"
+    text = f"BEGIN {made}; {view}; INSERT INTO script_made SELECT max(id) FROM around_script; {test}; END"
+    try:
+        assert rows(text, spark) == [("made",)]
+    finally:
+        spark.catalog.dropTempView("around_script")
+
+
+def test_a_handler_takes_errors_of_mica(spark: SparkSession, tables: dict[str, mica.Table]) -> None:
+    handler = "DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN SELECT 'caught'; END;"
+    for failing in (
+        "DELETE FROM script_words WHERE nope(id) = 1", "INSERT INTO script_words VALUES ('x', 'y')",
+        "SELECT v:s::int FROM script_events",
+    ):  # fmt: skip
+        assert rows(f"BEGIN {handler} {failing}; END", spark) == [("caught",)]
+    with pytest.raises(mica.UserError, match="UNSUPPORTED_EXPRESSION"):
+        mica.sql("BEGIN DELETE FROM script_words WHERE nope(id) = 1; END", spark)
+    with pytest.raises(PySparkException, match="UNRESOLVED_COLUMN"):
+        mica.sql("BEGIN SELECT nope FROM script_events; END", spark)
+    with pytest.raises(PySparkException, match="PARSE_SYNTAX_ERROR"):
+        mica.sql("BEGIN SELEC id FROM script_events; END", spark)
+
+
+def test_results_have_the_types_of_the_query(spark: SparkSession, tables: dict[str, mica.Table]) -> None:
+    columns = "v, id, TIMESTAMP'2020-01-01 00:00:00' t, array(1, 2) a, named_struct('x', 1) s, map('k', X'00') m, 1.5 n"
+    query = f"SELECT {columns} FROM script_events WHERE id = 1"
+    ours, theirs = mica.sql(f"BEGIN {query}; END", spark), mica.sql(query, spark)
+    assert ours.schema == theirs.schema
+    assert str(ours.collect()) == str(theirs.collect())
+
+
+def test_a_view_of_the_session_is_back_after_a_script(spark: SparkSession, tables: dict[str, mica.Table]) -> None:
+    spark.sql("CREATE TEMPORARY VIEW script_words AS SELECT 'own' AS w")
+    try:
+        assert rows("BEGIN IF (SELECT count(*) FROM script_words) = 2 THEN SELECT 2; END IF; END", spark) == [(2,)]
+        assert spark.table("script_words").collect() == [("own",)]
+    finally:
+        spark.catalog.dropTempView("script_words")
+
+
+def test_an_enabled_session_runs_scripts(spark: SparkSession, tables: dict[str, mica.Table]) -> None:
+    mica.enable(spark)
+    try:
+        assert spark.sql("BEGIN SELECT count(*) FROM script_events; END").collect() == [(6,)]
+        assert spark.sql("BEGIN SELECT 1 AS one; END").collect() == [(1,)]
+    finally:
+        mica.disable(spark)
