@@ -212,3 +212,47 @@ def test_a_whole_table_is_not_cached(spark: SparkSession, events: mica.Table) ->
         assert caught.value.code == "INVALID_ARGUMENT"
     for text in ("UNCACHE TABLE around_events", "UNCACHE TABLE IF EXISTS around_events", "REFRESH TABLE around_events"):
         assert mica.sql(text, spark).collect() == []
+
+
+def test_inserts_share_a_from(spark: SparkSession, events: mica.Table, tmp_path: Path) -> None:
+    mica.register("around_ids", mica.Table.create(tmp_path / "ids", "id BIGINT, w STRING").path)
+    for text, count in (
+        ("FROM around_events INSERT INTO around_ids SELECT id, 'a'", 5),
+        (("FROM around_events INSERT INTO TABLE around_ids (id) SELECT id + 10 WHERE id = 1 "
+         "INSERT INTO around_ids SELECT id + 20, v:kind::string WHERE v:kind::string = 'k1'"), 3),
+        ("WITH q AS (SELECT * FROM around_events WHERE id > 3) FROM q INSERT INTO around_ids SELECT id + 30, 'q'", 1),
+    ):  # fmt: skip
+        assert mica.sql(text, spark).collect() == [(count, count)]
+    found = mica.sql("SELECT * FROM around_ids WHERE id > 3 ORDER BY id", spark).collect()
+    assert found == [(4, "a"), (11, None), (21, "k1"), (23, "k1"), (34, "q")]
+    mica.sql(
+        "FROM around_events e JOIN around_ids i ON e.id = i.id INSERT OVERWRITE around_ids SELECT i.id, 'o'", spark
+    )
+    assert mica.sql("SELECT count(*), max(w) FROM around_ids", spark).collect() == [(5, "o")]
+    assert mica.sql("FROM around_ids |> SELECT 'INSERT' AS x |> LIMIT 1", spark).collect() == [("INSERT",)]
+    with pytest.raises(mica.UserError, match="EXPLAIN has no plan"):
+        mica.sql("EXPLAIN FROM around_events INSERT INTO around_ids SELECT id, 'a'", spark)
+
+
+def test_a_view_of_the_session_is_altered(spark: SparkSession, events: mica.Table) -> None:
+    for name, kind in (("around_cached", "TEMPORARY"), ("global_temp.around_cached", "GLOBAL TEMPORARY")):
+        spark.sql(f"CREATE {kind} VIEW around_cached AS SELECT 1 AS one")
+        try:
+            mica.sql(f"ALTER VIEW {name} AS SELECT id, v:kind::string AS kind FROM around_events WHERE id > 3", spark)
+            assert spark.table(name).collect() == [(4, "k0")]
+            mica.sql(f"ALTER VIEW {name} AS SELECT 5 AS five", spark)
+            assert spark.table(name).collect() == [(5,)]
+        finally:
+            spark.sql(f"DROP VIEW {name}")
+    with pytest.raises(PySparkException, match="TABLE_OR_VIEW_NOT_FOUND"):
+        mica.sql("ALTER VIEW around_nowhere AS SELECT id FROM around_events", spark)
+
+
+def test_a_stored_view_is_altered(delta_session: SparkSession, events: mica.Table) -> None:
+    spark = delta_session
+    mica.sql("CREATE VIEW around_stored AS SELECT id FROM around_events", spark)
+    try:
+        mica.sql("ALTER VIEW around_stored AS SELECT max(id) AS m FROM around_events", spark)
+        assert spark.table("around_stored").collect() == [(4,)]
+    finally:
+        spark.sql("DROP VIEW around_stored")

@@ -23,7 +23,7 @@ from mica.query.insert import Query
 from mica.query.parameters import Sql, bound, has_places
 from mica.query.row_statements import behind
 from mica.query.statement_parts import QUERY, VALUE_QUERY, Parts, ended
-from mica.query.statements import Create, Selected, Statement, StoredView, UnkeptView, View, parse_statement
+from mica.query.statements import Create, Inserts, Selected, Statement, StoredView, UnkeptView, View, parse_statement
 from mica.query.subqueries import constants
 from mica.query.table_statements import ConvertToDelta, Drop, Rename, Unread
 from mica.query.viewed import over_views, unread
@@ -214,8 +214,11 @@ def _is_ours(spark: SparkSession, statement: Statement) -> bool:
         return not has_delta(spark)
     if isinstance(statement, Rename | Drop):
         return len(statement.table) == 1 and names.is_registered(statement.table[0])
-    known = len(statement.table) > 1 and has_delta(spark)
-    return not known and changes.target(spark, statement.table, catalogs=False) is not None
+    for table in statement.tables if isinstance(statement, Inserts) else (statement.table,):
+        known = len(table) > 1 and has_delta(spark)
+        if not known and changes.target(spark, table, catalogs=False) is not None:
+            return True
+    return False
 
 
 def _refuse_whole(name: str) -> None:

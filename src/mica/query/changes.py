@@ -34,6 +34,7 @@ from mica.query.statement_parts import ended
 from mica.query.statements import (
     Create,
     History,
+    Inserts,
     Optimize,
     Selected,
     Statement,
@@ -81,7 +82,13 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str, tabl
         return _nothing(spark)
     if isinstance(statement, View):
         return _view(spark, statement, query) if ours(statement.query) else None
+    if isinstance(statement, Inserts):
+        return _inserted(spark, statement, query)
     if isinstance(statement, StoredView):
+        shared = statement.altered[:-1] == ("global_temp",)
+        if shared or (len(statement.altered) == 1 and catalog.is_temporary(spark, statement.altered[0])):
+            view = View(statement.altered[-1], (), replace=True, shared=shared, query=statement.query)
+            return _view(spark, view, query) if ours(statement.query) else None
         named = tables(statement.query)
         return _stored(spark, statement, named) if named is not None and named.views else None
     if isinstance(statement, Selected):
@@ -447,6 +454,15 @@ def _stored(spark: SparkSession, statement: StoredView, named: names.Named) -> D
             "Spark cannot store a view over tables that only mica reads: its catalog keeps the text, not the tables",
             hint="Use CREATE TEMPORARY VIEW, or a session with delta-spark, which reads them by their paths.",
         ) from None
+
+
+def _inserted(spark: SparkSession, statement: Inserts, query: Query) -> DataFrame | None:
+    """Runs the INSERTs, one after the other; None if Spark knows all the tables that get rows."""
+    if not any(target(spark, table) is not None for table in statement.tables):
+        return None
+    done = [query(text).collect() for text in statement.texts]
+    counts = [row[0] for rows in done for row in rows]  # one of Spark's has none
+    return spark.createDataFrame(described.counts({"num_affected_rows": sum(counts), "num_inserted_rows": sum(counts)}))
 
 
 def _selected(spark: SparkSession, statement: Selected, query: Query) -> DataFrame | None:

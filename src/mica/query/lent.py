@@ -88,15 +88,15 @@ def run(spark: SparkSession, work: Callable[[], DataFrame], *, explains: bool = 
             except Exception as e:
                 missing = _UNKNOWN.search(str(e))
                 if missing is None or not lent.lend(missing[1]):
-                    _refuse(lent.names, e)
+                    refuse(lent.names, e)
                     raise
             else:
                 if missing is None or not lent.lend(missing[1]):
                     return found
 
 
-def _refuse(lent: tuple[str, ...], error: Exception) -> None:
-    """Says what is wrong, if Spark says it of a view that it was lent."""
+def refuse(lent: tuple[str, ...], error: Exception) -> None:
+    """Raises INVALID_ARGUMENT, if an error of Spark's is that a view is not enough, and it was lent these."""
     if not lent or not (any(is_condition(error, one) for one in _NO_VIEW) or _NO_TABLE in str(error)):
         return
     first = _FIRST.search(str(error))

@@ -15,7 +15,7 @@ from mica.engines.spark.scripts import Script, is_command
 from mica.engines.spark.session import has_delta, is_connect
 from mica.errors import UserError
 from mica.query import names
-from mica.query.lent import Lent
+from mica.query.lent import Lent, refuse
 from mica.query.parameters import bound
 from mica.schema.lexical import SKIPPED
 
@@ -55,7 +55,11 @@ def run(
         if script is None:
             for name in named:
                 lent.lend(name)
-            return otherwise()
+            try:
+                return otherwise()
+            except Exception as e:
+                refuse(lent.names, e)
+                raise
 
         def ready() -> None:
             for name in names.all_registered():  # the script may register more

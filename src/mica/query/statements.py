@@ -12,6 +12,7 @@ an error that names the place.
         [{PARTITIONED | CLUSTER} BY (c, …)] [LOCATION '…'] [COMMENT '…'] [TBLPROPERTIES (…)] [AS query]
     (OPTIMIZE, VACUUM, DESCRIBE HISTORY and DESCRIBE DETAIL take a path in quotes for t, too)
     CREATE [OR REPLACE] [GLOBAL] TEMPORARY VIEW w [(c, …)] AS query          CREATE [OR REPLACE] TABLE … AS query
+    ALTER VIEW w AS query          [WITH …] FROM … INSERT … SELECT … [INSERT … SELECT …]
 
 Source: Spark's SqlBaseParser.g4 and delta-spark's DeltaSqlBase.g4.
 """
@@ -95,10 +96,19 @@ class UnkeptView:
 
 @dataclass(frozen=True)
 class StoredView:
-    """CREATE VIEW … AS, which Spark's catalog keeps as a text."""
+    """CREATE VIEW … AS, which Spark's catalog keeps as a text; or ALTER VIEW … AS of the view `altered`."""
 
     before: str
     query: str
+    altered: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Inserts:
+    """Several INSERTs that share a FROM: the tables, and a statement of its own for each."""
+
+    tables: tuple[tuple[str, ...], ...]
+    texts: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -111,12 +121,12 @@ class Selected:
 
 Statement = (
     Delete | Update | Insert | MergeInto | Optimize | VacuumOf | History | Create | View | UnkeptView | StoredView |
-    Selected | TableCall | Rename | Drop | Question | ConvertToDelta
+    Selected | Inserts | TableCall | Rename | Drop | Question | ConvertToDelta
 )  # fmt: skip
 
 _BEGINS = re.compile(
     rf"(?is)(?:\s|{SKIPPED})*+(DELETE\s+FROM|UPDATE|INSERT|MERGE|OPTIMIZE|VACUUM|DESC(?:RIBE)?\s+HISTORY|"
-    r"ALTER\s+TABLE|RESTORE|(?:DROP|TRUNCATE)\s+TABLE|DESC(?:RIBE)?|CONVERT\s+TO\s+DELTA|"
+    r"ALTER\s+TABLE|ALTER\s+VIEW(?=.*\bAS\b)|FROM(?=.*\bINSERT\b)|RESTORE|(?:DROP|TRUNCATE)\s+TABLE|DESC(?:RIBE)?|CONVERT\s+TO\s+DELTA|"
     r"SHOW\s+(?:TBLPROPERTIES|COLUMNS|PARTITIONS|CREATE\s+TABLE)|"
     r"WITH(?=.*\b(?:INSERT|MERGE|UPDATE|DELETE)\b)|COMMENT\s+ON\s+TABLE|REPLACE\s+TABLE(?=.*\bUSING\s+mica\b)|"
     r"CREATE\s+(?:OR\s+REPLACE\s+)?(?:TABLE|(?:(?:GLOBAL\s+)?TEMP(?:ORARY)?\s+)?VIEW)(?=.*\b(?:USING\s+mica|AS)\b))\b"
@@ -147,8 +157,10 @@ def parse_statement(text: str) -> Statement | Unread | None:
     words, text = begin[1].upper().split(), ended(text)
     if words[0] in ("CREATE", "REPLACE") and (words[-1] != "TABLE" or not _Statement(text).makes_ours()):
         return _Statement(text).selected()
-    if words[0] == "WITH":
-        return _after_ctes(text)
+    if words[0] in ("WITH", "FROM"):
+        return _after_ctes(text) if words[0] == "WITH" else _shared(text, "")
+    if words == ["ALTER", "VIEW"]:
+        return _Statement(text).altered()
     if words[0] == "INSERT" and _INTO_FOLDER.match(text):
         return _Statement(text).written()
     is_history = words[-1] == "HISTORY" and len(text) > begin.end()  # DESC of a table may be called so
@@ -156,7 +168,15 @@ def parse_statement(text: str) -> Statement | Unread | None:
     return read_table_statement(text) if read is None else read(_Statement(text))
 
 
-def _after_ctes(text: str) -> RowChange | None:
+def _shared(text: str, ctes: str) -> Inserts | None:
+    """The INSERTs behind a FROM; None for a query."""
+    try:
+        return _Statement(text).inserts(ctes)
+    except UserError:  # Spark may know its marks
+        return None
+
+
+def _after_ctes(text: str) -> RowChange | Inserts | None:
     """A change of rows whose queries see the tables of a WITH before it; None for a query."""
     try:
         statement = _Statement(text)
@@ -169,6 +189,8 @@ def _after_ctes(text: str) -> RowChange | None:
         statement.at += 1
         if ends and statement.mark() != "," and statement.word() not in ("AS", "MAX"):  # of the last one
             read, ctes = _CHANGES.get(statement.word()), text[: statement.token.at]
+            if statement.word() == "FROM":
+                return _shared(text.removeprefix(ctes), ctes)
             return None if read is None else replace(read(statement), ctes=ctes)
     return None
 
@@ -257,6 +279,33 @@ class _Statement(RowStatement):
                 break
         made = {**properties, **comment}
         return Create(table, ddl, mode, partition_by, location, made, query, replaces, cluster_by)
+
+    def inserts(self, ctes: str) -> Inserts | None:
+        """FROM, and INSERTs that share it; a SELECT without INSERT is a query."""
+        self.expect("FROM")
+        self.until("INSERT", "SELECT", "MAP", "REDUCE")
+        shared, tables, texts = self.text[: self.token.at], list[tuple[str, ...]](), list[str]()
+        while self.word() == "INSERT":
+            start = self.token.at
+            _ = self.accept("INSERT", "INTO") or self.accept("INSERT", "OVERWRITE")
+            self.accept("TABLE")
+            tables.append(self.table())
+            into = self.text[start : self.token.at] + self.before("SELECT", "MAP", "REDUCE")
+            texts.append(f"{ctes}{into}{shared}{self.until('INSERT')}")
+        self.end()
+        return Inserts(tuple(tables), tuple(texts)) if tables else None
+
+    def before(self, *words: str) -> str:
+        """The text up to one of these words outside of parentheses, which may come next."""
+        return "" if self.word() in words else f"{self.until(*words)} "
+
+    def altered(self) -> StoredView | None:
+        """ALTER VIEW … AS; None for what else may be altered."""
+        self.accept("ALTER", "VIEW")
+        name = self.table()
+        if not self.accept("AS"):
+            return None
+        return StoredView(self.text[: self.token.at], self.text[self.token.at :], name)
 
     def written(self) -> Selected | None:
         """INSERT OVERWRITE DIRECTORY … and a query."""

@@ -11,6 +11,7 @@ from mica.query.row_statements import Delete, Insert, MergeInto, MergeWhen, Upda
 from mica.query.statements import (
     Create,
     History,
+    Inserts,
     Optimize,
     Selected,
     Statement,
@@ -23,6 +24,17 @@ from mica.query.statements import (
 from mica.schema.ddl import parse_ddl
 
 STATEMENTS: dict[str, Statement] = {
+    "FROM (SELECT 1 AS a) q INSERT INTO t (a) SELECT a INSERT OVERWRITE u.v PARTITION (p) SELECT a": Inserts(
+        (("t",), ("u", "v")),
+        (
+            "INSERT INTO t (a) FROM (SELECT 1 AS a) q SELECT a",
+            "INSERT OVERWRITE u.v PARTITION (p) FROM (SELECT 1 AS a) q SELECT a",
+        ),
+    ),
+    "WITH q AS (TABLE r) FROM q INSERT INTO t SELECT *": Inserts(
+        (("t",),), ("WITH q AS (TABLE r) INSERT INTO t FROM q SELECT *",)
+    ),
+    "ALTER VIEW w AS SELECT 1": StoredView("ALTER VIEW w AS ", "SELECT 1", ("w",)),
     "DELETE FROM delta.`/a b`": Delete(("delta", "/a b"), "/a b", None),
     "delete from t as x where x.a = 1 and v:x.a::int = 2;": Delete(("t",), "x", "x.a = 1 and v:x.a::int = 2"),
     "UPDATE t SET a = a + 1, t.b = concat('x,y', t.c) WHERE t.a > 1": Update(
