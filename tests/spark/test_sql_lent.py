@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.errors import PySparkException
 
 import mica
 
@@ -77,3 +78,21 @@ def test_a_name_is_made_of_any_constant(spark: SparkSession, events: mica.Table)
             mica.sql("SELECT * FROM IDENTIFIER((SELECT 'lent_events'))", spark)
     finally:
         spark.sql("DROP TEMPORARY VARIABLE lent_name")
+
+
+def test_registered_names_are_listed(spark: SparkSession, events: mica.Table) -> None:
+    for text in ("SHOW TABLES LIKE 'lent_*'", "show tables in default 'LENT_e*'", "/* all */ SHOW TABLES"):
+        found = [tuple(row) for row in mica.sql(text, spark).collect() if row.tableName.startswith("lent_")]
+        assert found == [("", "lent_events", True)], text
+    assert spark.sql("SHOW TABLES LIKE 'lent_*'").collect() == []
+    assert mica.sql("SHOW TABLES LIKE 'nothing_*'", spark).collect() == []
+
+
+def test_a_column_is_described_with_the_name_of_its_table(spark: SparkSession, events: mica.Table) -> None:
+    for column in ("id", "lent_events.id", "LENT_EVENTS.ID", "`lent_events`.`id`"):
+        found = {row.info_name: row.info_value for row in mica.sql(f"DESC lent_events {column}", spark).collect()}
+        assert found == {"col_name": "id", "data_type": "bigint", "comment": "NULL"}
+    with pytest.raises(mica.UserError, match="UNKNOWN_COLUMN"):
+        mica.sql("DESC lent_events other.id", spark)
+    with pytest.raises(PySparkException, match="PARSE_SYNTAX_ERROR"):
+        mica.sql("SHOW COLUMNS lent_events", spark)

@@ -81,7 +81,7 @@ def answer(
         case "names":
             return pa.table({"col_name": [f.name for f in table.schema.fields]})
         case "column":
-            return _column(table, key or "")
+            return _column(table, key or "", name)
         case "partitions":
             return _partitions(table, timezone)
         case "statement":
@@ -118,9 +118,13 @@ def _information(table: Table) -> list[_Row]:
     return rows + ([("", "", ""), ("# Column Default Values", "", ""), *defaults] if defaults else [])
 
 
-def _column(table: Table, column: str) -> pa.Table:
-    """DESCRIBE of one column; a field of a struct, too, which Spark does not describe."""
+def _column(table: Table, column: str, name: tuple[str, ...]) -> pa.Table:
+    """DESCRIBE of one column, maybe with the table's name before it; a field of a struct, too, which Spark does not
+    describe."""
     (path,) = parse_names(column)
+    before = tuple(part.lower() for part in path[:-1])
+    if before and before == tuple(part.lower() for part in name[-len(before) :]) and table.schema.find(path[0]) is None:
+        path = path[-1:]
     field = field_at(char.sized(table.schema), path)
     (found,) = to_spark(StructType((field,))).fields
     rows: list[_Row] = [

@@ -74,6 +74,8 @@ def run(text: str, spark: SparkSession, args: Any, otherwise: Callable[[], DataF
     """The rows of a text, or what `otherwise` makes of it if it names no table of mica's."""
     if scripts.begins(text):
         return scripts.run(spark, text, args, lambda text, own: run(text, spark, None, own), otherwise)
+    if lent.lists(text):
+        return lent.listed(spark, otherwise)
     given = text = identified(text, spark, args)
     # An EXPLAIN that fails is a text, too.
     explains = around.explains(text)

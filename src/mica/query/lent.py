@@ -17,6 +17,7 @@ from mica.engines.spark.session import is_connect, without_sql_log
 from mica.errors import UserError
 from mica.query import names
 from mica.schema.ddl import quoted
+from mica.schema.lexical import SKIPPED
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from mica.log.snapshot import Snapshot
 
 _UNKNOWN = re.compile(r"\[TABLE_OR_VIEW_NOT_FOUND\] The table or view `(\w+)` cannot be found")
+_LISTS = re.compile(rf"(?is)(?:\s|{SKIPPED})*+SHOW\s+TABLES\b")
 #: What Spark says of a statement that wants more than a temporary view.
 _NO_VIEW = (
     "EXPECT_TABLE_NOT_VIEW", "EXPECT_PERMANENT_TABLE_NOT_TEMP", "EXPECT_PERMANENT_VIEW_NOT_TEMP",
@@ -42,15 +44,25 @@ class Lent:
         self._spark = spark
         self._lent: dict[str, Snapshot] = {}
         self._own: dict[str, Any] = {}
+        self._listed: list[str] = []
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
+        for name in self._listed:
+            self._spark.catalog.dropTempView(name)
         for name in self._lent:
             self._spark.catalog.dropTempView(name)
             if self._own[name] is not None:
                 catalog.set_temporary(self._spark, name, self._own[name])
+
+    def lend_names(self) -> None:
+        """Lends every registered name that the session has no view of, without a table: for a list of names."""
+        for name in names.all_registered():
+            if not catalog.is_temporary(self._spark, name):
+                self._spark.range(0).createOrReplaceTempView(quoted(name))
+                self._listed.append(name)
 
     def lend(self, name: str) -> bool:
         """Lends a table at its newest version; False if there is nothing new to lend by this name."""
@@ -69,6 +81,18 @@ class Lent:
     def names(self) -> tuple[str, ...]:
         """What is lent."""
         return tuple(self._lent)
+
+
+def lists(text: str) -> bool:
+    """Whether a text lists tables."""
+    return _LISTS.match(text) is not None
+
+
+def listed(spark: SparkSession, work: Callable[[], DataFrame]) -> DataFrame:
+    """What `work` lists, with the registered names as what they are to a session: temporary."""
+    with Lent(spark) as lent:
+        lent.lend_names()
+        return work()
 
 
 def run(spark: SparkSession, work: Callable[[], DataFrame], *, explains: bool = False) -> DataFrame:

@@ -183,7 +183,8 @@ class TableStatement(Parts):
 
     def columns(self) -> Question:
         """SHOW COLUMNS."""
-        _ = self.accept("IN") or self.accept("FROM")
+        if not self.accept("IN"):
+            self.expect("FROM")
         return Question(self.table(), "names")
 
     def properties(self) -> Question:
