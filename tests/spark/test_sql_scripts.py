@@ -10,6 +10,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 import mica
+from mica.engines.spark.scripts import Script
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -145,3 +146,17 @@ def test_an_enabled_session_runs_scripts(spark: SparkSession, tables: dict[str, 
         assert spark.sql("BEGIN SELECT 1 AS one; END").collect() == [(1,)]
     finally:
         mica.disable(spark)
+
+
+def test_a_spark_whose_interpreter_is_another_one_runs_the_whole_script(
+    spark: SparkSession, tables: dict[str, mica.Table], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on Spark Connect: the tables are read, and a change of one is refused."""
+    monkeypatch.setattr(Script, "of", staticmethod(lambda *_: None))
+    loop = "FOR r AS SELECT id FROM script_events DO SET n = n + r.id; END FOR; SELECT n;"
+    assert rows(f"BEGIN {N} {loop} END", spark) == [(21,)]
+    for change in ("INSERT INTO script_words VALUES (2, 'two')", "DELETE FROM script_words"):
+        with pytest.raises(mica.UserError, match="script_words is a temporary view") as caught:
+            mica.sql(f"BEGIN {change}; END", spark)
+        assert caught.value.code == "INVALID_ARGUMENT"
+    assert tables["words"].refresh().scan().count() == 2

@@ -39,6 +39,8 @@ class Script:
         self._next = self._method("getNextStatement")
         self._handle = self._method("handleException", "org.apache.spark.SparkThrowable")
         self._kept = _kept(self._jvm)
+        self._manager = self._class.getDeclaredField("contextManager")
+        self._manager.setAccessible(True)
 
     @staticmethod
     def of(spark: Any, text: str) -> Script | None:
@@ -112,10 +114,8 @@ class Script:
 
     @contextmanager
     def _variables(self) -> Iterator[None]:
-        manager = self._class.getDeclaredField("contextManager")
-        manager.setAccessible(True)
         before = self._kept.get()
-        self._kept.set(manager.get(self._execution))
+        self._kept.set(self._manager.get(self._execution))
         try:
             yield
         finally:
