@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 _GAP = rf"(?:\s|{SKIPPED})"
 _BEGINS = re.compile(
-    rf"(?is){_GAP}*+(?:(?P<explain>EXPLAIN)|(?P<describe>DESC(?:RIBE)?)|(?P<cache>CACHE)"
-    rf"|(?P<set>SET){_GAP}++VAR(?:IABLE)?|(?P<execute>EXECUTE){_GAP}++IMMEDIATE)\b"
+    rf"(?is)(?>{_GAP}*)(?:(?P<explain>EXPLAIN)|(?P<describe>DESC(?:RIBE)?)|(?P<cache>CACHE)"
+    rf"|(?P<set>SET)(?>{_GAP}+)VAR(?:IABLE)?|(?P<execute>EXECUTE)(?>{_GAP}+)IMMEDIATE)\b"
 )
 _MODES = ("LOGICAL", "FORMATTED", "EXTENDED", "CODEGEN", "COST")
 

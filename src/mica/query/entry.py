@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 #: A path that Spark looked for as a name.
 _UNKNOWN_PATH = re.compile(r"`(?:delta|mica)`\.`[^`]+` cannot be found", re.IGNORECASE)
 #: How a query begins. `WITH` and `FROM` may also lead to an INSERT, as Spark's parser decides.
-_QUERY = re.compile(rf"(?:\s|\(|{SKIPPED})*+(?:SELECT|WITH|FROM|VALUES|TABLE|MAP|REDUCE)\b", re.IGNORECASE)
+_QUERY = re.compile(rf"(?>(?:\s|\(|{SKIPPED})*)(?:SELECT|WITH|FROM|VALUES|TABLE|MAP|REDUCE)\b", re.IGNORECASE)
 
 
 @takes(text=TEXT, spark=SESSION)

@@ -46,7 +46,7 @@ _PART = re.compile(rf"{QUOTED_NAME}|(?!\d+(?:[eE]\d+)?(?:[dDfFlLsSyY]|[bB][dD])?
 _NAME = re.compile(rf"\s*(?:{_PART.pattern})(?:\s*\.\s*(?:{_PART.pattern}))*\s*")
 
 #: What stands between two parts of a name.
-_POINT = re.compile(rf"(?:\s|{SKIPPED})*+\.(?:\s|{SKIPPED})*+")
+_POINT = re.compile(rf"(?>(?:\s|{SKIPPED})*)\.(?>(?:\s|{SKIPPED})*)")
 
 #: The name of a table that is registered.
 IDENTIFIER = Kind("an identifier: letters, digits and _", lambda v: bool(TEXT.fits(v) and re.fullmatch(r"\w+", v)))

@@ -100,7 +100,7 @@ _NO_WORD = re.compile(rf"(?P<quoted>{RAW_STRING}|{QUOTED_STRING}|{QUOTED_NAME})|
 
 #: A literal with a zone, which is TIMESTAMP_LTZ whatever TIMESTAMP is.
 _ZONED = re.compile(
-    r"""(?ix) \btimestamp (?=\s*(?P<quote>['"]) (?:[^'":]|:(?!\d))*+ :\d [^'"a-z+-]*+ [a-z+-] [^'"]*+ (?P=quote))"""
+    r"""(?ix) \btimestamp (?=\s*(?P<quote>['"]) (?>(?:[^'":]|:(?!\d))*) :\d [^'"a-z+-]*+ [a-z+-] [^'"]*+ (?P=quote))"""
 )
 
 

@@ -25,7 +25,7 @@ VALUE_QUERY = ("SELECT", "WITH")
 
 #: A part of a text: what may follow its end, or something that belongs to it.
 _PART = re.compile(
-    rf"(?P<after>(?:;|\s|{SKIPPED})++)|{RAW_STRING}|{QUOTED_STRING}|{QUOTED_NAME}|{REST}|\w+|.", re.DOTALL
+    rf"(?P<after>(?>(?:;|\s|{SKIPPED})+))|{RAW_STRING}|{QUOTED_STRING}|{QUOTED_NAME}|{REST}|\w+|.", re.DOTALL
 )
 
 

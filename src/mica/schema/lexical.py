@@ -2,6 +2,8 @@
 
 The rule: a piece ends where Spark's lexer ends it. `/* /* */ */` is one comment, four levels deep at most; a line that
 ends with a backslash goes on with the next. Nothing of a comment is read twice: no repetition gives back what it took.
+A repeated group is an atomic one for that, `(?>(?:a|b)*)`: before 3.11.5, Debian's Python too, `(?:a|b)*` with a `+`
+after it misses matches (CPython's issue 106052).
 Who goes through a whole text asks for `REST` after these, or each quote of a string that never ends is looked at to the
 end of the text.
 
@@ -11,14 +13,14 @@ BACKQUOTED_IDENTIFIER.
 
 from __future__ import annotations
 
-_LINE = r"--(?:[^\r\n\\]++|\\\n|\\)*+"
+_LINE = r"--(?>(?:[^\r\n\\]++|\\\n|\\)*)"
 _INSIDE = r"[^/*]++|(?!\*/|/\*(?!\+))[\s\S]"
 
 
 def _bracketed(levels: int) -> str:
     """What follows the opening of a comment, with comments in it."""
     inner = rf"/\*(?!\+){_bracketed(levels - 1)}|" if levels > 1 else ""
-    return rf"(?:{inner}{_INSIDE})*+\*/"
+    return rf"(?>(?:{inner}{_INSIDE})*)\*/"
 
 
 #: A comment; `/*+ … */` is a hint and none.

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import re
 import time
+from pathlib import Path
 
 import pytest
 
+import mica
 from mica.query import entry, names, parameters, settings, statement_parts, statements
 from mica.schema import ddl
 from mica.schema.lexical import COMMENT, QUOTED_NAME, QUOTED_STRING, RAW_STRING, SKIPPED
@@ -95,3 +97,11 @@ def test_the_rest_begins_where_nothing_ends() -> None:
         "a", " ", "'b'", " /*+ c */ ", "'it\\'s ",
     ]  # fmt: skip
     assert settings._NO_WORD.sub(settings._emptied, "a /* b */ 'c' `d` 'it\\'s * 2") == "a   '' ``  "
+
+
+def test_no_group_is_repeated_possessively() -> None:
+    """Python before 3.11.5 misses matches of such a pattern; single characters and classes are fine."""
+    possessive = re.compile(r"(?<![\\(])[)}](?:[*+?]|\{[0-9,]+\})\+(?![\s=])")
+    sources = Path(mica.__file__).parent.rglob("*.py")
+    found = {(f.name, part[0]) for f in sources for part in possessive.finditer(f.read_text(encoding="utf-8"))}
+    assert found == set()
