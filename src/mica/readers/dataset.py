@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from mica.arguments import COUNT, OPTIONS, TEXT, one_of, takes
+from mica.engines.foreign import Foreign
 from mica.errors import UserError
 from mica.readers.arrow_filters import columns_of, pushed
 from mica.readers.source import ScanSource, Shape, source_of
@@ -85,7 +86,7 @@ class Dataset:
         expressions; other options of pyarrow (`use_threads`, `batch_readahead`, …) are hints that are not needed."""
         wanted = self._both(filter)
         read = self._read(columns, wanted)
-        reader = pa.RecordBatchReader.from_batches(read.schema, read.batches(batch_size or None))
+        reader = pa.RecordBatchReader.from_batches(read.schema, Foreign(read.batches(batch_size or None)))
         chosen: Any = self.schema.names if columns is None else columns
         chosen = chosen if isinstance(chosen, Mapping) else list(chosen)
         return ds.Scanner.from_batches(reader, columns=chosen, filter=wanted)

@@ -20,6 +20,7 @@ from mica.arguments import COLUMNS, COUNT, FLAG, SESSION, TEXT, refuse_other, ta
 from mica.arrays import from_numpy, to_numpy
 from mica.cached import cached_property
 from mica.engines import local
+from mica.engines.foreign import Foreign
 from mica.errors import UnsupportedTableError, UserError, extra
 from mica.expressions.bind import BoundExpr, Leaf, bind, bind_columns
 from mica.expressions.collations import TO_DF, collations_of, refuse_in_process
@@ -233,7 +234,7 @@ class Scan:
         schema = to_arrow(self.schema, marked=True)
         # Not a cast: where a Variant is null, so may be its parts, which pyarrow refuses in columns that must not be.
         named = (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in self.batches())
-        return pa.RecordBatchReader.from_batches(schema, named)
+        return pa.RecordBatchReader.from_batches(schema, Foreign(named))
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The rows for readers of Arrow streams: `pa.table(scan)`, `pl.DataFrame(scan)`, `SELECT … FROM scan` in
