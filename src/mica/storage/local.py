@@ -68,7 +68,8 @@ class LocalStorage(Storage):
     def __init__(self, directory: str, external: bool = False) -> None:
         self.external = external
         # Tasks may run in another working directory: the path is made absolute once, here.
-        self.local_path = os.path.abspath(directory)
+        with local_errors("the working directory"):  # it may have been removed
+            self.local_path = os.path.abspath(directory)
         self.uri = "file://" + self.local_path
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -198,3 +198,14 @@ def test_links_to_directories_are_followed_but_by_those_who_delete(tmp_path: Pat
     assert [entry.path for entry in storage.list(links=False)] == ["p=1/a"]
     storage.clear()
     assert [entry.path for entry in storage.list()] == ["beside/b"]
+
+
+def test_a_working_directory_that_was_removed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(StorageError, match="the working directory does not exist") as caught:
+        Storage.open("t")
+    assert caught.value.code == "NOT_FOUND"
+    assert Storage.open(tmp_path).local_path == str(tmp_path)
