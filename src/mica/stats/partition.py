@@ -105,7 +105,7 @@ def _no_value(text: str, type_: DataType) -> CorruptDataError:
 
 
 def _format(value: Any, type_: DataType) -> str | None:
-    if value is None or value in ("", b""):
+    if value is None or (isinstance(value, str | bytes) and not value):
         return None
     if type_ == BOOLEAN:
         return str(value).lower()

@@ -2,6 +2,8 @@
 
 import datetime as dt
 import math
+import subprocess
+import sys
 from decimal import Decimal
 from typing import Any
 
@@ -71,3 +73,12 @@ def test_a_binary_value_that_is_no_text_is_refused() -> None:
     with pytest.raises(UserError, match="not UTF-8") as caught:
         format_values(pa.array([b"ok", b"\xff"]), BINARY)
     assert caught.value.code == "INVALID_PARTITION_VALUE"
+
+
+def test_no_type_is_compared_with_bytes() -> None:
+    """`python -bb` makes an error of it."""
+    code = (
+        "import pyarrow as pa; from mica.stats.partition import format_values; from mica.schema.types import LONG\n"
+        "assert format_values(pa.array([1, None]), LONG).to_pylist() == ['1', None]"
+    )
+    subprocess.run([sys.executable, "-bb", "-c", code], check=True)
