@@ -56,6 +56,9 @@ class Dataset:
     def __init__(self, source: ScanSource, filter: pc.Expression | None = None) -> None:
         self._source, self._filter = source, filter
 
+    def __repr__(self) -> str:
+        return f"Dataset({self.scan!r}, filter={self._filter})"
+
     @property
     def schema(self) -> pa.Schema:
         """The columns."""

@@ -41,6 +41,10 @@ class Source:
     #: Which columns are of the early shredding layout: True: detected by their fields; False: none; or their paths.
     early: bool | list[list[str]] = False
 
+    def __repr__(self) -> str:
+        version = "" if self.version is None else f", version={self.version}"
+        return f"{type(self).__name__}({self.name!r}{version})"
+
     @cached_property
     def bound(self) -> dict[Any, Mapping[str, BoundExpr]]:
         """The columns of scans that were bound before and are paths and no more, by what they were asked for as."""

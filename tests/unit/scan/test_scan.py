@@ -179,3 +179,10 @@ def test_a_row_without_a_variant_is_null_where_its_root_is_a_column(
     found = table.scan(columns={"j": "to_json(v)", "whole": "variant_get(v, '$', 'variant') IS NULL"}).to_arrow()
     assert found["whole"].to_pylist() == [False, True, False]
     assert table.scan(columns={"j": "to_json(v)"}).to_arrow()["j"].to_pylist() == [json.dumps(value), None, "null"]
+
+
+def test_a_scan_names_what_it_reads(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "id BIGINT")
+    named = f"TableSource('{table.path}', version=0)"
+    assert repr(table.scan("id = 1")).startswith(f"Scan(source={named}, where='id = 1', ")
+    assert repr(mica.dataset(table)).startswith(f"Dataset(Scan(source={named}, ")
