@@ -345,3 +345,8 @@ def test_a_reader_that_has_stopped_is_no_error(tmp_path: Path) -> None:
         assert process.stdout.readline().startswith('{"id":0')
         process.stdout.close()
         assert (process.wait(60), process.stderr.read()) == (0, "")
+
+
+def test_the_package_is_a_command_too() -> None:
+    line = [sys.executable, "-m", "mica", "--version"]
+    assert subprocess.run(line, capture_output=True, text=True, check=True).stdout.startswith("mica ")

@@ -1,4 +1,4 @@
-"""`mica`, and `python -m mica.cli`.
+"""`mica`, `python -m mica` and `python -m mica.cli`.
 
 The rule: Ctrl-C gets the same answer from the first import on. A command imports for a part of a second, and a
 traceback of Python's importer says nothing to someone who mistyped a command. A library's import is not broken off:
