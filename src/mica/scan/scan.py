@@ -39,6 +39,7 @@ from mica.tasks.read import count_rows, read_parts
 from mica.tasks.workers import workers
 
 if TYPE_CHECKING:
+    import duckdb
     import pandas as pd
     import polars as pl
     from pyspark.sql import DataFrame, SparkSession
@@ -267,7 +268,7 @@ class Scan:
 
         return to_polars(self.to_arrow(), self.schema)
 
-    def to_duckdb(self, connection: Any = None) -> Any:
+    def to_duckdb(self, connection: duckdb.DuckDBPyConnection | None = None) -> duckdb.DuckDBPyRelation:
         """The rows as a DuckDB relation (`.query("events", "SELECT … FROM events")`), on the default connection or on
         `connection`; Variants are DuckDB Variants. DuckDB sees the rows of the scan, with partition columns and without
         deleted rows. The relation is lazy: each query reads the rows as a stream, and memory stays flat. DuckDB
@@ -276,9 +277,10 @@ class Scan:
         Errors: NOT_INSTALLED without duckdb. Errors that need no file are raised here; those of reading come from
         DuckDB, with mica's text.
         """
-        duckdb = extra("duckdb", "to_duckdb")
+        library = extra("duckdb", "to_duckdb")
         _ = self.to_reader().schema
-        return (connection or duckdb.default_connection()).from_arrow(self)
+        found: duckdb.DuckDBPyRelation = (connection or library.default_connection()).from_arrow(self)
+        return found
 
     def file_uris(self) -> list[str]:
         """The full names of the kept files: paths, or URIs in object stores.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
 
@@ -32,6 +32,7 @@ from mica.storage import Storage
 from mica.write.commit import Commit
 
 if TYPE_CHECKING:
+    import duckdb
     import pandas as pd
     from pyspark.sql import DataFrame, SparkSession
 
@@ -269,7 +270,7 @@ class OpenedTable:
         """The whole table as a Spark DataFrame."""
         return self.scan().to_df(spark)
 
-    def to_duckdb(self, connection: Any = None) -> Any:
+    def to_duckdb(self, connection: duckdb.DuckDBPyConnection | None = None) -> duckdb.DuckDBPyRelation:
         """The whole table as a DuckDB relation; see `Scan.to_duckdb`."""
         return self.scan().to_duckdb(connection)
 
