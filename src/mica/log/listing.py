@@ -1,18 +1,25 @@
 """Lists `_delta_log` and sorts its files by what they are: commits, checkpoints, log compactions.
 
 The rule: names decide what files are, and files of other names are ignored. An empty checkpoint is none, nor is one of
-which a part is missing (PROTOCOL.md "Checkpoints", "Log Compaction Files").
+which a part is missing (PROTOCOL.md "Checkpoints", "Log Compaction Files"). No store lists a folder at one moment: of
+two commits that are made meanwhile the later one may be there alone. So commits that are missing between others are
+asked for by name; if one is not there, the log is listed again.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import pairwise
 
 from mica.errors import CorruptDataError, StorageError
-from mica.log.paths import LOG, LogName, parse_log_name
+from mica.log.paths import LOG, LogName, commit_name, parse_log_name
 from mica.records import dataclass
 from mica.storage import Entry, Storage
+
+#: How often a log is listed while each time other commits are gone.
+_ATTEMPTS = 5
 
 
 @dataclass(frozen=True)
@@ -49,10 +56,48 @@ class Listing:
         """The newest version with any file; -1 for an empty log."""
         return max([-1, *self.commits, *self.checkpoints])
 
+    def gaps(self, start: int | None = None) -> list[int]:
+        """The first missing commit of each gap before the newest commit; `start` is where the listing began."""
+        versions = sorted(self.commits)
+        if not versions:
+            return []
+        if start is not None:
+            first = start + (start in self.checkpoints)
+        else:
+            first = versions[0] if any(version >= versions[0] - 1 for version in self.checkpoints) else 0
+        return [before + 1 for before, after in pairwise([first - 1, *versions]) if after > before + 1]
+
 
 def list_log(storage: Storage, start: int | None = None) -> Listing:
-    """Lists the log, or its files from version `start` on. Errors: NOT_A_DIRECTORY if the table is a file."""
-    return read_listing(log_entries(storage, start))
+    """Lists the log, or its files from version `start` on. Commits that are missing between others are missing, not
+    only in the listing. Errors: NOT_A_DIRECTORY if the table is a file."""
+    before: list[int] = []
+    for _ in range(_ATTEMPTS):
+        found, missing = _filled(read_listing(log_entries(storage, start)), storage, start)
+        if missing == before:
+            break
+        before = missing
+    return found
+
+
+def _filled(listing: Listing, storage: Storage, start: int | None) -> tuple[Listing, list[int]]:
+    """The listing with the missing commits that are there, and the first one of each gap that is not."""
+    gaps = listing.gaps(start)
+    if not gaps:
+        return listing, []
+    commits, left = dict(listing.commits), []
+    for version in gaps:
+        at = version
+        while at not in commits:
+            try:
+                commits[at] = storage.stat(commit_name(at))
+            except StorageError as error:
+                if error.code != "NOT_FOUND":
+                    raise
+                left.append(version)
+                break
+            at += 1
+    return replace(listing, commits=dict(sorted(commits.items()))), left
 
 
 def log_entries(storage: Storage, start: int | None = None) -> Iterator[Entry]:
