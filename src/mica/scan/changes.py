@@ -52,7 +52,7 @@ class ChangesSource(Source):
     ) -> None:
         self.storage = end.storage
         self.name = name
-        self.version = end.version
+        self.version, self.of_commits = end.version, True
         common = end.partition_columns if partition_by is None else partition_by
         self.schema, self.partition_by = end.schema, tuple(common)
         if told:

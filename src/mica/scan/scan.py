@@ -446,6 +446,7 @@ class Scan:
             limit=self.limit,
             timezone=self.timezone,
             version=self.source.version,
+            of_commits=self.source.of_commits,
             early=self.source.early,
             by_id=self.source.by_id,
             row_ids=self.source.row_ids,

@@ -26,6 +26,8 @@ class Source:
     #: Its name in messages.
     name: str
     version: int | None = None
+    #: Whether its files are those of commits up to the version, which the version itself may no longer name.
+    of_commits: bool = False
     schema: StructType
     partition_by: tuple[str, ...] = ()
     #: Whether the table maps columns, which Spark's own reader does not know.

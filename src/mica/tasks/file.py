@@ -68,6 +68,8 @@ class ReadSpec:
     timezone: str = "UTC"
     #: The version of the table, None for bare files.
     version: int | None = None
+    #: Whether the files are those of commits up to that version.
+    of_commits: bool = False
     #: Whether files identify columns by ids instead of names.
     by_id: bool = False
     #: The columns of files that hold the ids and versions of rows (`schema/hidden.py`); None: they are not tracked.
@@ -154,7 +156,7 @@ class DataFileReader:
             self.reader = self._open(opened)
         except StorageError as e:
             if e.code == "NOT_FOUND" and spec.version is not None:
-                raise file_errors.gone(name, spec.version) from None
+                raise file_errors.gone(name, spec.version, of_commits=spec.of_commits) from None
             raise e from None
         except CorruptDataError:
             if COMMIT_VERSION in part.partition:

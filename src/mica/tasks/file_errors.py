@@ -12,12 +12,19 @@ from mica.schema.types import StructField
 from mica.tasks.parts import FilePart
 
 
-def gone(name: str, version: int) -> StorageError:
-    """A version of the table names the file, and it is not there."""
+def gone(name: str, version: int, *, of_commits: bool) -> StorageError:
+    """A version of the table names the file, or a commit up to that version does, and it is not there."""
+    names = f"a commit up to version {version}" if of_commits else f"version {version} of the table"
+    way_out = (
+        "Read the changes of later versions only; give a stream a new checkpointLocation, to begin with all rows of "
+        "the newest version."
+        if of_commits
+        else "Open the newest version, or put the file back."
+    )
     return StorageError(
         "NOT_FOUND",
-        f"{name} is gone: version {version} of the table names it",
-        hint="It was vacuumed or deleted. Open the newest version, or put the file back.",
+        f"{name} is gone: {names} names it",
+        hint=f"It was vacuumed or deleted. {way_out}",
         path=name,
         version=version,
     )

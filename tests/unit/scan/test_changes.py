@@ -256,6 +256,17 @@ def test_a_vacuumed_change_file_is_named(tmp_path: Path) -> None:
     assert (raised.value.code, "_change_data" in raised.value.context["path"]) == ("NOT_FOUND", True)
 
 
+def test_a_vacuumed_file_of_a_commit_is_not_said_to_be_one_of_the_newest_version(tmp_path: Path) -> None:
+    table = table_of(tmp_path)
+    table.append([{"id": 6, "p": "a", "v": None}])
+    table.optimize()
+    table.vacuum(0, enforce_retention=False)
+    assert table.count() == table.to_arrow().num_rows
+    with pytest.raises(StorageError, match=f"a commit up to version {table.version} names it") as raised:
+        table.changes(1).to_arrow()
+    assert "later versions" in str(raised.value.hint)
+
+
 def test_shredded_change_files_keep_values_exactly(tmp_path: Path) -> None:
     table = mica.Table.create(tmp_path, "id INT, v VARIANT", properties=FEEDS)
     values = [{"a": i, "o": {"s": f"t{i}"}} for i in range(50)] + [{"a": "odd"}, None, [1, {"b": 2}]]
