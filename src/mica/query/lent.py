@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mica.log.snapshot import Snapshot
 
 _UNKNOWN = re.compile(r"\[TABLE_OR_VIEW_NOT_FOUND\] The table or view `(\w+)` cannot be found")
-_LISTS = re.compile(rf"(?is)(?:\s|{SKIPPED})*+SHOW\s+TABLES\b")
+_LISTS = re.compile(rf"(?is)(?>(?:\s|{SKIPPED})*)SHOW\s+TABLES\b")
 #: What Spark says of a statement that wants more than a temporary view.
 _NO_VIEW = (
     "EXPECT_TABLE_NOT_VIEW", "EXPECT_PERMANENT_TABLE_NOT_TEMP", "EXPECT_PERMANENT_VIEW_NOT_TEMP",

@@ -22,7 +22,7 @@ from mica.schema.lexical import SKIPPED
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_GAP = rf"(?:\s|{SKIPPED})*+"
+_GAP = rf"(?>(?:\s|{SKIPPED})*)"
 _BEGINS = re.compile(rf"(?is){_GAP}BEGIN\b")
 _PATH = re.compile(r"(?i)\b(?:delta|mica)\s*\.\s*`")
 #: SET without VAR, which only scripts have.
