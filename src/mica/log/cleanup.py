@@ -11,14 +11,14 @@ Source: PROTOCOL.md, "Metadata Cleanup", "Writer Requirements for Checkpoint Pro
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from mica import properties
 from mica.errors import MicaError
 from mica.log import features
 from mica.log.checkpoint import sidecars_of
 from mica.log.listing import Checkpoint, Listing, log_entries, read_listing
-from mica.log.paths import SIDECARS
+from mica.log.paths import SIDECARS, parse_log_name
 from mica.log.snapshot import Snapshot
 from mica.log.time_travel import increasing
 from mica.storage import Entry, Storage
@@ -34,10 +34,10 @@ def clean_log(snapshot: Snapshot, *, now: int) -> int:
     configuration = snapshot.properties
     if not properties.EXPIRED_LOG_CLEANUP.of(configuration):
         return 0
-    storage = snapshot.storage
-    entries = list(log_entries(storage))
+    storage, before = snapshot.storage, cutoff(now, properties.LOG_RETENTION.of(configuration))
+    entries = list(_old_log(storage, before))
     listing = read_listing(entries)
-    kept = oldest_kept(listing, cutoff(now, properties.LOG_RETENTION.of(configuration)))
+    kept = oldest_kept(listing, before)
     protected = 0
     if features.supports(snapshot.protocol, "checkpointProtection"):
         protected = properties.CHECKPOINT_PROTECTION.of(configuration)
@@ -53,6 +53,19 @@ def clean_log(snapshot: Snapshot, *, now: int) -> int:
         return 0  # never delete on the strength of an unreadable checkpoint
     storage.discard(gone)
     return len(gone)
+
+
+def _old_log(storage: Storage, before: int) -> Iterator[Entry]:
+    """The files of the log; those behind the first commit only if it is old: a disk is asked for the time of each, and
+    nearly always nothing has to go."""
+    first = True
+    for entry in log_entries(storage):
+        name = parse_log_name(entry.path.rpartition("/")[2])
+        if first and name is not None and name.kind == "commit":
+            if entry.modified > before:
+                return
+            first = False
+        yield entry
 
 
 def unnamed_sidecars(storage: Storage, checkpoints: Iterable[Checkpoint], now: int) -> list[Entry]:

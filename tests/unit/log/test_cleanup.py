@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import mica
 from mica.errors import UserError
+from mica.log import cleanup
 from mica.log.cleanup import clean_log, cutoff, expired, oldest_kept
-from mica.log.listing import read_listing
-from mica.storage import Entry
+from mica.log.listing import log_entries, read_listing
+from mica.storage import Entry, Storage
 
 DAY = 86_400_000
 NOW = 1_800_000_000_000
@@ -68,6 +70,25 @@ def test_nothing_goes_where_all_of_it_is_needed(tmp_path: Path) -> None:
     (tmp_path / "_delta_log" / f"{3:020}.checkpoint.parquet").write_bytes(b"PAR1 nonsense PAR1")
     assert clean_log(table.snapshot, now=NOW) == 0  # nothing rests on a checkpoint that cannot be read
     assert versions(tmp_path)[: len(before)] == before
+
+
+def test_a_young_log_is_not_looked_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = table_of(tmp_path, 6, (3,))
+    (tmp_path / "_delta_log" / "0.note").write_text("")
+    read: list[str] = []
+
+    def entries(storage: Storage) -> Iterator[Entry]:
+        for entry in log_entries(storage):
+            read.append(entry.path)
+            yield entry
+
+    monkeypatch.setattr(cleanup, "log_entries", entries)
+    aged(tmp_path, {n: 6.0 - n for n in range(7)})
+    assert clean_log(table.snapshot, now=NOW) == 0
+    assert read == ["_delta_log/0.note", f"_delta_log/{0:020}.json"]
+    aged(tmp_path, {0: 40, 1: 31})
+    assert clean_log(table.snapshot, now=NOW) == 0
+    assert len(read) > 8
 
 
 def test_a_commit_cleans_the_log_with_its_checkpoint(tmp_path: Path) -> None:
