@@ -4,7 +4,8 @@ The rule: everything under the table's location is looked at, whichever version 
 file, those that deletion vectors hide, change files and what killed writers left, and the bounds in every commit,
 checkpoint, sidecar and checksum of the log. A value or a bound of the path, or of a path below it, is a trace; so is a
 name in a metadata dictionary that no field of its row has, and a `commitInfo`, a constraint, a generated column or a
-quarantined line that quotes the path (`quoted`).
+quarantined line that quotes the path (`quoted`). A file that no version names may be half a file, or somebody else's:
+if it cannot be read, what it holds is not known, and it is told.
 
 | where | goes with |
 |---|---|
@@ -20,6 +21,7 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -34,7 +36,7 @@ from mica.arguments import OPTIONS, TABLE, TEXT, takes
 from mica.arrays import arrow_array, batch_of, to_numpy
 from mica.checking.quoted import quarantined, quotes, quoting, words_of
 from mica.engines import local
-from mica.errors import UserError
+from mica.errors import MicaError, StorageError, UserError
 from mica.log.actions import Metadata, parse_line
 from mica.log.checkpoint import PartSource, read_checkpoint, read_part, sidecars_of
 from mica.log.column_mapping import read_schema
@@ -63,9 +65,9 @@ from mica.write.erase import erased_path
 
 T = TypeVar("T")
 
-#: One row per file: `kind` is values, names, bounds, predicates or lines; `count` rows of a data file, files with
-#: bounds or expressions in a log file, quarantined lines, or 1. `first` and `last` are the versions that name a file,
-#: `last` null for the newest; `goes_with` is what removes it.
+#: One row per file: `kind` is values, names, bounds, predicates, lines or unread; `count` rows of a data file, files
+#: with bounds or expressions in a log file, quarantined lines, or 1. `first` and `last` are the versions that name a
+#: file, `last` null for the newest; `goes_with` is what removes it.
 TRACES = pa.schema(
     [
         pa.field("kind", pa.string(), nullable=False),
@@ -76,7 +78,7 @@ TRACES = pa.schema(
         pa.field("goes_with", pa.string(), nullable=False),
     ]
 )
-_FOUND = pa.schema([("file", pa.string()), ("values", pa.int64()), ("names", pa.int64())])
+_FOUND = pa.schema([("file", pa.string())] + [(kind, pa.int64()) for kind in ("values", "names", "unread")])
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,8 @@ def check_erased(
 ) -> Erased:
     """Looks for a path of a Variant column, `v:user.email`, in all files and the log of a table; changes nothing.
 
-    Errors: INVALID_PATH, UNKNOWN_COLUMN, TABLE_NOT_FOUND, IO; CORRUPT_… for a file that cannot be read.
+    Errors: INVALID_PATH, UNKNOWN_COLUMN, TABLE_NOT_FOUND, IO; CORRUPT_… for a file that a version names and
+    nobody can read.
     """
     snapshot = snapshot_of(path, storage_options)
     if snapshot is None:
@@ -133,7 +136,8 @@ def check_erased(
     works = [FilePart(entry.path, entry.size) for entry in files] + [FilePart(name, None) for name in others]
     source = TableSource(snapshot)
     spec = replace(Scan(source, None, {"v": quote_if_needed(column)}, None, True, "UTC").spec(), predicate=None)
-    rows = [row for batch in local.shown(partial(_traces_in, spec, found), works) for row in batch.to_pylist()]
+    look = partial(_traces_in, spec, found, known.named)
+    rows = [row for batch in local.shown(look, works) for row in batch.to_pylist()]
     traces = [trace for row in rows for trace in known.of_file(row)] + known.bounds()
     for file, count in quarantined(snapshot.storage, found.steps):
         lines = {"kind": "lines", "file": file, "count": count, "first": None, "last": None, "goes_with": "deletion"}
@@ -147,14 +151,21 @@ def _is_data(name: str) -> bool:
     return name.endswith(".parquet") and not name.startswith(f"{LOG}/")
 
 
-def _traces_in(spec: ReadSpec, path: VariantPath, part: FilePart) -> Iterator[pa.RecordBatch]:
+def _traces_in(spec: ReadSpec, path: VariantPath, named: AbstractSet[str], part: FilePart) -> Iterator[pa.RecordBatch]:
     """The rows of a file in which the path is, and in which only its name is."""
-    values = names = 0
-    for found in traces(spec, part, path.steps):
-        values += found.column("value").true_count
-        names += found.column("name").true_count
-    if values or names:
-        yield batch_of([{"file": part.path, "values": values, "names": names}], _FOUND)
+    values = names = unread = 0
+    try:
+        for found in traces(spec, part, path.steps):
+            values += found.column("value").true_count
+            names += found.column("name").true_count
+    except StorageError:
+        raise
+    except MicaError:
+        if part.path in named:
+            raise
+        unread = 1
+    if values or names or unread:
+        yield batch_of([{"file": part.path, "values": values, "names": names, "unread": unread}], _FOUND)
 
 
 class _Log:
@@ -292,6 +303,11 @@ class _Log:
             held.update(name for name, found in zip(files, at.to_pylist(), strict=True) if found)
         return held
 
+    @property
+    def named(self) -> AbstractSet[str]:
+        """The data and change files that some version names."""
+        return self.current | self.first.keys()
+
     def bounds(self) -> list[dict[str, Any]]:
         """The traces in the log."""
         return [{"first": None, "last": None, **found} for found in self.found]
@@ -300,7 +316,7 @@ class _Log:
         """The traces in a data file."""
         name = row["file"]
         goes = "erase" if name in self.current and not name.startswith(f"{DIRECTORY}/") else "vacuum"
-        for kind in ("values", "names"):
+        for kind in ("values", "names", "unread"):
             if row[kind]:
                 yield {
                     "kind": kind, "file": name, "count": row[kind], "first": self.first.get(name),

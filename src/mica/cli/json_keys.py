@@ -179,9 +179,10 @@ KEYS: Mapping[str, Keys] = {
         "path": "the path that is looked for",
         "erased": "whether the newest version is without it",
         "gone": "whether nothing holds it",
-        "traces[].kind": "`values`, `names`, `bounds`, `predicates` or `lines`",
+        "traces[].kind": "`values`, `names`, `bounds`, `predicates`, `lines`, or `unread`: a file that no version "
+        "names and nobody can read",
         "traces[].file": "a file that holds it",
-        "traces[].count": "rows of a data file, files with bounds or expressions in a log file, or quarantined lines",
+        "traces[].count": "rows of a data file, files with bounds or expressions in a log file, quarantined lines; 1",
         "traces[].first": "the first version that names the file",
         "traces[].last": "the last one; null for the newest",
         "traces[].goes_with": "what removes it: `erase`, `drop_constraint`, `drop_columns`, `vacuum`, `log cleanup`, "

@@ -83,7 +83,7 @@ def test_a_young_log_is_not_looked_through(tmp_path: Path, monkeypatch: pytest.M
             yield entry
 
     monkeypatch.setattr(cleanup, "log_entries", entries)
-    aged(tmp_path, {n: 6.0 - n for n in range(7)})
+    aged(tmp_path, dict(enumerate([6.0, 5, 4, 3, 2, 1, 0])))
     assert clean_log(table.snapshot, now=NOW) == 0
     assert read == ["_delta_log/0.note", f"_delta_log/{0:020}.json"]
     aged(tmp_path, {0: 40, 1: 31})

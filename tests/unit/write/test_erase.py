@@ -52,6 +52,23 @@ def places(table: mica.Table) -> dict[str, list[tuple[str, str]]]:
     return told
 
 
+def test_a_file_that_no_version_names_may_be_unreadable(tmp_path: Path) -> None:
+    table = made(tmp_path / "t")
+    table.erase(PATH)
+    before = places(table)
+    named = tmp_path / "t" / next(iter(table.files().to_pylist()))["path"]
+    half = named.read_bytes()[:-100]
+    (tmp_path / "t" / "half.parquet").write_bytes(half)
+    pq.write_table(pa.table({"v": [1]}), tmp_path / "t" / "other.parquet")
+    left = [("unread", "half.parquet"), ("unread", "other.parquet")]
+    assert places(table) == before | {"vacuum": sorted(before["vacuum"] + left, key=lambda found: found[1])}
+    assert "unread in half.parquet: 1, goes with vacuum" in str(mica.check_erased(table, PATH))
+    named.write_bytes(half)
+    with pytest.raises(MicaError, match=named.name) as error:
+        mica.check_erased(table, PATH)
+    assert error.value.code == "CORRUPT_FILE"
+
+
 @pytest.mark.parametrize("shreds", ["true", "false"])
 def test_erases_from_every_row_and_tells_what_is_left(tmp_path: Path, shreds: str) -> None:
     table = made(tmp_path / "t", {"delta.enableVariantShredding": shreds})
