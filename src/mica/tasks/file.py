@@ -49,6 +49,9 @@ from mica.variant import kernel
 if TYPE_CHECKING:
     from mica.tasks.skipper import Skipper
 
+#: Returns the rows that a deletion vector names.
+Rows = Callable[[], np.ndarray]
+
 #: Rows and bytes of one batch.
 BATCH_ROWS = 65_536
 BATCH_BYTES = 32 << 20
@@ -226,29 +229,37 @@ class DataFileReader:
     def ranges(self) -> RowRanges:
         """The rows of this part, or of each of the files, that are in the table: whole row groups less the deleted
         rows."""
-        rows = self.reader.num_rows
+        starts = [0, *self.ends]
+        spans = list(pairwise(starts))
         if self.part.parts > 1:
             groups = self.reader.row_groups().column("rows").to_pylist()
             first, last = (len(groups) * n // self.part.parts for n in (self.part.part, self.part.part + 1))
-            return self._own(self.part, 0, (sum(groups[:first]), sum(groups[:last])))
-        if all(part.deletion_vector is None and part.chosen is None for part in self._parts):
-            return [(0, rows)] if rows else []
-        starts = [0, *self.ends]
-        spans = zip(self._parts, starts, pairwise(starts), strict=False)  # the others have other columns
-        return [found for part, start, span in spans for found in self._own(part, start, span)]
+            spans = [(sum(groups[:first]), sum(groups[:last]))]
+        elif all(part.deletion_vector is None and part.chosen is None for part in self._parts):
+            return [(0, starts[-1])] if starts[-1] else []
+        parts = self._parts[: len(spans)]  # the others have other columns
+        vectors = [(self._rows_of(part.deletion_vector), self._rows_of(part.chosen)) for part in parts]
+        owns = map(self._own, starts, spans, vectors)
+        return [found for own in owns for found in own]
 
-    def _own(self, part: FilePart, before: int, span: tuple[int, int]) -> RowRanges:
+    def _rows_of(self, vector: Mapping[str, Any] | None) -> Rows | None:
+        """What returns the rows of a vector. Those of several files are requested at once."""
+        if vector is None:
+            return None
+        from mica.log.deletion_vectors import deleted_rows
+
+        read = partial(deleted_rows, self.spec.storage, vector)
+        alone = len(self._parts) == 1 or self.spec.storage.local_path is not None
+        return read if alone else self.spec.tails.ahead(read).result
+
+    @staticmethod
+    def _own(before: int, span: tuple[int, int], vectors: Sequence[Rows | None]) -> RowRanges:
         """The rows of a span that are in the table; `before` come before those of the file."""
         if span[0] >= span[1]:
             return []
-        vectors = (part.deletion_vector, part.chosen)
-        if vectors == (None, None):
-            return [span]
-        from mica.log.deletion_vectors import deleted_rows
-
         # Deleted rows that a damaged vector has beyond its file are not those of the next one.
         end = np.uint64(span[1] - before)
-        numbers = (None if one is None else deleted_rows(self.spec.storage, one) for one in vectors)
+        numbers = (None if one is None else one() for one in vectors)
         deleted, chosen = (None if one is None else one[one < end].astype(np.int64) + before for one in numbers)
         if chosen is not None:
             left = chosen if deleted is None else np.setdiff1d(chosen, deleted, assume_unique=True)

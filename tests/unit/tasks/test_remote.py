@@ -113,3 +113,26 @@ def test_a_scan_asks_a_store_for_several_things_at_once(store: MemoryStore, monk
                 patch.setattr(RemoteStorage, "read_ranges", slow)
                 assert scan.to_arrow().equals(expected.slice(0, limit))
             assert max(Counter(asked).values()) <= 3, "an end, a filter, its rows"
+
+
+def test_deletion_vectors_of_small_files_are_asked_for_at_once(
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert store is not None
+    properties = {"delta.enableDeletionVectors": "true"}
+    table = mica.Table.create("s3://bucket/t", "id INT", properties=properties)
+    for number in range(6):
+        table.append([{"id": 10 * number + n} for n in range(10)])
+    for number in range(6):
+        table.delete(f"id = {11 * number}")
+    real, all_of_them = RemoteStorage.read_ranges, threading.Barrier(6, timeout=20)
+
+    def together(self: RemoteStorage, rel: str, ranges: Any) -> list[bytes]:
+        if rel.endswith(".bin"):
+            all_of_them.wait()
+        return real(self, rel, ranges)
+
+    monkeypatch.setattr(RemoteStorage, "read_ranges", together)
+    monkeypatch.setattr(local, "threads", lambda: 1)
+    found = mica.Table.open("s3://bucket/t").scan().to_arrow().column("id").to_pylist()
+    assert sorted(found) == [n for n in range(60) if n % 11]
