@@ -4,7 +4,7 @@ The rule: none of these threads is in Python when Python ends. pyarrow's Scanner
 in the middle (`head`, a loop with `break`) would have a process that never ends: Python stops the thread where it asks
 for the next batch, and Arrow's pool waits for it at exit. So before Python ends, the batches of each of these threads
 end, without an error, whose object it would need Python for, and it is waited for. The main thread may read on, as a
-function of `atexit` does.
+function of `atexit` does; of rows that it alone read there is no such thread.
 """
 
 from __future__ import annotations
@@ -28,15 +28,19 @@ class Foreign(Iterator[pa.RecordBatch]):
     def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
         self._batches = batches
         self._asked = self._over = self._ending = False
+        #: Whether the main thread alone has asked so far; None: nobody has.
+        self._by_main: bool | None = None
         self._left = time.monotonic()
         _OPEN.add(self)
 
     def __next__(self) -> pa.RecordBatch:
         """The next batch; there is none while Python ends, but for the main thread."""
         self._asked = True
+        main = threading.current_thread() is threading.main_thread()
         try:
-            if self._ending and threading.current_thread() is not threading.main_thread():
+            if self._ending and not main:
                 raise StopIteration
+            self._by_main = main and self._by_main is not False
             return next(self._batches)
         except BaseException:
             self._over = True
@@ -48,7 +52,7 @@ class Foreign(Iterator[pa.RecordBatch]):
     def end(self) -> None:
         """Returns when no other thread will ask again."""
         self._ending = True
-        while self._asked or not (self._over or time.monotonic() - self._left > _WAITS):
+        while self._asked or not (self._over or self._by_main or time.monotonic() - self._left > _WAITS):
             time.sleep(0.001)
 
 

@@ -43,3 +43,12 @@ def test_a_process_that_left_rows_in_the_middle_ends(left: str, place: Path) -> 
 def test_the_main_thread_reads_on_while_python_ends(place: Path) -> None:
     code = "atexit.register(lambda: print(sum(batch.num_rows for batch in reader)))\n"
     assert run(code + "reader = mica.Table.open(place).to_reader()", place) == "60000\n"
+
+
+def test_rows_that_the_main_thread_left_are_not_waited_for(place: Path) -> None:
+    code = (
+        "from types import SimpleNamespace\nimport time\nfrom mica.engines import foreign\n"
+        "slept = []\nforeign.time = SimpleNamespace(monotonic=time.monotonic, sleep=slept.append)\n"
+        "reader = mica.Table.open(place).to_reader()\nreader.read_next_batch()\nforeign._end()\nprint(slept)"
+    )
+    assert run(code, place) == "[]\n"
