@@ -6,6 +6,7 @@ bounded number of bytes. A small file takes longer to open than to decode, and o
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
@@ -14,13 +15,16 @@ import pyarrow as pa
 
 from mica import late
 from mica.storage import Storage
-from mica.storage.tails import REQUESTS
+from mica.storage.tails import AHEAD_REQUESTS, REQUESTS
 from mica.tasks.parts import FilePart
 
 Item = TypeVar("Item", FilePart, Sequence[FilePart])
 
 #: Bytes of files that are read ahead; a larger file is read in its turn, batch by batch.
 AHEAD_BYTES = 16 << 20
+
+#: Files of an object store that are read ahead at most, if several at once: who closes what is read waits for them.
+AHEAD_FILES = 4 * AHEAD_REQUESTS
 
 
 def readers_of(storage: Storage) -> int:
@@ -29,10 +33,16 @@ def readers_of(storage: Storage) -> int:
 
 
 def in_order(
-    read: Callable[[Item], Iterable[pa.RecordBatch]], files: Iterable[Item], readers: int, *, few: bool = False
+    read: Callable[[Item], Iterable[pa.RecordBatch]],
+    files: Iterable[Item],
+    readers: int,
+    *,
+    few: bool = False,
+    most_files: float = math.inf,
 ) -> Iterator[pa.RecordBatch]:
-    """The batches of all files, or groups of them, in their order; up to `readers` are read at once. Where `few` rows
-    may be enough, two are read first, and twice as many ahead after each that was not enough."""
+    """The batches of all files, or groups of them, in their order; up to `readers` are read at once, of groups so many
+    as have at most `most_files`. Where `few` rows may be enough, two are read first, and twice as many ahead after each
+    that was not enough."""
     if readers <= 1:
         for file in files:
             yield from read(file)
@@ -43,25 +53,30 @@ def in_order(
 
     pool = late.futures.ThreadPoolExecutor(readers, thread_name_prefix="mica-ahead")
     waiting: deque[tuple[Item, int, late.futures.Future[list[pa.RecordBatch]] | None]] = deque()
-    left, filled = iter(files), 0
+    left, filled, ahead = iter(files), 0, 0
     most = 2 if few else 4 * readers
     try:
         coming = next(left, None)
         while coming is not None or waiting:
             while coming is not None and len(waiting) < most:
                 size = _size(coming)
-                if waiting and filled + size > AHEAD_BYTES:
+                count = _count(coming)
+                if waiting and (filled + size > AHEAD_BYTES or ahead + count > most_files):
                     break
                 waiting.append((coming, size, None if size >= AHEAD_BYTES else pool.submit(whole, coming)))
-                filled += size
+                filled, ahead = filled + size, ahead + count
                 coming = next(left, None)
             file, size, future = waiting.popleft()
             # An error is raised in the file's turn, by reading it again: fewer rows may be wanted by then.
             yield from read(file) if future is None or future.exception() else future.result()
-            filled -= size
+            filled, ahead = filled - size, ahead - _count(file)
             most = min(2 * most, 4 * readers)
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _count(item: FilePart | Sequence[FilePart]) -> int:
+    return 1 if isinstance(item, FilePart) else len(item)
 
 
 def _size(item: FilePart | Sequence[FilePart]) -> int:

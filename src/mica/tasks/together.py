@@ -8,6 +8,7 @@ files read one by one, in their order; what fails is read again that way, and th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
@@ -19,7 +20,7 @@ from mica.errors import MicaError, StorageError
 from mica.expressions.bind import Leaf
 from mica.schema.types import VARIANT, contains
 from mica.storage.tails import REQUESTS
-from mica.tasks.ahead import in_order, readers_of
+from mica.tasks.ahead import AHEAD_FILES, in_order, readers_of
 from mica.tasks.file import DataFileReader, ReadSpec
 from mica.tasks.parts import FilePart
 
@@ -53,8 +54,8 @@ def read_together(
     """What `read` returns for the files, in their order. Up to `readers` are read at once, those of an object store
     always several. Where files are read again, one by one, `read` is told how many rows were given before."""
     readers = max(readers, readers_of(spec.storage))
-    few = spec.limit is not None
-    yield from in_order(partial(_read, spec, read), groups(spec, parts, readers), readers, few=few)
+    few, most = spec.limit is not None, math.inf if spec.storage.local_path is not None else AHEAD_FILES
+    yield from in_order(partial(_read, spec, read), groups(spec, parts, readers), readers, few=few, most_files=most)
 
 
 def _read(

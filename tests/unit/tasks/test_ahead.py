@@ -1,7 +1,7 @@
 """Files are read ahead of their turn, in order and within bounds."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 import pytest
@@ -74,3 +74,18 @@ def test_an_error_comes_in_its_turn() -> None:
     assert [next(rows).column("file")[0].as_py() for _ in range(9)] == ["0"] * 3 + ["1"] * 3 + ["2"] * 3
     with pytest.raises(ValueError, match="3"):
         next(rows)
+
+
+def test_of_groups_no_more_files_are_read_ahead_than_allowed() -> None:
+    begun: list[int] = []
+
+    def counts(files: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
+        begun.append(len(files))
+        return batches(files[0])
+
+    groups = [parts(*[1] * count) for count in [4, 4, 4, 30, *[4] * 9]]
+    rows = in_order(counts, groups, 8, most_files=10)
+    next(rows)
+    rows.close()  # type: ignore[attr-defined]
+    assert len(begun) <= 2
+    assert len(list(in_order(counts, groups, 8, most_files=10))) == 3 * len(groups)
