@@ -16,7 +16,7 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from mica.errors import MicaError, StorageError
+from mica.errors import MicaError
 from mica.expressions.bind import Leaf
 from mica.schema.types import VARIANT, contains
 from mica.storage.tails import REQUESTS
@@ -76,8 +76,8 @@ def _read(
                 given += batch.num_rows
                 yield batch
         except MicaError:
-            for part in (first, *more):
-                for batch in read(DataFileReader(spec, part), given):
+            for number, part in enumerate((first, *more), at):
+                for batch in read(DataFileReader(spec, part, (), data[number : number + 1]), given):
                     again = min(given, batch.num_rows)
                     given -= again
                     if not again or again < batch.num_rows:
@@ -142,19 +142,17 @@ def _end(parts: Sequence[FilePart], one: float, most: float, names: AbstractSet[
 
 
 def _fetched(spec: ReadSpec, parts: Sequence[FilePart], leaves: Sequence[Leaf] | None = None) -> Sequence[bytes]:
-    """The bytes of small files of an object store. Nothing where one is not, or a request fails: who reads that file by
-    itself says why."""
+    """The bytes of small files of an object store. Nothing where one is not, or a path is refused, or a request fails:
+    who reads that file by itself says why."""
     if spec.storage.local_path is not None:
         return []
     one = _most_of_one(spec, spec.leaves if leaves is None else leaves)
     if not all(_small(part, one) for part in parts):
         return []
-    files = [(*spec.storage.locate(part.path), part.size or 0) for part in parts]
-    if any(storage.local_path is not None for storage, *_ in files):
-        return []
     try:
-        return spec.tails.whole(files)
-    except StorageError:
+        files = [(*spec.storage.locate(part.path), part.size or 0) for part in parts]
+        return [] if any(storage.local_path is not None for storage, *_ in files) else spec.tails.whole(files)
+    except MicaError:  # the path of a later file may be refused, of which no row is wanted
         return []
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import date
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,9 +17,11 @@ from obstore.store import MemoryStore
 
 import mica
 from mica.errors import MicaError, UserError
+from mica.storage import Storage, tails
 from mica.storage.remote import RemoteStorage
 from mica.tasks import file, together
 from mica.tasks.file import DataFileReader
+from mica.tasks.read import read_ranges
 
 FILES = 12
 
@@ -441,3 +443,43 @@ def test_what_files_have_of_their_own_is_that_of_each_row(tmp_path: Path, one_by
             one_by_one(False)
             assert table.scan(columns=columns, where=where, limit=limit).to_arrow() == alone, (where, limit)
     assert [len(some) for some in together.groups(scan.spec(), scan.whole_files())][:2] == [1, 4]
+
+
+def test_a_file_whose_path_is_refused_is_no_concern_of_the_rows_before_it(place: Local | Bucket) -> None:
+    table = mica.Table.create(place.path("t"), "n INT")
+    for number in range(6):
+        table.append([{"n": number}])
+    log = Storage.open(place.path("t"))
+    commit = log.read(f"_delta_log/{4:020}.json").decode()
+    log.put(f"_delta_log/{4:020}.json", commit.replace('"path":"', '"path":"file:///elsewhere/').encode())
+    table = mica.Table.open(place.path("t"))
+    assert table.scan(limit=3).to_arrow().column("n").to_pylist() == [0, 1, 2]
+    rows: list[int] = []
+    with pytest.raises(MicaError, match=r"EXTERNAL_PATH|NOT_FOUND"):
+        rows.extend(row for batch in table.scan().batches() for row in batch["n"].to_pylist())
+    assert rows == [0, 1, 2]
+
+
+def test_files_of_which_one_fails_are_fetched_once(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = mica.Table.create("s3://bucket/t", "n INT, s STRING")
+    for number in range(6):
+        table.append([{"n": number, "s": "bad" if number == 5 else "1"}])
+    monkeypatch.setattr(tails, "LIMIT", 0)
+    asked: list[str] = []
+    real = RemoteStorage.read_ranges
+
+    def counted(self: RemoteStorage, rel: str, ranges: tails.Ranges) -> list[bytes]:
+        asked.append(rel)
+        return real(self, rel, ranges)
+
+    monkeypatch.setattr(RemoteStorage, "read_ranges", counted)
+    scan = mica.Table.open("s3://bucket/t").scan(columns={"n": "cast(s as int)"})
+    spec, parts = scan.spec(), scan.whole_files()
+
+    def rows(file: DataFileReader, _: int) -> Iterator[pa.RecordBatch]:
+        return read_ranges(file, file.candidates(None), None)
+
+    asked.clear()
+    with pytest.raises(MicaError, match="bad"):
+        list(together._read(spec, rows, parts))
+    assert len(asked) == len(parts)
