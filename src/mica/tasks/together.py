@@ -63,6 +63,9 @@ def _read(
 ) -> Iterator[pa.RecordBatch]:
     """What `read` returns for files that are alike by the log."""
     data, at = _fetched(spec, parts), 0
+    if data is None:
+        yield from _one_by_one(spec, read, parts)
+        return
     while at < len(parts):
         first, *more = parts[at:]
         if not more:
@@ -76,14 +79,25 @@ def _read(
                 given += batch.num_rows
                 yield batch
         except MicaError:
-            for number, part in enumerate((first, *more), at):
-                for batch in read(DataFileReader(spec, part, (), data[number : number + 1]), given):
-                    again = min(given, batch.num_rows)
-                    given -= again
-                    if not again or again < batch.num_rows:
-                        yield batch.slice(again)
+            yield from _one_by_one(spec, read, parts[at:], data[at:], given)
             return
         at += len(file.ends)
+
+
+def _one_by_one(
+    spec: ReadSpec,
+    read: Callable[[DataFileReader, int], Iterable[pa.RecordBatch]],
+    parts: Sequence[FilePart],
+    data: Sequence[bytes] = (),
+    given: int = 0,
+) -> Iterator[pa.RecordBatch]:
+    """What `read` returns for each of the files by itself, but for rows that were given before."""
+    for number, part in enumerate(parts):
+        for batch in read(DataFileReader(spec, part, (), data[number : number + 1]), given):
+            again = min(given, batch.num_rows)
+            given -= again
+            if not again or again < batch.num_rows:
+                yield batch.slice(again)
 
 
 def found_together(
@@ -98,7 +112,7 @@ def found_together(
     and those of which something fails."""
     for alike in groups(spec, parts, leaves=leaves):
         left, data = alike, _fetched(spec, alike, leaves) if len(alike) > 1 else []
-        while len(left) > 1:
+        while len(left) > 1 and data is not None:
             try:
                 file = DataFileReader(spec, left[0], left[1:], data)
                 found = of_files(find(file), file.ends)
@@ -141,8 +155,8 @@ def _end(parts: Sequence[FilePart], one: float, most: float, names: AbstractSet[
     return len(parts)
 
 
-def _fetched(spec: ReadSpec, parts: Sequence[FilePart], leaves: Sequence[Leaf] | None = None) -> Sequence[bytes]:
-    """The bytes of small files of an object store. Nothing where one is not, or a path is refused, or a request fails:
+def _fetched(spec: ReadSpec, parts: Sequence[FilePart], leaves: Sequence[Leaf] | None = None) -> Sequence[bytes] | None:
+    """The bytes of small files of an object store; of others nothing. None where a path is refused or a request fails:
     who reads that file by itself says why."""
     if spec.storage.local_path is not None:
         return []
@@ -151,9 +165,9 @@ def _fetched(spec: ReadSpec, parts: Sequence[FilePart], leaves: Sequence[Leaf] |
         return []
     try:
         files = [(*spec.storage.locate(part.path), part.size or 0) for part in parts]
-        return [] if any(storage.local_path is not None for storage, *_ in files) else spec.tails.whole(files)
+        return None if any(storage.local_path is not None for storage, *_ in files) else spec.tails.whole(files)
     except MicaError:  # the path of a later file may be refused, of which no row is wanted
-        return []
+        return None
 
 
 def _most_of_one(spec: ReadSpec, leaves: Sequence[Leaf]) -> float:
