@@ -234,6 +234,21 @@ def test_inserts_share_a_from(spark: SparkSession, events: mica.Table, tmp_path:
         mica.sql("EXPLAIN FROM around_events INSERT INTO around_ids SELECT id, 'a'", spark)
 
 
+def test_inserts_that_share_a_from_read_what_was_there_before(
+    spark: SparkSession, events: mica.Table, tmp_path: Path
+) -> None:
+    """As on Spark, where they are one plan."""
+    ids = mica.Table.create(tmp_path / "ids", "id BIGINT")
+    ids.append([{"id": 1}, {"id": 2}])
+    mica.register("around_ids", ids.path)
+    into = "INSERT INTO around_ids SELECT id + 10"
+    assert mica.sql(f"FROM around_ids {into} {into}0", spark).collect() == [(4, 4)]
+    assert mica.sql("SELECT sum(id) FROM around_ids", spark).collect() == [(3 + 23 + 203,)]
+    with pytest.raises(PySparkException, match="UNRESOLVED_COLUMN"):
+        mica.sql(f"FROM around_ids {into} INSERT INTO around_ids SELECT nope", spark)
+    assert ids.refresh().scan().count() == 6
+
+
 def test_a_view_of_the_session_is_altered(spark: SparkSession, events: mica.Table) -> None:
     for name, kind in (("around_cached", "TEMPORARY"), ("global_temp.around_cached", "GLOBAL TEMPORARY")):
         spark.sql(f"CREATE {kind} VIEW around_cached AS SELECT 1 AS one")

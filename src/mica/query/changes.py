@@ -42,6 +42,7 @@ from mica.query.statements import (
     UnkeptView,
     VacuumOf,
     View,
+    parse_statement,
 )
 from mica.query.subqueries import with_values
 from mica.query.table_statements import ConvertToDelta, Drop, Question, Rename, TableCall
@@ -83,9 +84,9 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str, tabl
     if isinstance(statement, View):
         return _view(spark, statement, query) if ours(statement.query) else None
     if isinstance(statement, Inserts):
-        return _inserted(spark, statement, query)
+        return _inserted(spark, statement, query, tables)
     if isinstance(statement, StoredView):
-        shared = statement.altered[:-1] == ("global_temp",)
+        shared = statement.altered[:-1] == ("global_temp",) and spark.catalog.tableExists(spelled(statement.altered))
         if shared or (len(statement.altered) == 1 and catalog.is_temporary(spark, statement.altered[0])):
             view = View(statement.altered[-1], (), replace=True, shared=shared, query=statement.query)
             return _view(spark, view, query) if ours(statement.query) else None
@@ -456,11 +457,22 @@ def _stored(spark: SparkSession, statement: StoredView, named: names.Named) -> D
         ) from None
 
 
-def _inserted(spark: SparkSession, statement: Inserts, query: Query) -> DataFrame | None:
+def _inserted(spark: SparkSession, statement: Inserts, query: Query, tables: Tables) -> DataFrame | None:
     """Runs the INSERTs, one after the other; None if Spark knows all the tables that get rows."""
     if not any(target(spark, table) is not None for table in statement.tables):
         return None
-    done = [query(text).collect() for text in statement.texts]
+    # As in Spark, all of them read what is there before the first one, and a query that fails does so before it.
+    parsed = [parse_statement(text) for text in statement.texts]
+    texts = [behind(one.ctes, one.query) for one in parsed if isinstance(one, Insert)]
+    made = {text: query(text) for text in texts}
+
+    def prepared(text: str) -> DataFrame:
+        return made[text] if text in made else query(text)
+
+    done = list[list[Any]]()
+    for text, one in zip(statement.texts, parsed, strict=True):
+        ran = run(spark, one, prepared, text, tables) if isinstance(one, Insert) else None
+        done.append((query(text) if ran is None else ran).collect())
     counts = [row[0] for rows in done for row in rows]  # one of Spark's has none
     return spark.createDataFrame(described.counts({"num_affected_rows": sum(counts), "num_inserted_rows": sum(counts)}))
 
