@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -80,12 +81,38 @@ def test_a_name_is_made_of_any_constant(spark: SparkSession, events: mica.Table)
         spark.sql("DROP TEMPORARY VARIABLE lent_name")
 
 
+def test_values_by_their_place_are_counted_with_those_of_names(spark: SparkSession, events: mica.Table) -> None:
+    query = "SELECT max(id), ? AS q FROM IDENTIFIER(? || '_events') WHERE id < ?"
+    assert mica.sql(query, spark, ["lent_none", "lent", 3]).collect() == [(2, "lent_none")]
+    assert mica.sql("SELECT max(id) FROM IDENTIFIER(?) WHERE id < ?", spark, ["lent_events", 3]).collect() == [(2,)]
+
+
+def test_a_lent_view_is_not_altered(spark: SparkSession, events: mica.Table) -> None:
+    for text in ("RENAME TO lent_other", "AS SELECT 1"):
+        with pytest.raises(PySparkException, match="TABLE_OR_VIEW_NOT_FOUND"):
+            mica.sql(f"ALTER VIEW lent_events {text}", spark)
+    with pytest.raises(PySparkException, match="TABLE_OR_VIEW_NOT_FOUND"):
+        mica.sql("ALTER VIEW global_temp.lent_nowhere AS SELECT id FROM lent_events", spark)
+
+
 def test_registered_names_are_listed(spark: SparkSession, events: mica.Table) -> None:
     for text in ("SHOW TABLES LIKE 'lent_*'", "show tables in default 'LENT_e*'", "/* all */ SHOW TABLES"):
         found = [tuple(row) for row in mica.sql(text, spark).collect() if row.tableName.startswith("lent_")]
         assert found == [("", "lent_events", True)], text
     assert spark.sql("SHOW TABLES LIKE 'lent_*'").collect() == []
     assert mica.sql("SHOW TABLES LIKE 'nothing_*'", spark).collect() == []
+
+
+def test_a_list_shows_no_other_thread_an_empty_table(spark: SparkSession, events: mica.Table) -> None:
+    mica.sql("CREATE TEMPORARY FUNCTION lent_max() RETURNS BIGINT RETURN (SELECT max(id) FROM lent_events)", spark)
+    try:
+        with ThreadPoolExecutor(1) as threads:
+            lists = threads.submit(lambda: [mica.sql("SHOW TABLES", spark).collect() for _ in range(10)])
+            while not lists.done():
+                assert mica.sql("SELECT lent_max()", spark).collect() == [(4,)]
+            lists.result()
+    finally:
+        spark.sql("DROP TEMPORARY FUNCTION lent_max")
 
 
 def test_a_column_is_described_with_the_name_of_its_table(spark: SparkSession, events: mica.Table) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -137,6 +139,37 @@ def test_a_view_of_the_session_is_back_after_a_script(spark: SparkSession, table
         assert spark.table("script_words").collect() == [("own",)]
     finally:
         spark.catalog.dropTempView("script_words")
+
+
+def test_what_a_script_does_with_a_registered_name_lasts(spark: SparkSession, tables: dict[str, mica.Table]) -> None:
+    """Its statements find no lent view, which ends with the script."""
+    condition = "IF (SELECT count(*) FROM script_words) = 2 THEN SELECT 2; END IF;"
+    try:
+        assert rows(f"BEGIN CREATE TEMPORARY VIEW script_words AS SELECT 1 AS one; {condition} END", spark) == [(2,)]
+        assert spark.table("script_words").collect() == [(1,)]
+        rows(f"BEGIN {condition} CREATE OR REPLACE TEMPORARY VIEW script_words AS SELECT 2 AS two; END", spark)
+        assert spark.table("script_words").collect() == [(2,)]
+    finally:
+        rows(f"BEGIN {condition} DROP VIEW script_words; END", spark)
+    test = "IF EXISTS (SELECT 1 FROM script_words) THEN SELECT 'stays'; END IF;"
+    with pytest.raises(PySparkException, match="TABLE_OR_VIEW_NOT_FOUND"):
+        mica.sql(f"BEGIN {test} DROP TABLE script_words; {test} END", spark)
+
+
+def test_a_word_that_is_a_lost_table_s_name_is_no_table(
+    spark: SparkSession, tables: dict[str, mica.Table], tmp_path: Path
+) -> None:
+    mica.register("script_lost", mica.Table.create(tmp_path / "lost", "id BIGINT").path)
+    shutil.rmtree(tmp_path / "lost")
+    assert rows("BEGIN SELECT max(id) AS script_lost FROM script_events; END", spark) == [(6,)]
+
+
+def test_no_view_is_left_by_threads(spark: SparkSession, tables: dict[str, mica.Table]) -> None:
+    """The fixture looks for views that stay: one thread must not take the other's for the session's own."""
+    loop = "WHILE n < (SELECT min(id) + 3 FROM script_events) DO SET n = n + 1; END WHILE; SELECT n;"
+    with ThreadPoolExecutor(3) as threads:
+        found = list(threads.map(lambda _: rows(f"BEGIN {N} {loop} END", spark), range(9)))
+    assert found == [[(4,)]] * 9
 
 
 def test_an_enabled_session_runs_scripts(spark: SparkSession, tables: dict[str, mica.Table]) -> None:

@@ -20,7 +20,7 @@ from mica.engines.spark.session import current, has_delta, is_connect, without_s
 from mica.errors import UserError
 from mica.query import around, changes, connect, lent, names, scripts, select, settings
 from mica.query.located import located
-from mica.query.parameters import bound
+from mica.query.parameters import bound, has_places
 from mica.query.statements import begins, makes_ours, parse_statement
 from mica.query.table_statements import Unread
 from mica.schema.lexical import SKIPPED
@@ -75,13 +75,16 @@ def run(text: str, spark: SparkSession, args: Any, otherwise: Callable[[], DataF
     if scripts.begins(text):
         return scripts.run(spark, text, args, lambda text, own: run(text, spark, None, own), otherwise)
     if lent.lists(text):
-        return lent.listed(spark, otherwise)
+        return lent.listed(spark, text, args, otherwise)
+    if args and not isinstance(args, Mapping) and "identifier" in text.lower():
+        with suppress(UserError):  # a name takes values of their places, which later ones are counted by
+            text, args = bound(text, args), None
     given = text = identified(text, spark, args)
     # An EXPLAIN that fails is a text, too.
     explains = around.explains(text)
 
     def hinted(work: Callable[[], DataFrame]) -> DataFrame:
-        return _hinted(lambda: lent.run(spark, work, explains=explains))
+        return _hinted(work if lent.alters(text) else lambda: lent.run(spark, work, explains=explains))
 
     if around.begins(text):
         done = _around(text, spark, args, otherwise)
@@ -118,6 +121,8 @@ def identified(text: str, spark: SparkSession, args: Any = None) -> str:
     """The text with names in place of IDENTIFIER clauses."""
 
     def constant(asked: str) -> object:
+        if has_places(asked):
+            return None  # its values follow those of the text before: Spark counts them
         with suppress(Exception), without_sql_log():  # Spark says what is wrong, with the place in the whole text
             # Not the method of an enabled session.
             return type(spark).sql(spark, f"SELECT {bound(asked, args or {})}").collect()[0][0]

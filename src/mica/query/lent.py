@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
+from threading import RLock
 from typing import TYPE_CHECKING, Any, Self
 
 from mica.engines.spark import catalog
+from mica.engines.spark.catalyst import beside_names
 from mica.engines.spark.errors import is_condition
 from mica.engines.spark.session import is_connect, without_sql_log
 from mica.errors import UserError
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 _UNKNOWN = re.compile(r"\[TABLE_OR_VIEW_NOT_FOUND\] The table or view `(\w+)` cannot be found")
 _LISTS = re.compile(rf"(?is)(?>(?:\s|{SKIPPED})*)SHOW\s+TABLES\b")
+#: What changes a view: a lent one is none of the session's to be changed, and a renamed one would stay.
+_OF_VIEWS = re.compile(rf"(?is)(?>(?:\s|{SKIPPED})*)ALTER\s+VIEW\b")
 #: What Spark says of a statement that wants more than a temporary view.
 _NO_VIEW = (
     "EXPECT_TABLE_NOT_VIEW", "EXPECT_PERMANENT_TABLE_NOT_TEMP", "EXPECT_PERMANENT_VIEW_NOT_TEMP",
@@ -37,13 +41,28 @@ _FIRST = re.compile(r"\[[A-Z_.]+\] .*")
 _NO_TABLE = "[INTERNAL_ERROR] Unexpected table relation"
 
 
+#: What was lent before, to be lent again while it is the newest version.
+Views = dict[str, "tuple[Snapshot, DataFrame]"]
+
+
+class _Held:
+    """A name that is lent to a session: by how many threads or calls, and the session's own view of that name."""
+
+    def __init__(self, own: Any) -> None:
+        self.times, self.own = 0, own
+
+
+_HELD: dict[tuple[str, str], _Held] = {}
+_LOCK = RLock()
+
+
 class Lent:
     """The tables that are lent to a session; as a context manager it takes them back."""
 
-    def __init__(self, spark: SparkSession) -> None:
+    def __init__(self, spark: SparkSession, views: Views | None = None) -> None:
         self._spark = spark
+        self._views: Views = {} if views is None else views
         self._lent: dict[str, Snapshot] = {}
-        self._own: dict[str, Any] = {}
         self._listed: list[str] = []
 
     def __enter__(self) -> Self:
@@ -53,12 +72,27 @@ class Lent:
         for name in self._listed:
             self._spark.catalog.dropTempView(name)
         for name in self._lent:
+            self._take_back(name)
+
+    def _take_back(self, name: str) -> None:
+        with _LOCK:
+            key = self._key(name)
+            held = _HELD[key]
+            held.times -= 1
+            if held.times:
+                return  # another thread's, too, whose view this is now
+            del _HELD[key]
             self._spark.catalog.dropTempView(name)
-            if self._own[name] is not None:
-                catalog.set_temporary(self._spark, name, self._own[name])
+            if held.own is not None:
+                catalog.set_temporary(self._spark, name, held.own)
+
+    def _key(self, name: str) -> tuple[str, str]:
+        own: Any = self._spark
+        session = own.session_id if is_connect(own) else str(own._jsparkSession.sessionUUID())  # noqa: SLF001
+        return session, name if own.conf.get("spark.sql.caseSensitive") == "true" else name.lower()
 
     def lend_names(self) -> None:
-        """Lends every registered name that the session has no view of, without a table: for a list of names."""
+        """Lends every registered name that the session has no view of, without a table: for a list on Spark Connect."""
         for name in names.all_registered():
             if not catalog.is_temporary(self._spark, name):
                 self._spark.range(0).createOrReplaceTempView(quoted(name))
@@ -69,13 +103,26 @@ class Lent:
         table = names.registered(name)
         if table is None or self._lent.get(name) is table.snapshot:
             return False
-        if name not in self._lent:
-            if is_connect(self._spark) and catalog.is_temporary(self._spark, name):
-                return False  # there it could not be given back
-            self._own[name] = catalog.temporary(self._spark, name)
-        table.to_df(self._spark).createOrReplaceTempView(quoted(name))
-        self._lent[name] = table.snapshot
+        with _LOCK:
+            key = self._key(name)
+            held = _HELD.get(key)
+            if held is None:
+                if is_connect(self._spark) and catalog.is_temporary(self._spark, name):
+                    return False  # there it could not be given back
+                held = _Held(catalog.temporary(self._spark, name))
+            before = self._views.get(name)
+            if before is None or before[0] is not table.snapshot:
+                before = self._views[name] = table.snapshot, table.to_df(self._spark)
+            before[1].createOrReplaceTempView(quoted(name))
+            held.times += name not in self._lent
+            _HELD[key], self._lent[name] = held, table.snapshot
         return True
+
+    def lend_named(self, text: str) -> None:
+        """Lends every table whose name is a word of the text, if it is there: the word may be another thing's."""
+        for name in mentioned(text):
+            with suppress(UserError):
+                self.lend(name)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -83,16 +130,32 @@ class Lent:
         return tuple(self._lent)
 
 
+def mentioned(text: str) -> list[str]:
+    """The registered names that are words of a text, also of a string in it."""
+    return [name for name in names.all_registered() if re.search(rf"(?i)\b{name}\b", text)]
+
+
 def lists(text: str) -> bool:
     """Whether a text lists tables."""
     return _LISTS.match(text) is not None
 
 
-def listed(spark: SparkSession, work: Callable[[], DataFrame]) -> DataFrame:
-    """What `work` lists, with the registered names as what they are to a session: temporary."""
-    with Lent(spark) as lent:
-        lent.lend_names()
-        return work()
+def alters(text: str) -> bool:
+    """Whether a text changes a view."""
+    return _OF_VIEWS.match(text) is not None
+
+
+def listed(spark: SparkSession, text: str, args: Any, work: Callable[[], DataFrame]) -> DataFrame:
+    """What a text lists, with the registered names as what they are to a session: temporary."""
+    if is_connect(spark):
+        with Lent(spark) as lent:
+            lent.lend_names()
+            return work()
+    from pyspark.sql.classic.dataframe import DataFrame
+
+    # In a clone: another thread must not read an empty view as the table.
+    others = [name for name in names.all_registered() if not catalog.is_temporary(spark, name)]
+    return DataFrame(beside_names(spark, text, others, args), spark)
 
 
 def run(spark: SparkSession, work: Callable[[], DataFrame], *, explains: bool = False) -> DataFrame:

@@ -7,15 +7,14 @@ queries of FOR and of cursors, the registered tables are lent, at their newest v
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from mica.engines.spark.scripts import Script, is_command
 from mica.engines.spark.session import has_delta, is_connect
 from mica.errors import UserError
-from mica.query import names
-from mica.query.lent import Lent, refuse
+from mica.query.lent import Lent, Views, mentioned, refuse
 from mica.query.parameters import bound
 from mica.schema.lexical import SKIPPED
 
@@ -44,29 +43,31 @@ def run(
 
     Errors: Spark's for the script; those of its statements, if no handler takes them.
     """
-    named = [name for name in names.all_registered() if re.search(rf"(?i)\b{name}\b", text)]
-    if not named and has_delta(spark) and not _PATH.search(text):
+    if not mentioned(text) and has_delta(spark) and not _PATH.search(text):
         return otherwise()
     with suppress(UserError):  # a value without a literal is Spark's to bind; `?` it refuses in a script
         if isinstance(args, Mapping):
             text, args = bound(text, args), None
     script = None if args or is_connect(spark) else Script.of(spark, text)
-    with Lent(spark) as lent:
-        if script is None:
-            for name in named:
-                lent.lend(name)
+    if script is None:
+        with Lent(spark) as lent:
+            lent.lend_named(text)
             try:
                 return otherwise()
             except Exception as e:
                 refuse(lent.names, e)
                 raise
 
-        def ready() -> None:
-            for name in names.all_registered():  # the script may register more
-                if re.search(rf"(?i)\b{name}\b", text):
-                    lent.lend(name)
+    views: Views = {}
 
-        return script.run(lambda text, by_spark: _result(text, by_spark, statement), ready)
+    @contextmanager
+    def lending() -> Iterator[None]:
+        # Only for the step: a statement may make a view of such a name, drop it, or drop the table.
+        with Lent(spark, views) as lent:
+            lent.lend_named(text)
+            yield
+
+    return script.run(lambda text, by_spark: _result(text, by_spark, statement), lending)
 
 
 def _result(text: str, by_spark: Callable[[], DataFrame], statement: Statement) -> DataFrame | None:

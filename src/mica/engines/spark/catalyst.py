@@ -9,7 +9,7 @@ Plans are read through py4j, which Spark Connect does not have.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -149,6 +149,14 @@ def over_frames(spark: Any, text: str, frames: Mapping[str, Any], args: Any) -> 
         rows.createOrReplaceTempView(f"`{name}`")
     plan = clone.sql(text, arguments(spark, args)).queryExecution().analyzed()
     return make.dataset.ofRows(spark._jsparkSession, plan)  # noqa: SLF001
+
+
+def beside_names(spark: Any, text: str, names: Iterable[str], args: Any) -> Any:
+    """What a command makes of a session that has views of these names, too; nobody else sees them."""
+    make, clone = Maker.of(spark), cloned(spark)
+    for name in names:
+        clone.range(0).createOrReplaceTempView(f"`{name}`")
+    return make.dataset.ofRows(spark._jsparkSession, clone.sql(text, arguments(spark, args)).logicalPlan())  # noqa: SLF001
 
 
 class Query:

@@ -10,7 +10,7 @@ Spark has no public door to its interpreter: its steps are methods that only Spa
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from mica.engines.spark.nodes import items
@@ -53,16 +53,16 @@ class Script:
         except (Py4JError, TypeError):
             return None
 
-    def run(self, statement: Runs, ready: Callable[[], None]) -> DataFrame:
-        """Runs it; the rows are those of its last result, or none. `ready` is called before each step."""
+    def run(self, statement: Runs, stepping: Callable[[], AbstractContextManager[object]]) -> DataFrame:
+        """Runs it; the rows are those of its last result, or none. `stepping` is around what Spark evaluates itself."""
         from pyspark.sql.classic.dataframe import DataFrame
 
         rows, schema = self._jvm.java.util.ArrayList(), self._jvm.org.apache.spark.sql.types.StructType()
         with self._variables():
             while True:
-                ready()
                 try:
-                    step = self._invoke(self._next)
+                    with stepping():
+                        step = self._invoke(self._next)
                     if step.isEmpty():
                         break
                     found = self._made(step.get(), statement)
