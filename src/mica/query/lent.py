@@ -151,11 +151,10 @@ def listed(spark: SparkSession, text: str, args: Any, work: Callable[[], DataFra
         with Lent(spark) as lent:
             lent.lend_names()
             return work()
-    from pyspark.sql.classic.dataframe import DataFrame
-
     # In a clone: another thread must not read an empty view as the table.
     others = [name for name in names.all_registered() if not catalog.is_temporary(spark, name)]
-    return DataFrame(beside_names(spark, text, others, args), spark)
+    found: DataFrame = beside_names(spark, text, others, args)
+    return found
 
 
 def run(spark: SparkSession, work: Callable[[], DataFrame], *, explains: bool = False) -> DataFrame:

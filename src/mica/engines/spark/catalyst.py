@@ -153,10 +153,13 @@ def over_frames(spark: Any, text: str, frames: Mapping[str, Any], args: Any) -> 
 
 def beside_names(spark: Any, text: str, names: Iterable[str], args: Any) -> Any:
     """What a command makes of a session that has views of these names, too; nobody else sees them."""
+    from pyspark.sql.classic.dataframe import DataFrame
+
     make, clone = Maker.of(spark), cloned(spark)
     for name in names:
         clone.range(0).createOrReplaceTempView(f"`{name}`")
-    return make.dataset.ofRows(spark._jsparkSession, clone.sql(text, arguments(spark, args)).logicalPlan())  # noqa: SLF001
+    plan = clone.sql(text, arguments(spark, args)).logicalPlan()
+    return DataFrame(make.dataset.ofRows(spark._jsparkSession, plan), spark)  # noqa: SLF001
 
 
 class Query:
