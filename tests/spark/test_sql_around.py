@@ -181,11 +181,12 @@ def test_a_query_into_variables_may_begin_with_from(spark: SparkSession, events:
         assert mica.sql("SELECT around_z", spark).collect()[0][0] == 4
         mica.sql("EXECUTE IMMEDIATE 'FROM around_events SELECT id WHERE id = :n' INTO around_z USING 3 AS n", spark)
         assert mica.sql("SELECT around_z", spark).collect()[0][0] == 3
-        for wrong in (
-            "'DELETE FROM around_events' INTO around_z",
-            "'SELECT id FROM around_events' USING 1 AS n, 2 AS n",
-        ):
-            with pytest.raises((PySparkException, mica.UserError)):
+        wrongs: list[tuple[str, type[Exception]]] = [
+            ("'DELETE FROM around_events' INTO around_z", mica.UserError),
+            ("'SELECT id FROM around_events' USING 1 AS n, 2 AS n", PySparkException),
+        ]
+        for wrong, kind in wrongs:
+            with pytest.raises(kind):
                 mica.sql(f"EXECUTE IMMEDIATE {wrong}", spark)
         assert events.refresh().scan().count() == 5
     finally:

@@ -1,7 +1,7 @@
 """Runs SQL scripts (BEGIN … END): their statements as `mica.sql` does, the rest as Spark does.
 
 The rule: variables, conditions, loops and handlers are Spark's. To what it evaluates itself, the conditions and the
-queries of FOR and of cursors, the registered tables are lent, at their newest versions.
+queries of FOR, the registered tables are lent, at their newest versions.
 """
 
 from __future__ import annotations
