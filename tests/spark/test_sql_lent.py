@@ -100,7 +100,7 @@ def test_registered_names_are_listed(spark: SparkSession, events: mica.Table) ->
         found = [tuple(row) for row in mica.sql(text, spark).collect() if row.tableName.startswith("lent_")]
         assert found == [("", "lent_events", True)], text
     assert spark.sql("SHOW TABLES LIKE 'lent_*'").collect() == []
-    assert mica.sql("SHOW TABLES LIKE 'nothing_*'", spark).collect() == []
+    assert mica.sql("SHOW TABLES LIKE 'lent_nothing*'", spark).collect() == []
 
 
 def test_a_list_shows_no_other_thread_an_empty_table(spark: SparkSession, events: mica.Table) -> None:

@@ -190,5 +190,5 @@ def refuse(lent: tuple[str, ...], error: Exception) -> None:
         "INVALID_ARGUMENT",
         f"Spark runs this statement itself, and {', '.join(lent)} is a temporary view to it, since only mica knows the "
         f"table: {error if first is None else first[0]}",
-        hint="Name the table by its path, delta.`PATH`, in a session with delta-spark, or use the calls of Table.",
+        hint="Name the table by its path, delta.`PATH`, in a session with delta-spark.",
     ) from error
