@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 mod batch;
 mod columns;
 mod error;
+mod fetched;
 mod handed;
 mod ingest;
 mod read;

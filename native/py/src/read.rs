@@ -1,6 +1,5 @@
 //! Reading for Python: reconstruction and extraction on Arrow batches, and Parquet files.
 
-use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::{BooleanArray, RecordBatch};
@@ -27,9 +26,10 @@ use mica_kernel::{Code, Error, Result};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::{PyBytes, PyDict, PyList};
+use pyo3::types::{PyDict, PyList};
 
 use crate::error::run;
+use crate::fetched::Callback;
 use crate::handed::{Handed, made};
 use crate::request::{self, Request};
 
@@ -75,58 +75,6 @@ fn parse_early(given: &Bound<'_, PyAny>) -> PyResult<Early> {
         Ok(false) => Early::Deny,
         Err(_) => Early::These(given.extract()?),
     })
-}
-
-/// A file whose bytes a Python object fetches: called with ranges, it returns their bytes; its `announce` is told which
-/// ranges come next.
-struct Callback {
-    name: String,
-    size: u64,
-    fetch: Py<PyAny>,
-}
-
-impl Source for Callback {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn size(&self) -> u64 {
-        self.size
-    }
-
-    fn fetch(&self, ranges: &[Range<u64>]) -> mica_kernel::Result<Vec<Bytes>> {
-        Python::attach(|py| {
-            let pairs: Vec<(u64, u64)> = ranges.iter().map(|r| (r.start, r.end)).collect();
-            let fetched = self.fetch.call1(py, (pairs,))?;
-            fetched
-                .bind(py)
-                .try_iter()?
-                .map(|part| {
-                    let part = part?;
-                    match part.cast::<PyBytes>() {
-                        Ok(bytes) => Ok(Bytes::copy_from_slice(bytes.as_bytes())),
-                        Err(_) => Ok(Bytes::from(part.extract::<Vec<u8>>()?)),
-                    }
-                })
-                .collect::<PyResult<Vec<Bytes>>>()
-        })
-        .map_err(|e| Error::new(Code::Io, format!("{} cannot be read: {e}", self.name)))
-    }
-
-    /// A request of its own costs more than some bytes: footers and page indexes grow with their files.
-    fn tail(&self) -> u64 {
-        (self.size >> 7).clamp(32 << 10, 768 << 10)
-    }
-
-    fn plans(&self) -> bool {
-        true
-    }
-
-    fn announce(&self, ranges: &[Range<u64>]) {
-        let pairs: Vec<(u64, u64)> = ranges.iter().map(|r| (r.start, r.end)).collect();
-        // What cannot be announced is fetched in its turn, and fails then if it must.
-        let _ = Python::attach(|py| self.fetch.call_method1(py, "announce", (pairs,)).map(drop));
-    }
 }
 
 /// One Parquet file: a local path, its bytes, or a size and a function that fetches byte ranges. Or several, by their
