@@ -19,7 +19,7 @@ from mica.engines.spark.session import is_connect, without_sql_log
 from mica.errors import UserError
 from mica.query import names
 from mica.schema.ddl import quoted
-from mica.schema.lexical import SKIPPED
+from mica.schema.lexical import GAP
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from mica.log.snapshot import Snapshot
 
 _UNKNOWN = re.compile(r"\[TABLE_OR_VIEW_NOT_FOUND\] The table or view `(\w+)` cannot be found")
-_LISTS = re.compile(rf"(?is)(?>(?:\s|{SKIPPED})*)SHOW\s+TABLES\b")
+_LISTS = re.compile(rf"(?is){GAP}SHOW\s+TABLES\b")
 #: What changes a view: a lent one is none of the session's to be changed, and a renamed one would stay.
-_OF_VIEWS = re.compile(rf"(?is)(?>(?:\s|{SKIPPED})*)ALTER\s+VIEW\b")
+_OF_VIEWS = re.compile(rf"(?is){GAP}ALTER\s+VIEW\b")
 #: What Spark says of a statement that wants more than a temporary view.
 _NO_VIEW = (
     "EXPECT_TABLE_NOT_VIEW", "EXPECT_PERMANENT_TABLE_NOT_TEMP", "EXPECT_PERMANENT_VIEW_NOT_TEMP",

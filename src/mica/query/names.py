@@ -20,7 +20,7 @@ from mica.log.snapshot import exists, load
 from mica.query.row_statements import AS_OF, AS_OF_ANY, INSIDE
 from mica.records import dataclass
 from mica.schema.ddl import quoted, unquote, unquoted
-from mica.schema.lexical import QUOTED_NAME, QUOTED_STRING, RAW_STRING, REST, SKIPPED
+from mica.schema.lexical import GAP, QUOTED_NAME, QUOTED_STRING, RAW_STRING, REST, SKIPPED
 from mica.storage import Storage
 from mica.table import Table
 
@@ -46,7 +46,7 @@ _PART = re.compile(rf"{QUOTED_NAME}|(?!\d+(?:[eE]\d+)?(?:[dDfFlLsSyY]|[bB][dD])?
 _NAME = re.compile(rf"\s*(?:{_PART.pattern})(?:\s*\.\s*(?:{_PART.pattern}))*\s*")
 
 #: What stands between two parts of a name.
-_POINT = re.compile(rf"(?>(?:\s|{SKIPPED})*)\.(?>(?:\s|{SKIPPED})*)")
+_POINT = re.compile(rf"{GAP}\.{GAP}")
 
 #: The name of a table that is registered.
 IDENTIFIER = Kind("an identifier: letters, digits and _", lambda v: bool(TEXT.fits(v) and re.fullmatch(r"\w+", v)))

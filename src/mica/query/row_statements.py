@@ -20,7 +20,7 @@ from mica.expressions.tokens import Token, syntax_error
 from mica.query.statement_parts import QUERY, Parts, as_assigned, is_tables, refuse_again, without_name
 from mica.records import dataclass
 from mica.schema.hidden import Readable
-from mica.schema.lexical import QUOTED_STRING, SKIPPED
+from mica.schema.lexical import GAP, QUOTED_STRING, SKIPPED
 from mica.schema.types import StructType
 
 _OUTSIDE = rf"""[^()'"]|{QUOTED_STRING}"""
@@ -29,7 +29,7 @@ INSIDE = f"(?:{_OUTSIDE})*"
 for _ in range(3):
     INSIDE = rf"(?:{_OUTSIDE}|\({INSIDE}\))*"
 _GAP = rf"(?>(?:\s|{SKIPPED})+)"
-_WITH = re.compile(rf"(?>(?:\s|{SKIPPED})*)WITH\b", re.IGNORECASE)
+_WITH = re.compile(rf"{GAP}WITH\b", re.IGNORECASE)
 #: The version or time that a table is read at: a text or literal, a call or parentheses, with an interval. An
 #: expression that goes on is another one.
 AS_OF = re.compile(
@@ -37,7 +37,7 @@ AS_OF = re.compile(
       | (?:SYSTEM_TIME|TIMESTAMP){_GAP}AS{_GAP}OF{_GAP}
         (?P<moment>(?:\w+\s*)?(?:{QUOTED_STRING} | \({INSIDE}\))
           (?:\s*[-+]\s*INTERVAL\s+(?:{QUOTED_STRING}|\d+)\s+\w+)?)
-        (?!(?>(?:\s|{SKIPPED})*)(?:\|\||[-+*/%&|^:\['"])))""",
+        (?!{GAP}(?:\|\||[-+*/%&|^:\['"])))""",
     re.VERBOSE | re.IGNORECASE,
 )
 #: How a version or time begins, of any kind.

@@ -16,16 +16,15 @@ from mica.engines.spark.session import has_delta, is_connect
 from mica.errors import UserError
 from mica.query.lent import Lent, Views, mentioned, refuse
 from mica.query.parameters import bound
-from mica.schema.lexical import SKIPPED
+from mica.schema.lexical import GAP
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_GAP = rf"(?>(?:\s|{SKIPPED})*)"
-_BEGINS = re.compile(rf"(?is){_GAP}BEGIN\b")
+_BEGINS = re.compile(rf"(?is){GAP}BEGIN\b")
 _PATH = re.compile(r"(?i)\b(?:delta|mica)\s*\.\s*`")
 #: SET without VAR, which only scripts have.
-_SET = re.compile(rf"(?is){_GAP}SET\b(?!{_GAP}VAR(?:IABLE)?\b)")
+_SET = re.compile(rf"(?is){GAP}SET\b(?!{GAP}VAR(?:IABLE)?\b)")
 
 #: Runs a statement as `mica.sql` does; the second one is what Spark makes of it.
 Statement = Callable[[str, "Callable[[], DataFrame]"], "DataFrame"]

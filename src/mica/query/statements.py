@@ -30,7 +30,7 @@ from mica.query.row_statements import Delete, Insert, MergeInto, RowChange, RowS
 from mica.query.statement_parts import QUERY, ended
 from mica.query.table_statements import ConvertToDelta, Drop, Question, Rename, TableCall, Unread, read_table_statement
 from mica.records import dataclass
-from mica.schema.lexical import SKIPPED
+from mica.schema.lexical import GAP
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ Statement = (
 )  # fmt: skip
 
 _BEGINS = re.compile(
-    rf"(?is)(?>(?:\s|{SKIPPED})*)(DELETE\s+FROM|UPDATE|INSERT|MERGE|OPTIMIZE|VACUUM|DESC(?:RIBE)?\s+HISTORY|"
+    rf"(?is){GAP}(DELETE\s+FROM|UPDATE|INSERT|MERGE|OPTIMIZE|VACUUM|DESC(?:RIBE)?\s+HISTORY|"
     r"ALTER\s+TABLE|ALTER\s+VIEW(?=.*\bAS\b)|FROM(?=.*\bINSERT\b)|RESTORE|(?:DROP|TRUNCATE)\s+TABLE|DESC(?:RIBE)?|CONVERT\s+TO\s+DELTA|"
     r"SHOW\s+(?:TBLPROPERTIES|COLUMNS|PARTITIONS|CREATE\s+TABLE)|"
     r"WITH(?=.*\b(?:INSERT|MERGE|UPDATE|DELETE)\b)|COMMENT\s+ON\s+TABLE|REPLACE\s+TABLE(?=.*\bUSING\s+mica\b)|"
@@ -134,7 +134,7 @@ _BEGINS = re.compile(
 
 
 #: Spark's own statement: files of a query.
-_INTO_FOLDER = re.compile(rf"(?is)(?>(?:\s|{SKIPPED})*)INSERT\s+OVERWRITE\s+(?:LOCAL\s+)?DIRECTORY\s+(?:['\"]|USING\b)")
+_INTO_FOLDER = re.compile(rf"(?is){GAP}INSERT\s+OVERWRITE\s+(?:LOCAL\s+)?DIRECTORY\s+(?:['\"]|USING\b)")
 
 
 def makes_ours(text: str) -> bool:
