@@ -52,15 +52,16 @@ class Tails:
             return self._pool.submit(read)
 
     def whole(self, files: Iterable[tuple[Storage, str, int]]) -> list[bytes]:
-        """Returns all bytes of files of these sizes, requested at once."""
+        """Returns all bytes of files of these sizes; what is not cached is requested at once."""
 
         def read(storage: Storage, rel: str, size: int) -> bytes:
             key = storage.path(rel), size
-            found = self.of(key)
-            if len(found) < size:
-                [found] = storage.read_ranges(rel, [(0, size)])
-                self.keep(key, b"", found)
-            return found
+            end = self.of(key)
+            if len(end) >= size:
+                return end
+            [before] = storage.read_ranges(rel, [(0, size - len(end))])
+            self.keep(key, end, before)
+            return before + end if end else before
 
         return [coming.result() for coming in [self.ahead(partial(read, *file)) for file in files]]
 

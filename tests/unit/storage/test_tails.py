@@ -56,7 +56,9 @@ def test_whole_files_are_read_once_and_at_once(tmp_path: Path) -> None:
     _read(kept, disk, (900, SIZE))
     disk.asked = []
     assert kept.whole([(disk, "f", SIZE)]) == [BYTES]
-    assert disk.asked == [(0, SIZE)]
+    assert disk.asked == [(0, 900)]
+    assert kept.whole([(disk, "f", SIZE)]) == [BYTES]
+    assert _read(kept, disk, (0, 10)) == []
     kept, disk.asked = Tails(), []
     assert kept.whole([(disk, "f", SIZE)] * 2) == [BYTES] * 2
     assert kept.whole([(disk, "f", SIZE)]) == [BYTES]
