@@ -7,7 +7,6 @@ Every error names what was asked, what was found and what to do. `code` is stabl
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
@@ -107,12 +106,3 @@ class ConflictError(MicaError):
 
 class StorageError(MicaError):
     """The disk or the object store failed: not found, no permission, full, unreachable."""
-
-
-def extra(module: str, asked: str) -> Any:
-    """Imports an optional library for the call `asked`. Errors: NOT_INSTALLED."""
-    try:
-        return importlib.import_module(module)
-    except ImportError as e:
-        what = f"{asked} needs {module}, which is not installed"
-        raise UserError("NOT_INSTALLED", what, hint=f"pip install {module}") from e

@@ -16,7 +16,8 @@ import pyarrow as pa
 
 from mica.arguments import OPTIONS, TEXT, takes
 from mica.arrays import no_rows
-from mica.errors import UserError, extra
+from mica.errors import UserError
+from mica.errors.installed import extra
 from mica.readers.polars_filters import pushed
 from mica.readers.source import ScanSource, source_of
 from mica.readers.terms import Terms

@@ -21,7 +21,8 @@ from mica.arrays import from_numpy, to_numpy
 from mica.cached import cached_property
 from mica.engines import local
 from mica.engines.foreign import Foreign
-from mica.errors import UnsupportedTableError, UserError, extra
+from mica.errors import UnsupportedTableError, UserError
+from mica.errors.installed import extra
 from mica.expressions.bind import BoundExpr, Leaf, bind, bind_columns
 from mica.expressions.collations import TO_DF, collations_of, refuse_in_process
 from mica.expressions.tree import LeafRef

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from mica import compute as pc
 from mica.arrays import scalar, to_numpy
-from mica.errors import extra
+from mica.errors.installed import extra
 from mica.schema import literals
 from mica.schema.types import (
     DATE,

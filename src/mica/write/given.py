@@ -18,7 +18,8 @@ import pyarrow as pa
 from mica import compute as pc
 from mica.arguments import is_whole
 from mica.arrays import arrow_array
-from mica.errors import UserError, extra
+from mica.errors import UserError
+from mica.errors.installed import extra
 from mica.schema.arrow import MARKED_VARIANT, to_arrow, to_arrow_type
 from mica.schema.types import DOUBLE, FLOAT, VARIANT, ArrayType, DataType, MapType, Primitive, StructType, contains
 from mica.variant.encode import from_python, is_null
