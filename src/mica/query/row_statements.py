@@ -20,7 +20,7 @@ from mica.expressions.tokens import Token, syntax_error
 from mica.query.statement_parts import QUERY, Parts, as_assigned, is_tables, refuse_again, without_name
 from mica.records import dataclass
 from mica.schema.hidden import Readable
-from mica.schema.lexical import GAP, QUOTED_STRING, SKIPPED
+from mica.schema.lexical import GAP, QUOTED_STRING, SPACE
 from mica.schema.types import StructType
 
 _OUTSIDE = rf"""[^()'"]|{QUOTED_STRING}"""
@@ -28,13 +28,12 @@ _OUTSIDE = rf"""[^()'"]|{QUOTED_STRING}"""
 INSIDE = f"(?:{_OUTSIDE})*"
 for _ in range(3):
     INSIDE = rf"(?:{_OUTSIDE}|\({INSIDE}\))*"
-_GAP = rf"(?>(?:\s|{SKIPPED})+)"
 _WITH = re.compile(rf"{GAP}WITH\b", re.IGNORECASE)
 #: The version or time that a table is read at: a text or literal, a call or parentheses, with an interval. An
 #: expression that goes on is another one.
 AS_OF = re.compile(
-    rf"""{_GAP}(?:FOR{_GAP})?(?:(?:SYSTEM_)?VERSION{_GAP}AS{_GAP}OF{_GAP}(?P<quote>['"]?)(?P<version>\d+)(?P=quote)(?!\w)
-      | (?:SYSTEM_TIME|TIMESTAMP){_GAP}AS{_GAP}OF{_GAP}
+    rf"""{SPACE}(?:FOR{SPACE})?(?:(?:SYSTEM_)?VERSION{SPACE}AS{SPACE}OF{SPACE}(?P<quote>['"]?)(?P<version>\d+)(?P=quote)(?!\w)
+      | (?:SYSTEM_TIME|TIMESTAMP){SPACE}AS{SPACE}OF{SPACE}
         (?P<moment>(?:\w+\s*)?(?:{QUOTED_STRING} | \({INSIDE}\))
           (?:\s*[-+]\s*INTERVAL\s+(?:{QUOTED_STRING}|\d+)\s+\w+)?)
         (?!{GAP}(?:\|\||[-+*/%&|^:\['"])))""",
@@ -42,7 +41,7 @@ AS_OF = re.compile(
 )
 #: How a version or time begins, of any kind.
 AS_OF_ANY = re.compile(
-    rf"{_GAP}(?:FOR{_GAP})?(?:(?:SYSTEM_)?VERSION|SYSTEM_TIME|TIMESTAMP){_GAP}AS{_GAP}OF\b", re.IGNORECASE
+    rf"{SPACE}(?:FOR{SPACE})?(?:(?:SYSTEM_)?VERSION|SYSTEM_TIME|TIMESTAMP){SPACE}AS{SPACE}OF\b", re.IGNORECASE
 )
 #: The value of a column in PARTITION.
 _LITERAL = re.compile(

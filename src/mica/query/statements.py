@@ -30,7 +30,7 @@ from mica.query.row_statements import Delete, Insert, MergeInto, RowChange, RowS
 from mica.query.statement_parts import QUERY, ended
 from mica.query.table_statements import ConvertToDelta, Drop, Question, Rename, TableCall, Unread, read_table_statement
 from mica.records import dataclass
-from mica.schema.lexical import GAP
+from mica.schema.lexical import GAP, SPACE
 
 
 @dataclass(frozen=True)
@@ -125,23 +125,29 @@ Statement = (
 )  # fmt: skip
 
 _BEGINS = re.compile(
-    rf"(?is){GAP}(DELETE\s+FROM|UPDATE|INSERT|MERGE|OPTIMIZE|VACUUM|DESC(?:RIBE)?\s+HISTORY|"
-    r"ALTER\s+TABLE|ALTER\s+VIEW(?=.*\bAS\b)|FROM(?=.*\bINSERT\b)|RESTORE|(?:DROP|TRUNCATE)\s+TABLE|DESC(?:RIBE)?|CONVERT\s+TO\s+DELTA|"
-    r"SHOW\s+(?:TBLPROPERTIES|COLUMNS|PARTITIONS|CREATE\s+TABLE)|"
-    r"WITH(?=.*\b(?:INSERT|MERGE|UPDATE|DELETE)\b)|COMMENT\s+ON\s+TABLE|REPLACE\s+TABLE(?=.*\bUSING\s+mica\b)|"
-    r"CREATE\s+(?:OR\s+REPLACE\s+)?(?:TABLE|(?:(?:GLOBAL\s+)?TEMP(?:ORARY)?\s+)?VIEW)(?=.*\b(?:USING\s+mica|AS)\b))\b"
+    rf"(?is){GAP}(DELETE{SPACE}FROM|UPDATE|INSERT|MERGE|OPTIMIZE|VACUUM|DESC(?:RIBE)?{SPACE}HISTORY|"
+    rf"ALTER{SPACE}TABLE|ALTER{SPACE}VIEW(?=.*\bAS\b)|FROM(?=.*\bINSERT\b)|RESTORE|(?:DROP|TRUNCATE){SPACE}TABLE|"
+    rf"DESC(?:RIBE)?|CONVERT{SPACE}TO{SPACE}DELTA|COMMENT{SPACE}ON{SPACE}TABLE|"
+    rf"SHOW{SPACE}(?:TBLPROPERTIES|COLUMNS|PARTITIONS|CREATE{SPACE}TABLE)|"
+    rf"WITH(?=.*\b(?:INSERT|MERGE|UPDATE|DELETE)\b)|REPLACE{SPACE}TABLE(?=.*\bUSING{SPACE}mica\b)|"
+    rf"CREATE{SPACE}(?:OR{SPACE}REPLACE{SPACE})?(?:TABLE|(?:(?:GLOBAL{SPACE})?TEMP(?:ORARY)?{SPACE})?VIEW)"
+    rf"(?=.*\b(?:USING{SPACE}mica|AS)\b))\b"
 )
 
 
 #: Spark's own statement: files of a query.
-_INTO_FOLDER = re.compile(rf"(?is){GAP}INSERT\s+OVERWRITE\s+(?:LOCAL\s+)?DIRECTORY\s+(?:['\"]|USING\b)")
+_INTO_FOLDER = re.compile(rf"(?is){GAP}INSERT{SPACE}OVERWRITE{SPACE}(?:LOCAL{SPACE})?DIRECTORY{SPACE}(?:['\"]|USING\b)")
 
 
 def makes_ours(text: str) -> bool:
     """Whether a text makes a table of mica's: one with another clause is none of Spark's, for which that would be the
     name of a table that is not there."""
     begin = _BEGINS.match(text)
-    return begin is not None and begin[1].upper().split()[-1] == "TABLE" and _Statement(ended(text)).makes_ours()
+    return begin is not None and _words(begin)[-1] == "TABLE" and _Statement(ended(text)).makes_ours()
+
+
+def _words(begin: re.Match[str]) -> list[str]:
+    return re.sub(SPACE, " ", begin[1]).upper().split()
 
 
 def begins(text: str) -> bool:
@@ -154,7 +160,7 @@ def parse_statement(text: str) -> Statement | Unread | None:
     begin = _BEGINS.match(text)
     if begin is None:
         return None
-    words, text = begin[1].upper().split(), ended(text)
+    words, text = _words(begin), ended(text)
     if words[0] in ("CREATE", "REPLACE") and (words[-1] != "TABLE" or not _Statement(text).makes_ours()):
         return _Statement(text).selected()
     if words[0] in ("WITH", "FROM"):

@@ -27,8 +27,9 @@ def _bracketed(levels: int) -> str:
 COMMENT = rf"(?:{_LINE}|/\*(?!\+){_bracketed(4)})"
 #: What is skipped in a text that Spark reads after mica: hints too.
 SKIPPED = rf"(?:{_LINE}|/\*{_bracketed(4)})"
-#: What may stand between two words.
+#: What may stand between two words, and what parts them.
 GAP = rf"(?>(?:\s|{SKIPPED})*)"
+SPACE = rf"(?>(?:\s|{SKIPPED})+)"
 
 #: A string, in which a quote is doubled or follows a backslash.
 QUOTED_STRING = r"""(?>'(?:[^'\\]|\\[\s\S]|'')*'|"(?:[^"\\]|\\[\s\S]|"")*")"""

@@ -35,6 +35,9 @@ STATEMENTS: dict[str, Statement] = {
         (("t",),), ("WITH q AS (TABLE r) INSERT INTO t FROM q SELECT *",)
     ),
     "ALTER VIEW w AS SELECT 1": StoredView("ALTER VIEW w AS ", "SELECT 1", ("w",)),
+    "/* a */ DELETE -- b\n FROM t": Delete(("t",), "t", None),
+    "DESCRIBE/* a */HISTORY t": History(("t",), None),
+    "ALTER /* a */ VIEW /* b */ w AS SELECT 1": StoredView("ALTER /* a */ VIEW /* b */ w AS ", "SELECT 1", ("w",)),
     "DELETE FROM delta.`/a b`": Delete(("delta", "/a b"), "/a b", None),
     "delete from t as x where x.a = 1 and v:x.a::int = 2;": Delete(("t",), "x", "x.a = 1 and v:x.a::int = 2"),
     "UPDATE t SET a = a + 1, t.b = concat('x,y', t.c) WHERE t.a > 1": Update(
