@@ -181,12 +181,18 @@ def test_a_query_into_variables_may_begin_with_from(spark: SparkSession, events:
         assert mica.sql("SELECT around_z", spark).collect()[0][0] == 4
         mica.sql("EXECUTE IMMEDIATE 'FROM around_events SELECT id WHERE id = :n' INTO around_z USING 3 AS n", spark)
         assert mica.sql("SELECT around_z", spark).collect()[0][0] == 3
-        wrongs: list[tuple[str, type[Exception]]] = [
-            ("'DELETE FROM around_events' INTO around_z", mica.UserError),
-            ("'SELECT id FROM around_events' USING 1 AS n, 2 AS n", PySparkException),
+        wrongs: list[tuple[str, type[Exception], str]] = [
+            ("'DELETE FROM around_events' INTO around_z", mica.UserError, "takes the row of a query"),
+            ("'INSERT INTO around_events VALUES (1)' INTO around_z", mica.UserError, "takes the row of a query"),
+            ("'SHOW TABLES' INTO around_z", PySparkException, "INVALID_STATEMENT_FOR_EXECUTE_INTO"),
+            (
+                "'SELECT id FROM around_events' USING 1 AS n, 2 AS n",
+                PySparkException,
+                "UNBOUND_SQL_PARAMETER|DUPLICATE|twice",
+            ),
         ]
-        for wrong, kind in wrongs:
-            with pytest.raises(kind):
+        for wrong, kind, why in wrongs:
+            with pytest.raises(kind, match=why):
                 mica.sql(f"EXECUTE IMMEDIATE {wrong}", spark)
         assert events.refresh().scan().count() == 5
     finally:
@@ -248,6 +254,35 @@ def test_inserts_that_share_a_from_read_what_was_there_before(
     with pytest.raises(PySparkException, match="UNRESOLVED_COLUMN"):
         mica.sql(f"FROM around_ids {into} INSERT INTO around_ids SELECT nope", spark)
     assert ids.refresh().scan().count() == 6
+
+
+def test_inserts_that_share_a_from_are_checked_before_the_first(
+    spark: SparkSession, events: mica.Table, tmp_path: Path
+) -> None:
+    ids = mica.Table.create(tmp_path / "ids", "id BIGINT, w STRING")
+    mica.register("around_ids", ids.path)
+    spark.sql("CREATE TABLE around_spark (id BIGINT) USING parquet")
+    try:
+        for wrong, why in (
+            ("INTO around_missing SELECT id", "TABLE_OR_VIEW_NOT_FOUND"),
+            ("INTO around_ids SELECT id", "1 values are given for 2 columns"),
+            ("INTO around_ids (id, nope) SELECT id, 1", "UNKNOWN_COLUMN"),
+            ("INTO around_ids SELECT array(id), 1", "INCOMPATIBLE_TYPE"),
+            ("OVERWRITE around_ids PARTITION (id = 1) SELECT 'a'", "INVALID_PARTITION_COLUMN"),
+            ("INTO around_spark SELECT id, id", "INSERT_COLUMN_ARITY_MISMATCH"),
+        ):
+            for text in (
+                f"INSERT INTO around_ids SELECT id, 'a' INSERT {wrong}",
+                f"INSERT {wrong} INSERT INTO around_ids SELECT id, 'a'",
+            ):
+                with pytest.raises((PySparkException, mica.UserError), match=why):
+                    mica.sql(f"FROM around_events {text}", spark)
+        assert ids.refresh().version == 0
+        both = "INSERT INTO around_ids SELECT id, 'a' INSERT INTO around_spark SELECT id + 1"
+        assert mica.sql(f"FROM around_events {both}", spark).collect() == [(5, 5)]
+        assert spark.sql("SELECT max(id) FROM around_spark").collect() == [(5,)]
+    finally:
+        spark.sql("DROP TABLE around_spark")
 
 
 def test_a_view_of_the_session_is_altered(spark: SparkSession, events: mica.Table) -> None:

@@ -29,15 +29,14 @@ from mica.query.table_statements import ConvertToDelta, Drop, Rename, Unread
 from mica.query.viewed import over_views, unread
 from mica.records import dataclass
 from mica.schema.ddl import quote_if_needed
-from mica.schema.lexical import SKIPPED
+from mica.schema.lexical import GAP, SPACE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_GAP = rf"(?:\s|{SKIPPED})"
 _BEGINS = re.compile(
-    rf"(?is)(?>{_GAP}*)(?:(?P<explain>EXPLAIN)|(?P<describe>DESC(?:RIBE)?)|(?P<cache>CACHE)"
-    rf"|(?P<set>SET)(?>{_GAP}+)VAR(?:IABLE)?|(?P<execute>EXECUTE)(?>{_GAP}+)IMMEDIATE)\b"
+    rf"(?is){GAP}(?:(?P<explain>EXPLAIN)|(?P<describe>DESC(?:RIBE)?)|(?P<cache>CACHE)"
+    rf"|(?P<set>SET){SPACE}VAR(?:IABLE)?|(?P<execute>EXECUTE){SPACE}IMMEDIATE)\b"
 )
 _MODES = ("LOGICAL", "FORMATTED", "EXTENDED", "CODEGEN", "COST")
 
@@ -263,6 +262,13 @@ def _immediate(
         return None
     if given.into is None:
         return again(text)
+    statement = parse_statement(text)
+    if statement is not None and (isinstance(statement, Unread) or _is_ours(spark, statement)):
+        raise UserError(
+            "INVALID_ARGUMENT",
+            f"INTO of EXECUTE IMMEDIATE takes the row of a query, and the text is none: {text}",
+            hint="Leave INTO out.",
+        )
     return over_views(spark, [f"SET VAR ({given.into}) = (", ended(text), ")"], ours, query)
 
 

@@ -25,7 +25,7 @@ from mica.errors import MicaError, UserError
 from mica.log.user_metadata import user_metadata
 from mica.maintain.create import base_of, create
 from mica.properties import parse_names
-from mica.query import described, names, settings
+from mica.query import described, inserts, names, settings
 from mica.query.insert import Query, insert
 from mica.query.located import located
 from mica.query.row_statements import Delete, Insert, MergeInto, RowChange, Update, behind, of_columns
@@ -42,7 +42,6 @@ from mica.query.statements import (
     UnkeptView,
     VacuumOf,
     View,
-    parse_statement,
 )
 from mica.query.subqueries import with_values
 from mica.query.table_statements import ConvertToDelta, Drop, Question, Rename, TableCall
@@ -84,7 +83,10 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str, tabl
     if isinstance(statement, View):
         return _view(spark, statement, query) if ours(statement.query) else None
     if isinstance(statement, Inserts):
-        return _inserted(spark, statement, query, tables)
+        one = partial(run, spark, tables=tables)
+        return inserts.run(
+            spark, statement, query, partial(target, spark), lambda own, text, rows: one(own, rows, text)
+        )
     if isinstance(statement, StoredView):
         shared = statement.altered[:-1] == ("global_temp",) and spark.catalog.tableExists(spelled(statement.altered))
         if shared or (len(statement.altered) == 1 and catalog.is_temporary(spark, statement.altered[0])):
@@ -455,26 +457,6 @@ def _stored(spark: SparkSession, statement: StoredView, named: names.Named) -> D
             "Spark cannot store a view over tables that only mica reads: its catalog keeps the text, not the tables",
             hint="Use CREATE TEMPORARY VIEW, or a session with delta-spark, which reads them by their paths.",
         ) from None
-
-
-def _inserted(spark: SparkSession, statement: Inserts, query: Query, tables: Tables) -> DataFrame | None:
-    """Runs the INSERTs, one after the other; None if Spark knows all the tables that get rows."""
-    if not any(target(spark, table) is not None for table in statement.tables):
-        return None
-    # As in Spark, all of them read what is there before the first one, and a query that fails does so before it.
-    parsed = [parse_statement(text) for text in statement.texts]
-    texts = [behind(one.ctes, one.query) for one in parsed if isinstance(one, Insert)]
-    made = {text: query(text) for text in texts}
-
-    def prepared(text: str) -> DataFrame:
-        return made[text] if text in made else query(text)
-
-    done = list[list[Any]]()
-    for text, one in zip(statement.texts, parsed, strict=True):
-        ran = run(spark, one, prepared, text, tables) if isinstance(one, Insert) else None
-        done.append((query(text) if ran is None else ran).collect())
-    counts = [row[0] for rows in done for row in rows]  # one of Spark's has none
-    return spark.createDataFrame(described.counts({"num_affected_rows": sum(counts), "num_inserted_rows": sum(counts)}))
 
 
 def _selected(spark: SparkSession, statement: Selected, query: Query) -> DataFrame | None:

@@ -7,7 +7,7 @@ would be put into the null partition, or replace it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -42,9 +42,11 @@ from mica.schema.types import (
 )
 from mica.stats.partition import format_values
 from mica.table import Table
+from mica.write import rows as rows_to_write
 from mica.write.assignment import assignable, is_read_from_text
 from mica.write.once import Txn
 from mica.write.rules import is_identity
+from mica.write.target import target_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -59,6 +61,29 @@ _MADE = "\0made "
 
 def insert(spark: SparkSession, table: Table, statement: Insert, query: Query, txn: Txn | None) -> DataFrame:
     """Appends or overwrites; the result is the number of rows. Errors: those of `Table.append` and `overwrite`."""
+    rows, where, fixed, evolves = _assigned(spark, table, statement, query)
+    if not statement.overwrite:
+        done = table.append(rows, schema_evolution=evolves, txn=txn)
+    elif statement.where is None and len(fixed) < len(table.partition_by) and settings.is_dynamic(spark):
+        done = table.dynamic_partition_overwrite(rows, schema_evolution=evolves, txn=txn)
+    else:
+        done = table.overwrite(rows, where, schema_evolution=evolves, txn=txn)
+    # The rows of a commit include those that a replacement copies from rewritten files.
+    count = done.rows - done.metrics.get("numCopiedRows", 0)
+    return spark.createDataFrame(described.counts({"num_affected_rows": count, "num_inserted_rows": count}))
+
+
+def refuse_unfit(spark: SparkSession, table: Table, statement: Insert, query: Query) -> None:
+    """Refuses what `insert` refuses before it reads a row: columns that the table lacks, or of other types."""
+    rows, _, _, evolves = _assigned(spark, table, statement, query)
+    rows_to_write.refuse_unfit(target_of(table.snapshot, None, overwrite=False), rows, schema_evolution=evolves)
+
+
+def _assigned(
+    spark: SparkSession, table: Table, statement: Insert, query: Query
+) -> tuple[DataFrame, str | None, Mapping[str, str | None], bool]:
+    """The rows as the table gets them, the condition of those that they replace, the columns that PARTITION gives a
+    value, and whether the table gets columns that it lacks."""
     fixed, evolves = _fixed(spark, table, statement), statement.evolves or settings.evolves(spark)
     columns = list(statement.columns) or [name for name in table.schema.names if name not in fixed]
     rows = _given(statement.query, [_default(name, table.schema.find(name)) for name in columns], query)
@@ -90,15 +115,7 @@ def insert(spark: SparkSession, table: Table, statement: Insert, query: Query, t
         if statement.overwrite:
             values = {name: f"CAST({literals.show(text, STRING)} AS {types[name]})" for name, text in fixed.items()}
             where = " AND ".join(f"{quote_if_needed(name)} <=> {value}" for name, value in values.items())
-    if not statement.overwrite:
-        done = table.append(rows, schema_evolution=evolves, txn=txn)
-    elif statement.where is None and len(fixed) < len(table.partition_by) and settings.is_dynamic(spark):
-        done = table.dynamic_partition_overwrite(rows, schema_evolution=evolves, txn=txn)
-    else:
-        done = table.overwrite(rows, where, schema_evolution=evolves, txn=txn)
-    # The rows of a commit include those that a replacement copies from rewritten files.
-    count = done.rows - done.metrics.get("numCopiedRows", 0)
-    return spark.createDataFrame(described.counts({"num_affected_rows": count, "num_inserted_rows": count}))
+    return rows, where, fixed, evolves
 
 
 def _fixed(spark: SparkSession, table: Table, statement: Insert) -> dict[str, str | None]:

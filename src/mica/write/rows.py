@@ -55,6 +55,19 @@ def write_rows(
     return commit
 
 
+def refuse_unfit(target: Target, data: Any, *, schema_evolution: bool = False) -> None:
+    """Refuses what `write_rows` refuses of the columns of a Spark DataFrame. Errors: UNKNOWN_COLUMN, INCOMPATIBLE_TYPE,
+    IDENTITY_GIVEN and others of columns."""
+    engine = engines.of(data)
+    if not data.columns:
+        return
+    if schema_evolution:
+        target = target.evolved(unshredded_schema(engine.schema(data), target.schema))
+    spec = replace(target.write_spec(None), rules=target.rules(*engine.settings()))
+    refuse_given(spec.schema, engine.schema(data).names, str(target.storage))
+    source(engine, spec, data)
+
+
 def source(engine: Engine, spec: WriteSpec, rows: Rows, *, feeds: bool = False) -> flow.RowSource:
     """Rows of the engine as the source of a write; with `feeds` they are written to change files too. Errors: those of
     columns that do not fit."""
