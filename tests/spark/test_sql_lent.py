@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -101,6 +102,24 @@ def test_registered_names_are_listed(spark: SparkSession, events: mica.Table) ->
         assert found == [("", "lent_events", True)], text
     assert spark.sql("SHOW TABLES LIKE 'lent_*'").collect() == []
     assert mica.sql("SHOW TABLES LIKE 'lent_nothing*'", spark).collect() == []
+
+
+def test_views_and_details_are_listed_with_registered_names(
+    spark: SparkSession, events: mica.Table, tmp_path: Path
+) -> None:
+    mica.register("lent_lost", mica.Table.create(tmp_path / "lost", "id BIGINT").path)
+    shutil.rmtree(tmp_path / "lost")
+    found = mica.sql("SHOW /* all */ VIEWS LIKE 'lent_*'", spark).collect()
+    assert found == [("", "lent_events", True), ("", "lent_lost", True)]
+    (row,) = mica.sql("SHOW TABLE EXTENDED LIKE 'lent_*'", spark).collect()
+    assert tuple(row)[:3] == ("", "lent_events", True)
+    assert "|-- g: string" in row.information
+    assert spark.sql("SHOW TABLE EXTENDED LIKE 'lent_*'").collect() == []
+
+
+def test_what_no_view_would_be_enough_for_keeps_spark_s_error(spark: SparkSession, events: mica.Table) -> None:
+    with pytest.raises(PySparkException, match="CREATE_PIPELINE_DATASET_QUERY_EXECUTION"):
+        mica.sql("CREATE MATERIALIZED VIEW m AS SELECT id FROM lent_events", spark)
 
 
 def test_a_list_shows_no_other_thread_an_empty_table(spark: SparkSession, events: mica.Table) -> None:

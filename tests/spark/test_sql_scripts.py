@@ -58,11 +58,52 @@ def rows(text: str, spark: SparkSession, args: Any = None) -> list[tuple[Any, ..
         ("DECLARE s STRING DEFAULT 'SELECT max(id) FROM script_events'; EXECUTE IMMEDIATE s;", 6),
         (N + "EXECUTE IMMEDIATE 'SELECT max(id) FROM script_events WHERE id < ?' INTO n USING 4; SELECT n;", 3),
         ("SELECT max(id) + :n FROM script_events;", 8),
+        ("DECLARE t STRING DEFAULT 'script_' || 'events'; IF EXISTS (TABLE IDENTIFIER(t)) THEN SELECT 6; END IF;", 6),
+        ("DECLARE s STRING DEFAULT 'SELECT max(id) FROM script_' || 'events'; EXECUTE IMMEDIATE s;", 6),
     ],
 )  # fmt: skip
 def test_what_a_script_reads(spark: SparkSession, tables: dict[str, mica.Table], body: str, expected: object) -> None:
     text = f"BEGIN {body.replace('{path}', tables['events'].path)} END"
     assert rows(text, spark, {"n": 2}) == [(expected,)]
+
+
+def test_conditions_call_functions_over_registered_tables(spark: SparkSession, tables: dict[str, mica.Table]) -> None:
+    """Their texts name the tables, and not the script's."""
+    for text in (
+        "f() RETURNS BIGINT RETURN (SELECT max(id) FROM script_events)",
+        "f2() RETURNS BIGINT RETURN script_f()",
+    ):
+        mica.sql(f"CREATE OR REPLACE TEMPORARY FUNCTION script_{text}", spark)
+    try:
+        assert rows("BEGIN IF Script_F() = 6 THEN SELECT 'y'; END IF; END", spark) == [("y",)]
+        assert rows(f"BEGIN {N} WHILE n < script_f2() DO SET n = n + 1; END WHILE; SELECT n; END", spark) == [(6,)]
+    finally:
+        for name in ("f", "f2"):
+            spark.sql(f"DROP TEMPORARY FUNCTION script_{name}")
+
+
+def test_names_in_another_case_where_cases_differ(spark: SparkSession, tables: dict[str, mica.Table]) -> None:
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        test = "IF (SELECT count(*) FROM Script_Words) = (SELECT count(*) FROM script_words) THEN SELECT 'y'; END IF;"
+        assert rows(f"BEGIN {test} END", spark) == [("y",)]
+    finally:
+        spark.conf.unset("spark.sql.caseSensitive")
+
+
+def test_what_is_read_of_a_row_is_a_value_of_a_change(spark: SparkSession, tables: dict[str, mica.Table]) -> None:
+    columns = "id, v, named_struct('a', array('x', 'y')) AS s"
+    text = f"""
+        BEGIN
+            FOR r AS SELECT {columns} FROM script_events WHERE id IN (1, 2) DO
+                INSERT INTO script_words VALUES (r.id + 20, 'new');
+                UPDATE script_words SET w = r.v:n::string || r.s.a[1] || (r.v:n::int + 1)
+                    WHERE id = r.v:n::int / 10 + 20;
+                DELETE FROM script_words WHERE r.v:['s']::string = 'x' AND id = 10 - r.id;
+            END FOR;
+            SELECT * FROM script_words WHERE id <> 1;
+        END"""
+    assert rows(text, spark) == [(21, "10y11"), (22, "20y21")]
 
 
 def test_what_a_script_changes_is_seen_by_what_follows(spark: SparkSession, tables: dict[str, mica.Table]) -> None:

@@ -19,7 +19,8 @@ from mica.engines.spark.session import is_connect, without_sql_log
 from mica.errors import UserError
 from mica.query import names
 from mica.schema.ddl import quoted
-from mica.schema.lexical import GAP
+from mica.schema.lexical import GAP, QUOTED_STRING, SPACE
+from mica.schema.types import StructType
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -27,13 +28,16 @@ if TYPE_CHECKING:
     from mica.log.snapshot import Snapshot
 
 _UNKNOWN = re.compile(r"\[TABLE_OR_VIEW_NOT_FOUND\] The table or view `(\w+)` cannot be found")
-_LISTS = re.compile(rf"(?is){GAP}SHOW\s+TABLES\b")
+_LISTS = re.compile(rf"(?is){GAP}SHOW{SPACE}(?:(?P<names>TABLES|VIEWS)|TABLE{SPACE}EXTENDED)\b")
 #: What changes a view: a lent one is none of the session's to be changed, and a renamed one would stay.
-_OF_VIEWS = re.compile(rf"(?is){GAP}ALTER\s+VIEW\b")
+_OF_VIEWS = re.compile(rf"(?is){GAP}ALTER{SPACE}VIEW\b")
+#: A name that is no constant.
+_COMPUTED = re.compile(rf"(?is)\bIDENTIFIER{GAP}\({GAP}(?!{QUOTED_STRING}{GAP}\))")
 #: What Spark says of a statement that wants more than a temporary view.
 _NO_VIEW = (
     "EXPECT_TABLE_NOT_VIEW", "EXPECT_PERMANENT_TABLE_NOT_TEMP", "EXPECT_PERMANENT_VIEW_NOT_TEMP",
-    "INVALID_TEMP_OBJ_REFERENCE", "UNSUPPORTED_FEATURE", "UNSUPPORTED_INSERT",
+    "INVALID_TEMP_OBJ_REFERENCE", "UNSUPPORTED_FEATURE.ANALYZE_UNCACHED_TEMP_VIEW", "UNSUPPORTED_FEATURE.ANALYZE_VIEW",
+    "UNSUPPORTED_FEATURE.TABLE_OPERATION", "UNSUPPORTED_INSERT",
 )  # fmt: skip
 #: Where an error begins: before it may be Py4J's words.
 _FIRST = re.compile(r"\[[A-Z_.]+\] .*")
@@ -120,7 +124,7 @@ class Lent:
 
     def lend_named(self, text: str) -> None:
         """Lends every table whose name is a word of the text, if it is there: the word may be another thing's."""
-        for name in mentioned(text):
+        for name in mentioned(self._spark, text):
             with suppress(UserError):
                 self.lend(name)
 
@@ -130,9 +134,23 @@ class Lent:
         return tuple(self._lent)
 
 
-def mentioned(text: str) -> list[str]:
-    """The registered names that are words of a text, also of a string in it."""
-    return [name for name in names.all_registered() if re.search(rf"(?i)\b{name}\b", text)]
+def mentioned(spark: SparkSession, text: str) -> list[str]:
+    """The registered names that a text may mean, as it spells them: words of it, also of a string in it, or of a
+    function of the session that it calls; all of them, if it computes a name."""
+    known = names.all_registered()
+    if not known:
+        return []
+    if _COMPUTED.search(text):
+        return known
+    functions = catalog.functions(spark)
+    while called := {name for name in functions if _is_word(name, text)}:
+        text = "\n".join([text, *map(functions.pop, called)])
+    spelled = (re.findall(rf"(?i)\b{name}\b", text) for name in known)
+    return list(dict.fromkeys(word for found in spelled for word in found))
+
+
+def _is_word(name: str, text: str) -> bool:
+    return re.search(rf"(?i)(?<!\w){re.escape(name)}(?!\w)", text) is not None
 
 
 def lists(text: str) -> bool:
@@ -147,13 +165,27 @@ def alters(text: str) -> bool:
 
 def listed(spark: SparkSession, text: str, args: Any, work: Callable[[], DataFrame]) -> DataFrame:
     """What a text lists, with the registered names as what they are to a session: temporary."""
+    kind = _LISTS.match(text)
+    by_name = kind is not None and kind["names"] is not None
     if is_connect(spark):
         with Lent(spark) as lent:
-            lent.lend_names()
+            lent.lend_names() if by_name else lent.lend_named(" ".join(names.all_registered()))
             return work()
     # In a clone: another thread must not read an empty view as the table.
     others = [name for name in names.all_registered() if not catalog.is_temporary(spark, name)]
-    found: DataFrame = beside_names(spark, text, others, args)
+    schemas = dict.fromkeys(others, StructType()) if by_name else _schemas(others)
+    found: DataFrame = beside_names(spark, text, schemas, args)
+    return found
+
+
+def _schemas(known: list[str]) -> dict[str, StructType]:
+    """The columns of registered tables, but for those that are gone."""
+    found = dict[str, StructType]()
+    for name in known:
+        with suppress(UserError):
+            table = names.registered(name)
+            if table is not None:
+                found[name] = table.schema
     return found
 
 

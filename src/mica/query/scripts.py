@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _BEGINS = re.compile(rf"(?is){GAP}BEGIN\b")
-_PATH = re.compile(r"(?i)\b(?:delta|mica)\s*\.\s*`")
+#: A path, or a text that may have any name.
+_NAMES = re.compile(r"(?i)\b(?:delta|mica)\s*\.\s*`|\bIMMEDIATE\b")
 #: SET without VAR, which only scripts have.
 _SET = re.compile(rf"(?is){GAP}SET\b(?!{GAP}VAR(?:IABLE)?\b)")
 
@@ -42,7 +43,7 @@ def run(
 
     Errors: Spark's for the script; those of its statements, if no handler takes them.
     """
-    if not mentioned(text) and has_delta(spark) and not _PATH.search(text):
+    if has_delta(spark) and not _NAMES.search(text) and not mentioned(spark, text):
         return otherwise()
     with suppress(UserError):  # a value without a literal is Spark's to bind; `?` it refuses in a script
         if isinstance(args, Mapping):

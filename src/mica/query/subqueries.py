@@ -6,7 +6,8 @@ A query that uses columns of the changed rows is refused: without them Spark doe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from mica.collation.names import to_sql
@@ -15,7 +16,7 @@ from mica.engines.spark.session import without_sql_log
 from mica.engines.spark.types import from_spark
 from mica.errors import UserError
 from mica.expressions.parse import parse
-from mica.expressions.tree import Column, walk
+from mica.expressions.tree import Call, Cast, Column, Expr, Path, walk
 from mica.query.statement_parts import VALUE_QUERY, Parts
 from mica.schema import literals
 from mica.schema.collations import of_field
@@ -31,6 +32,10 @@ _JOIN = "Join the rows instead: MERGE INTO … USING (SELECT …) ON … WHEN MA
 #: Values of an IN, at most: they are constants of the text.
 _MOST = 10_000
 _TIMESTAMP = Primitive("timestamp")
+#: The marks of a path and of a cast behind a name.
+_OF_PATHS = (":", "::", ".", "[", "]", "(", ")", ",")
+#: Tokens of these, at most.
+_LONGEST = 50
 #: What may stand before the name of a variable.
 _OF_SESSION: tuple[list[str], ...] = ([], ["session"], ["system", "session"])
 
@@ -60,7 +65,7 @@ def _with_variables(
     text: str, query: Callable[[str], DataFrame], variables: Collection[str], columns: Collection[str]
 ) -> str:
     """The expression with constants in place of names that no column has, and a variable: of the session, or of a
-    script, there also behind the label of its block."""
+    script, there also behind the label of its block. What is read of a variable, and cast, is one constant with it."""
     try:
         tree = parse(text)
     except UserError:
@@ -69,16 +74,43 @@ def _with_variables(
     places = {token.at: number for number, token in enumerate(parts.tokens)}
     named = {one.at: one.names for one in walk(tree) if isinstance(one, Column)}
     for start in sorted(named.keys() & places.keys(), reverse=True):
-        *before, name = named[start]
-        begin = named[start][0].lower()
-        if begin in columns:
-            continue
-        of_session = [part.lower() for part in before] in _OF_SESSION
-        known = {name, name.lower()} if of_session else {".".join(named[start]).lower()}
-        if not known.isdisjoint(variables):
-            end = parts.tokens[places[start] + 2 * len(before)].end
+        if named[start][0].lower() not in columns and _is_variable(named[start], variables):
+            end = _end(text, parts, places[start], len(named[start]))
             text = f"{text[:start]}{_value(f'(SELECT {text[start:end]})', query)}{text[end:]}"
     return text
+
+
+def _is_variable(names: Sequence[str], variables: Collection[str]) -> bool:
+    """Whether these names are a variable's, or that of a field of one."""
+    *before, name = names
+    if [part.lower() for part in before] in _OF_SESSION and not {name, name.lower()}.isdisjoint(variables):
+        return True
+    return any(".".join(names[:count]).lower() in variables for count in range(1, len(names) + 1))
+
+
+def _end(text: str, parts: Parts, first: int, count: int) -> int:
+    """Where a value ends that is read of the name of so many parts at a token: `x:a.b[0]::INT` is one of `x`."""
+    last = first + 2 * count - 2
+    start, found = parts.tokens[first].at, parts.tokens[last].end
+    if parts.tokens[last + 1].text not in (":", "::", "[", "."):
+        return found
+    for token in parts.tokens[last + 1 : -1][:_LONGEST]:
+        if token.kind == "mark" and token.text not in _OF_PATHS:
+            break
+        with suppress(UserError):
+            if _is_read(parse(text[start : token.end])):
+                found = token.end
+    return found
+
+
+def _is_read(tree: Expr) -> bool:
+    """Whether an expression is a column, or what is read of one at constant places."""
+    if isinstance(tree, Column):
+        return True
+    if not isinstance(tree, Path | Cast | Call) or (isinstance(tree, Call) and tree.name not in (".", "[]")):
+        return False
+    first, *others = tree.children
+    return _is_read(first) and not any(isinstance(one, Column) for other in others for one in walk(other))
 
 
 def _value(asked: str, query: Callable[[str], DataFrame]) -> str:

@@ -94,6 +94,16 @@ def variables(spark: Any) -> dict[str, Any]:
     return {str(pair._1()): pair._2() for pair in items(kept.get(manager).toSeq())}  # noqa: SLF001
 
 
+def functions(spark: Any) -> dict[str, str]:
+    """The session's own functions by their names, with what Spark keeps of each: the views that its query names among
+    it. None on Spark Connect."""
+    if is_connect(spark):
+        return {}
+    known = _state(spark).catalog()
+    found = items(known.listTemporaryFunctions())
+    return {str(one.funcName()): str(known.lookupFunctionInfo(one).getUsage()) for one in found}
+
+
 def delta_location(spark: Any, name: str) -> str | None:
     """The path of a Delta table of the session's catalog; None for anything else."""
     if is_connect(spark):

@@ -9,7 +9,7 @@ Plans are read through py4j, which Spark Connect does not have.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -147,19 +147,32 @@ def over_frames(spark: Any, text: str, frames: Mapping[str, Any], args: Any) -> 
     for name, frame in frames.items():
         rows = make.dataset.ofRows(clone, frame._jdf.queryExecution().analyzed())  # noqa: SLF001
         rows.createOrReplaceTempView(f"`{name}`")
-    plan = clone.sql(text, arguments(spark, args)).queryExecution().analyzed()
-    return make.dataset.ofRows(spark._jsparkSession, plan)  # noqa: SLF001
+    return _given_back(spark, clone, text, args)
 
 
-def beside_names(spark: Any, text: str, names: Iterable[str], args: Any) -> Any:
-    """What a command makes of a session that has views of these names, too; nobody else sees them."""
+def beside_names(spark: Any, text: str, names: Mapping[str, StructType], args: Any) -> Any:
+    """What a command makes of a session that has views of these names and columns, too; nobody else sees them."""
     from pyspark.sql.classic.dataframe import DataFrame
 
-    make, clone = Maker.of(spark), cloned(spark)
-    for name in names:
-        clone.range(0).createOrReplaceTempView(f"`{name}`")
+    make, clone, known = Maker.of(spark), cloned(spark), dict[StructType, Any]()
+    views = clone.sessionState().catalog()
+    for name, schema in names.items():
+        if schema not in known:
+            frame = clone.createDataFrame(
+                spark.sparkContext._jsc.emptyRDD(),  # noqa: SLF001
+                make.type.fromJson(to_spark(schema).json()),
+            )
+            frame.createOrReplaceTempView(f"`{name}`")
+            known[schema] = views.getRawTempView(name).get()
+        else:
+            views.createTempView(name, known[schema], True)
+    return DataFrame(_given_back(spark, clone, text, args), spark)
+
+
+def _given_back(spark: Any, clone: Any, text: str, args: Any) -> Any:
+    """What a clone makes of a text, as the session's."""
     plan = clone.sql(text, arguments(spark, args)).logicalPlan()
-    return DataFrame(make.dataset.ofRows(spark._jsparkSession, plan), spark)  # noqa: SLF001
+    return Maker.of(spark).dataset.ofRows(spark._jsparkSession, plan)  # noqa: SLF001
 
 
 class Query:
