@@ -188,7 +188,7 @@ def test_a_query_into_variables_may_begin_with_from(spark: SparkSession, events:
             (
                 "'SELECT id FROM around_events' USING 1 AS n, 2 AS n",
                 PySparkException,
-                "UNBOUND_SQL_PARAMETER|DUPLICATE|twice",
+                "DUPLICATE_ARGUMENT_ALIASES",
             ),
         ]
         for wrong, kind, why in wrongs:

@@ -165,6 +165,32 @@ def test_a_handler_takes_errors_of_mica(spark: SparkSession, tables: dict[str, m
         mica.sql("BEGIN SELEC id FROM script_events; END", spark)
 
 
+@pytest.mark.parametrize(
+    ("condition", "failing"),
+    [
+        ("DIVIDE_BY_ZERO", "UPDATE script_words SET id = id / (id - id)"),
+        ("SQLSTATE '22012'", "DELETE FROM script_words WHERE 1 / (id - id) > 0"),
+        ("DIVIDE_BY_ZERO", "INSERT INTO script_words SELECT id / 0, w FROM script_words"),
+        ("ARITHMETIC_OVERFLOW", "UPDATE script_words SET id = id + 9223372036854775807"),
+        ("CAST_INVALID_INPUT", "UPDATE script_words SET id = CAST(w AS BIGINT)"),
+        ("CAST_INVALID_INPUT", "INSERT INTO script_words VALUES ('x', 'y')"),
+        ("INVALID_VARIANT_CAST", "SELECT v:s::int FROM script_events"),
+        ("INVALID_VARIANT_CAST", "DELETE FROM script_events WHERE v:s::int = 1"),
+        ("TABLE_OR_VIEW_NOT_FOUND", "INSERT INTO script_nowhere SELECT id FROM script_events"),
+        ("TABLE_OR_VIEW_NOT_FOUND", "DELETE FROM delta.`/nowhere`"),
+        ("UNRESOLVED_COLUMN", "UPDATE script_words SET nope = 1"),
+    ],
+)  # fmt: skip
+def test_a_handler_names_spark_s_condition(
+    spark: SparkSession, tables: dict[str, mica.Table], condition: str, failing: str
+) -> None:
+    handler = f"DECLARE EXIT HANDLER FOR {condition} BEGIN SELECT 'caught'; END;"
+    assert rows(f"BEGIN {handler} {failing}; END", spark) == [("caught",)]
+    other = "DECLARE EXIT HANDLER FOR SCALAR_SUBQUERY_TOO_MANY_ROWS BEGIN SELECT 'caught'; END;"
+    with pytest.raises((PySparkException, mica.MicaError)):
+        mica.sql(f"BEGIN {other} {failing}; END", spark)
+
+
 def test_results_have_the_types_of_the_query(spark: SparkSession, tables: dict[str, mica.Table]) -> None:
     columns = "v, id, TIMESTAMP'2020-01-01 00:00:00' t, array(1, 2) a, named_struct('x', 1) s, map('k', X'00') m, 1.5 n"
     query = f"SELECT {columns} FROM script_events WHERE id = 1"

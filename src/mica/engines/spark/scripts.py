@@ -9,12 +9,15 @@ Spark has no public door to its interpreter: its steps are methods that only Spa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
+from mica.engines.spark.jobs import translate
 from mica.engines.spark.nodes import items
 from mica.engines.spark.session import is_connect
+from mica.errors import MicaError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -22,6 +25,25 @@ if TYPE_CHECKING:
 _PACKAGE = "org.apache.spark.sql.scripting"
 #: Where a thread keeps the variables of the script that it runs.
 _KEPT = "org$apache$spark$util$LexicalThreadLocal$$tl"
+
+#: Spark's conditions for codes of mica's.
+_CONDITIONS = {
+    "ARITHMETIC_OVERFLOW": "ARITHMETIC_OVERFLOW",
+    "DIVIDE_BY_ZERO": "DIVIDE_BY_ZERO",
+    "INVALID_CAST": "CAST_INVALID_INPUT",
+    "INVALID_CAST of a path": "INVALID_VARIANT_CAST",
+    "TABLE_NOT_FOUND": "TABLE_OR_VIEW_NOT_FOUND",
+    "UNKNOWN_COLUMN": "UNRESOLVED_COLUMN.WITHOUT_SUGGESTION",
+}
+#: One of no condition that mica knows.
+_OTHER = "USER_RAISED_EXCEPTION"
+#: The parameters of the messages of all these: no message is made without its own.
+_PARAMETERS = (
+    "alternative", "config", "dataType", "errorMessage", "expression", "message", "objectName", "relationName",
+    "searchPath", "sourceType", "targetType", "value",
+)  # fmt: skip
+#: What mica says of a Variant's value: `v:a.b cannot be cast to INT`.
+_OF_PATH = re.compile(r":\S+ cannot be cast to ")
 
 #: Runs the text of a statement, or what Spark makes of it: its rows, if they are a result and not a command's.
 Runs = Callable[[str, "Callable[[], DataFrame]"], "DataFrame | None"]
@@ -91,26 +113,33 @@ class Script:
 
     def _handled(self, error: Exception) -> None:
         """Lets a handler of the script take the error; without one it is raised."""
-        from py4j.java_gateway import is_instance_of
-
-        java = getattr(error, "_origin", None) or getattr(error, "java_exception", None)
-        gateway = self._spark.sparkContext._gateway  # noqa: SLF001
-        if java is None or not is_instance_of(gateway, java, "org.apache.spark.SparkThrowable"):
-            # Of mica's: an error of no condition that Spark knows, which SQLEXCEPTION takes.
-            parameters = self._jvm.java.util.HashMap()
-            parameters.put("errorMessage", str(error))
-            utils, state = self._jvm.PythonUtils, "USER_RAISED_EXCEPTION"
-            java = self._jvm.org.apache.spark.SparkRuntimeException(
-                state,
-                utils.toScalaMap(parameters),
-                None,
-                gateway.new_array(self._jvm.org.apache.spark.QueryContext, 0),
-                "",
-            )
         try:
-            self._invoke(self._handle, java)
+            self._invoke(self._handle, self._sparks(error))
         except Exception:  # noqa: BLE001 - the same one: no handler took it
             raise error from None
+
+    def _sparks(self, error: Exception) -> Any:
+        """Spark's error for one of Spark or mica: of the condition that a handler may name, else of one that it takes
+        for SQLEXCEPTION."""
+        from py4j.java_gateway import is_instance_of
+
+        own = error if isinstance(error, MicaError) else translate(error)
+        code = getattr(own, "code", "")
+        is_path = code == "INVALID_CAST" and _OF_PATH.search(str(own)) is not None
+        condition = _CONDITIONS.get(f"{code} of a path" if is_path else code)
+        gateway = self._spark.sparkContext._gateway  # noqa: SLF001
+        one: BaseException | None = error
+        while condition is None and one is not None:
+            java = getattr(one, "_origin", None) or getattr(one, "java_exception", None)
+            if java is not None and is_instance_of(gateway, java, "org.apache.spark.SparkThrowable"):
+                return java
+            one = one.__cause__ or one.__context__
+        values = self._jvm.java.util.HashMap()
+        for name in _PARAMETERS:
+            values.put(name, str(error))
+        contexts = gateway.new_array(self._jvm.org.apache.spark.QueryContext, 0)
+        named = self._jvm.PythonUtils.toScalaMap(values)
+        return self._jvm.org.apache.spark.SparkRuntimeException(condition or _OTHER, named, None, contexts, "")
 
     @contextmanager
     def _variables(self) -> Iterator[None]:
