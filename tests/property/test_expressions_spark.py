@@ -91,7 +91,7 @@ PRINTED = [
     "yyyy G", "SSSSSSSSS",
 ]  # fmt: skip
 PLACED = ["", ", 1", ", -1", ", -3", ", NULL"]
-MORE_UNARY = ["floor", "ceil", "xxhash64", "from_unixtime", "unix_timestamp"]
+MORE_UNARY = ["isnan", "floor", "ceil", "xxhash64", "from_unixtime", "unix_timestamp"]
 #: INTERVAL literals: months, days, shorter, mixed units, texts, and what the grammar makes of signs.
 INTERVALS = [
     "INTERVAL 3 DAYS", "INTERVAL -1 DAY", "INTERVAL '2' WEEKS", "INTERVAL 1 MONTH", "INTERVAL -13 MONTHS",
@@ -208,7 +208,7 @@ MATRIX = [
     *(f"{a} {op} {b}" for a, b, op in itertools.product(NAMES, OPERANDS, OPERATORS)),
     *(f"{b} {op} {a}" for a, b, op in itertools.product(NAMES, OPERANDS, OPERATORS)),
     *(f"{sign} {a}" for a, sign in itertools.product(NAMES, ["-", "+", "- -"])),
-    *(f"{a} LIKE {b}" for a, b in itertools.product(NAMES, PATTERNS)),
+    *(f"{a} {op} {b}" for a, op, b in itertools.product(NAMES, ["LIKE", "NOT ILIKE"], PATTERNS)),
     *(
         f"{f}({a}, {b})"
         for a, b, f in itertools.product(

@@ -5,7 +5,7 @@ evaluated over arrays. It is null if an argument is, unless `of_null` is set; it
 
 | function | arguments | returns |
 |---|---|---|
-| like, `x LIKE y ESCAPE z` | string, string, a constant | boolean |
+| like, `x LIKE y ESCAPE z`, `x ILIKE y ESCAPE z` | string, string, a constant | boolean |
 | startswith, endswith, contains | two strings, or two binary | boolean |
 | replace | string, two constants | string |
 | to_date; to_timestamp, try_… | string, date or time, a pattern; also a number | date; timestamp |
@@ -23,6 +23,7 @@ evaluated over arrays. It is null if an argument is, unless `of_null` is set; it
 | size, cardinality; array_size | array or map; array | int |
 | array_contains | array, a value of its type | boolean |
 | element_at | array and int, map of strings and string | the value there |
+| isnan | a number | boolean: false for NULL |
 | abs; greatest, least | a number; two and more of one kind | that type |
 | concat, `a || b` | strings, or all binary | string, or binary |
 | lower, upper, trim, ltrim, rtrim | string | string |
@@ -191,6 +192,7 @@ FUNCTIONS: Mapping[str, Function] = {
         (VOID, VOID), BOOLEAN, generic.array_contains, resolve=generic.holds_value, needs=("types",)
     ),
     "element_at": Function((VOID, VOID), VOID, generic.element_at, resolve=generic.at_place, needs=("ansi",)),
+    "isnan": Function((VOID,), BOOLEAN, generic.is_nan, of_null=True, resolve=generic.of_real),
     "abs": Function((VOID,), VOID, generic.absolute, resolve=generic.of_number, needs=("ansi", "types")),
     "greatest": Function(
         (VOID,), VOID, generic.chosen(Op.GT), repeats=True, of_null=True, resolve=generic.of_common, needs=("types",)

@@ -83,6 +83,15 @@ def of_number(asked: Asked) -> Signature | None:
     return ((own,), own) if is_exact(own) or is_real(own) or is_interval(own) else None
 
 
+def of_real(asked: Asked) -> Signature | None:
+    """Any number, as a DOUBLE if it is no FLOAT, is asked for a BOOLEAN."""
+    number = of_number(asked)
+    own = None if number is None else number[1]
+    if own is None or is_interval(own):
+        return None
+    return (own if is_real(own) else DOUBLE,), BOOLEAN
+
+
 def of_bytes(asked: Asked) -> Signature | None:
     """A text or bytes, and maybe an integer, give a STRING."""
     if asked.types[0] not in (STRING, BINARY, VOID) or any(
@@ -224,6 +233,11 @@ def absolute(values: pa.Array, types: Sequence[DataType], ansi: bool) -> tuple[p
         return found, None
     failed = pc.fill_null(pc.equal(values, scalar(-(1 << bits_of(types[0])), values.type)), False)
     return found, failed if failed.true_count else None
+
+
+def is_nan(values: pa.Array) -> pa.Array:
+    """Whether the number is NaN; false for NULL."""
+    return pc.fill_null(pc.is_nan(values), False)
 
 
 def chosen(op: Op) -> Callable[..., pa.Array]:

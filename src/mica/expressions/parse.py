@@ -169,23 +169,24 @@ class _Parser(PathParser):
             # `(SELECT)` is a query that gave no value (`query/subqueries.py`).
             values = () if self.accept("(", "SELECT", ")") else self.values()
             return In(value, values, negated, at=at)
-        if self.accept("LIKE"):
+        if self.word() in ("LIKE", "ILIKE"):
             found = self.like(value, at)
             return Not(found, at=at) if negated else found
         if self.accept("RLIKE") or self.accept("REGEXP"):
             found = Call("rlike", (value, self.comparison()), at=at)
             return Not(found, at=at) if negated else found
-        if self.word() in _PATTERNS:
-            self.unsupported(self.word())
         if self.accept("IS"):
             negated = self.accept("NOT")
             return self.is_test(value, at, negated)
         return value
 
     def like(self, value: Expr, at: int) -> Expr:
+        in_lower = self.word() == "ILIKE"
+        self.at += 1
         if self.word() in ("ANY", "SOME", "ALL") and self.mark(1) == "(":
             self.unsupported(f"LIKE {self.word()}")
-        args = [value, self.comparison()]
+        sides = (value, self.comparison())
+        args: list[Expr] = [Call("lower", (side,), at=at) if in_lower else side for side in sides]
         if self.accept("ESCAPE"):
             place = self.token.at
             escape = self.read_string(str)

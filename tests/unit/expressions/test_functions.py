@@ -245,6 +245,8 @@ def test_strings_of_a_collation_are_not_turned_into_others() -> None:
         ("to_unix_timestamp('1969-12-31 23:59:59.5', 'yyyy-MM-dd HH:mm:ss.S')", 0),
         ("cast(date_trunc('quarter', TIMESTAMP'2020-05-02 03:04:05') as string)", "2020-04-01 00:00:00"),
         ("cast(trunc(DATE'2020-05-02', 'week') as string)", "2020-04-27"),
+        ("'ABC' ILIKE 'a%c'", True), ("'a_c' NOT ILIKE 'A/_C' ESCAPE '/'", False),
+        ("isnan(cast('nan' as float))", True), ("isnan(i)", False), ("isnan(NULL)", False), ("isnan('NaN')", True),
         # As Spark 4.2.1 answers.
         ("xxhash64('Spark', array_size(array(1)))", -4449867541325528513),
         ("xxhash64(X'00', 1L, 1.5D, NULL)", -9161416050083430757),

@@ -106,7 +106,7 @@ def test_long_lists_are_cut_for_people_only() -> None:
         ("a in ()", "INVALID_EXPRESSION", 6), ("v:a::foo = 1", "INVALID_EXPRESSION", 5),
         ("variant_get(v,'a') is null", "INVALID_EXPRESSION", 14), ("x'zz' = b", "INVALID_EXPRESSION", 0),
         ("99999999999999999999999999999999999999999 = a", "INVALID_EXPRESSION", 0),
-        ("a ilike 'x'", "UNSUPPORTED_EXPRESSION", 2), ("a[0", "INVALID_EXPRESSION", 3),
+        ("a ilike any ('x')", "UNSUPPORTED_EXPRESSION", 8), ("a[0", "INVALID_EXPRESSION", 3),
         ("a in (select 1)", "UNSUPPORTED_EXPRESSION", 6), ("case when a then b", "INVALID_EXPRESSION", 18),
         ("soundex(a) = 'x'", "UNSUPPORTED_EXPRESSION", 0), ("(a, b) = (1, 2)", "UNSUPPORTED_EXPRESSION", 2),
         ("a = b::string collate de", "UNSUPPORTED_EXPRESSION", 14),
