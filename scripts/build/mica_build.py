@@ -33,8 +33,8 @@ def _refuse_without_rust() -> None:
         has = "no cargo was found" if found is None else f"cargo 1.{found} was found"
         raise SystemExit(
             f"mica is built from source here, which needs Rust 1.{needed} or newer; {has}.\n"
-            f"Install a wheel of mica for this platform (pip install mica --only-binary mica), or Rust: rustup, or "
-            f"Debian's rustc-web."
+            f"Install a wheel of mica for this platform (pip install dist/mica-….whl), or Rust: rustup, or Debian's "
+            f"rustc-web."
         )
 
 

@@ -123,6 +123,10 @@ def test_streams_that_cannot_go_on_say_why(own: SparkSession, tmp_path: Path) ->
 
     made = table(tmp_path / "from")
     assert len(ids(copied(own, tmp_path, startingVersion="5"))) == 40
+    other = table(tmp_path / "beyond" / "from")
+    with pytest.raises(Exception, match=f"no version {other.version + 2} to start from.*\n.*is {other.version}"):
+        copied(own, tmp_path / "beyond", startingVersion=str(other.version + 2))
+    assert ids(copied(own, tmp_path / "beyond", startingVersion=str(other.version + 1))) == []
     made.add_columns("more INT")
     for number in (500, 501):
         made.append([{"id": number, "more": 1}])

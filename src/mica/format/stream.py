@@ -160,7 +160,15 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return StreamPlace(table, self._end.version, initial=True)
         if version.lower() == "latest":
             return StreamPlace(table, self._end.version + 1)
-        return StreamPlace(table, self._options.version("startingVersion") or 0)
+        first = self._options.version("startingVersion") or 0
+        if first > self._end.version + 1:  # the next version may be awaited; beyond it, versions would be passed over
+            raise UserError(
+                "VERSION_NOT_FOUND",
+                f"{storage} has no version {first} to start from",
+                hint=f'Its latest version is {self._end.version}; "latest" begins with the next one.',
+                version=first,
+            )
+        return StreamPlace(table, first)
 
     @brief
     def latestOffset(self, start: Any = None, limit: Any = None) -> dict[str, Any]:  # noqa: N802 - as above

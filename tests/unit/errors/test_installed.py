@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -64,3 +65,18 @@ def _unknown(name: str) -> None:
     from importlib.metadata import PackageNotFoundError
 
     raise PackageNotFoundError(name)
+
+
+@pytest.mark.parametrize("call", ["sql('SELECT 1')", "explain('SELECT 1')", "session()"])
+def test_what_needs_spark_says_so_without_it(call: str) -> None:
+    program = f"""
+import sys
+sys.modules["pyspark"] = None
+import mica
+try:
+    mica.{call}
+except mica.MicaError as e:
+    print(e.code)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stdout == "NOT_INSTALLED\n", done.stderr

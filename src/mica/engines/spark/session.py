@@ -126,8 +126,10 @@ def current(spark: SparkSession | None) -> SparkSession:
     """The given session, else the active one, else a new one."""
     if spark is not None:
         return spark
-    from pyspark.sql import SparkSession
-
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        return session()  # which says what to install
     return SparkSession.getActiveSession() or session()
 
 
