@@ -36,7 +36,7 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(decode_z85, m)?)?;
     m.add_function(wrap_pyfunction!(encode_z85, m)?)?;
     m.add_function(wrap_pyfunction!(validate, m)?)?;
-    m.add_function(wrap_pyfunction!(validate_nested, m)?)?;
+    m.add_function(wrap_pyfunction!(settle_nested, m)?)?;
     Ok(())
 }
 
@@ -193,9 +193,10 @@ fn validate(py: Python<'_>, batch: Batch) -> PyResult<()> {
     run(py, move || values::validate(&batch.0))
 }
 
-/// Raises for the first unshredded variant inside a list or map that is malformed.
+/// The rows with the objects inside lists and maps in order, `None` where they are. Raises for the first unshredded
+/// variant there that is malformed.
 #[pyfunction]
-fn validate_nested(py: Python<'_>, batch: &Bound<'_, PyAny>) -> PyResult<()> {
+fn settle_nested(py: Python<'_>, batch: &Bound<'_, PyAny>) -> PyResult<Option<Batch>> {
     let rows = rows(batch)?;
-    run(py, || nested::validate_nested(&rows.to_batch()?))
+    Ok(run(py, || nested::settle_nested(&rows.to_batch()?))?.map(PyArrowType))
 }

@@ -33,8 +33,7 @@ from mica.log.paths import LOG
 from mica.log.snapshot import Snapshot
 from mica.records import dataclass
 from mica.scan.find import find
-from mica.schema.types import variant_columns
-from mica.stats.columns import physical_names
+from mica.stats.columns import all_variants
 from mica.storage import Storage
 from mica.storage.options import ALLOW_EXTERNAL
 from mica.tasks.parts import FilePart, parts_of
@@ -140,9 +139,8 @@ def _clustering(snapshot: Snapshot) -> Iterator[Found]:
 
 
 def _variants(snapshot: Snapshot) -> tuple[tuple[str, ...], ...]:
-    """Returns the Variant columns by their names in files: files of old writers do not have the annotation."""
-    schema = snapshot.schema
-    return tuple(physical_names(schema, at) for at in variant_columns(schema))
+    """Returns the Variants by their names in files: files of old writers do not have the annotation."""
+    return tuple(all_variants(snapshot.schema))
 
 
 #: What a file is called that the log names and that cannot be opened, by the code of the error.

@@ -211,6 +211,17 @@ def variant_columns(schema: StructType) -> tuple[tuple[str, ...], ...]:
     return tuple(path for path, f in walk(schema) if f.type == VARIANT)
 
 
+def nests_variants(type_: DataType) -> bool:
+    """Whether Variants are in arrays or maps of the type."""
+    match type_:
+        case StructType(fields):
+            return any(nests_variants(f.type) for f in fields)
+        case ArrayType() | MapType():
+            return contains(type_, VARIANT)
+        case _:
+            return False
+
+
 def is_text(type_: DataType) -> bool:
     """Whether it is STRING, or CHAR(n) or VARCHAR(n) where types have lengths (`mica.schema.char`)."""
     return isinstance(type_, Primitive) and type_.name.startswith(("string", "char(", "varchar("))

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from mica.properties import SKIPPING_COLUMNS, SKIPPING_NAMES
 from mica.records import dataclass
-from mica.schema.types import DOUBLE, VARIANT, DataType, Primitive, StructField, StructType
+from mica.schema.types import DOUBLE, VARIANT, ArrayType, DataType, MapType, Primitive, StructField, StructType
 
 PHYSICAL_NAME = "delta.columnMapping.physicalName"
 FIELD_ID = "delta.columnMapping.id"
@@ -76,6 +76,22 @@ def field_of(schema: StructType, column: Iterable[str]) -> StructField:
 def physical_names(schema: StructType, column: Iterable[str]) -> tuple[str, ...]:
     """Returns the names in the file of a column given by the schema's names."""
     return tuple(map(physical_name, _fields_at(schema, column)))
+
+
+def all_variants(type_: DataType, names: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Yields the VARIANTs in a type by their names in the file; `element`, `key` and `value` are what arrays and maps
+    hold."""
+    match type_:
+        case StructType(fields):
+            for f in fields:
+                yield from all_variants(f.type, (*names, physical_name(f)))
+        case ArrayType(element):
+            yield from all_variants(element, (*names, "element"))
+        case MapType(key, value):
+            yield from all_variants(key, (*names, "key"))
+            yield from all_variants(value, (*names, "value"))
+        case _ if type_ == VARIANT:
+            yield names
 
 
 def _fields_at(schema: StructType, column: Iterable[str]) -> Iterator[StructField]:

@@ -8,6 +8,7 @@ lacks are constants.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import field
 from functools import partial
 from itertools import pairwise
@@ -31,7 +32,7 @@ from mica.schema.char import padded
 from mica.schema.collations import COLLATIONS
 from mica.schema.hidden import ROW_ID, ROW_VERSION, is_hidden
 from mica.schema.special import CHAR_VARCHAR
-from mica.schema.types import StructField, StructType, variant_columns
+from mica.schema.types import StructField, StructType, nests_variants, variant_columns
 from mica.skipping.bloom import questions, searches
 from mica.skipping.row_ranges import Numbers, Positions, RowRanges, intersect, ranges_of, without_rows
 from mica.stats.columns import field_of, physical_name, physical_names
@@ -39,7 +40,7 @@ from mica.stats.partition import parse_values
 from mica.storage import Storage
 from mica.storage.tails import Fetch, Tails
 from mica.tasks import file_errors
-from mica.tasks.file_columns import Level, Located, aligned, find, has_ids, locate
+from mica.tasks.file_columns import Level, Located, aligned, find, has_ids, locate, unmarked
 from mica.tasks.leaf_columns import ColumnOfFiles, FileColumn, leaves_in
 from mica.tasks.leaf_values import Leaves, distinct
 from mica.tasks.parts import FilePart
@@ -87,6 +88,11 @@ class ReadSpec:
         """The Variant columns, and their names in files."""
         columns = self.columns
         return {at: physical_names(columns, at) for at in variant_columns(columns)}
+
+    @cached_property
+    def nested_variants(self) -> tuple[StructField, ...]:
+        """The columns with Variants in arrays and maps."""
+        return tuple(f for f in self.columns.fields if nests_variants(f.type))
 
     @cached_property
     def leaves(self) -> tuple[Leaf, ...]:
@@ -173,13 +179,16 @@ class DataFileReader:
 
     def _open(self, opened: Callable[..., kernel.FileReader]) -> kernel.FileReader:
         """The file with its Variants. Files of old writers lack the annotation: the table's schema says which groups
-        are Variants, and where the file has other names for them, it is opened again under these."""
+        are Variants, and where the file has other names for them, or arrays and maps of them, it is opened again."""
         names = list(self.spec.variants.values())
         reader = opened(variants=names)
         self._has(reader.schema)
         called = [found.names for found in map(self._located, self.spec.variants) if found is not None]
-        if any(one not in names for one in called):
-            reader = opened(variants=called)
+        nested = list[tuple[str, ...]]()
+        with suppress(CorruptDataError):  # of a column that cannot be told; whoever asks for it is told
+            nested += unmarked(self._level, self.spec.nested_variants, by_id=self.spec.by_id)
+        if nested or any(one not in names for one in called):
+            reader = opened(variants=[*called, *nested])
             self._has(reader.schema)
         return reader
 

@@ -10,7 +10,7 @@ Source: Delta protocol, "Column Mapping"; "Reader Requirements for Column Mappin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 import pyarrow as pa
 
@@ -18,7 +18,7 @@ from mica import compute as pc
 from mica.cached import cached_property
 from mica.errors import CorruptDataError, UserError
 from mica.records import dataclass
-from mica.schema.arrow import is_list, is_variant, to_arrow_field, to_arrow_type
+from mica.schema.arrow import has_extension, is_list, is_variant, to_arrow_field, to_arrow_type
 from mica.schema.ddl import type_to_ddl
 from mica.schema.evolution import cast_to
 from mica.schema.lists import with_offsets
@@ -112,6 +112,35 @@ def locate(file: Level, schema: StructType, column: Iterable[str], *, by_id: boo
         names.append(found.name)
         here, level = wanted.type, level.inside(at)
     return None if found is None else Located(tuple(names), found)
+
+
+def unmarked(file: Level, fields: Iterable[StructField], *, by_id: bool = False) -> Iterator[tuple[str, ...]]:
+    """Yields the Variants at and below fields of the table that a file does not mark, by their names there. `element`,
+    `key` and `value` are what arrays and maps hold.
+
+    Errors: AMBIGUOUS_COLUMN, MISSING_FIELD_ID.
+    """
+    for wanted in fields:
+        at = position(file, wanted, by_id=by_id)
+        if at is not None:
+            found = file.fields[at]
+            yield from _unmarked(found, wanted.type, (found.name,), by_id)
+
+
+def _unmarked(found: pa.Field, wanted: DataType, names: tuple[str, ...], by_id: bool) -> Iterator[tuple[str, ...]]:
+    type_ = found.type
+    match wanted:
+        case StructType(fields) if pa.types.is_struct(type_):
+            for below in unmarked(Level(type_), fields, by_id=by_id):
+                yield names + below
+        case ArrayType(element) if is_list(type_):
+            yield from _unmarked(type_.value_field, element, (*names, "element"), by_id)
+        case MapType(key, value) if pa.types.is_map(type_):
+            yield from _unmarked(type_.key_field, key, (*names, "key"), by_id)
+            yield from _unmarked(type_.item_field, value, (*names, "value"), by_id)
+        case _ if wanted == VARIANT and pa.types.is_struct(type_) and not has_extension(found):
+            if type_.get_field_index("metadata") >= 0:
+                yield names
 
 
 def position(level: Level, wanted: StructField, *, by_id: bool) -> int | None:

@@ -331,7 +331,7 @@ class DataFileWriter:
         batch = kernel.taken(batch)
         if self._has_variants and not self.spec.from_json:
             if trees is None:
-                kernel.validate_nested(batch)
+                batch = kernel.settle_nested(batch)
             self._late_types = self._late_types or kernel.may_hold_late_types(batch)
         if self._writer is None and trees is None and self._must_infer():
             self._waiting.append(batch)

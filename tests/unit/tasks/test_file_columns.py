@@ -17,6 +17,7 @@ from mica.log.file_lines import add_line
 from mica.schema.ddl import to_ddl
 from mica.schema.types import LONG, StructField, StructType
 from mica.tasks.file_columns import Level, locate
+from tests.variant_files import AB, NULL, ONE, TWO, column, container
 
 MAPPED = {"minReaderVersion": 2, "minWriterVersion": 5}
 PLAIN = {"minReaderVersion": 1, "minWriterVersion": 2}
@@ -240,3 +241,72 @@ def test_each_column_of_a_wide_file_is_found_without_a_look_at_all(spelling: Cal
     for f in schema:
         locate(wide, schema, (f.name,))
     assert Counted.asked <= 3 * 300
+
+
+PLAIN_VARIANT = column([container([ONE, TWO], [2, 0]), ONE, NULL])
+SHREDDED = column([{"typed_value": {"a": {"typed_value": 2}, "b": {}}}, ONE, {"value": NULL}], AB)
+VARIANT_TABLE = {"minReaderVersion": 3, "minWriterVersion": 7} | {
+    f"{side}Features": ["variantType", "columnMapping"] for side in ("reader", "writer")
+}
+
+
+def _held(kind: str, cells: pa.Array, name: str = "v") -> tuple[pa.Array, Any]:
+    """The Variants as an array, as values of a map, or in structs of an array, with the table's type."""
+    ends = pa.array([0, 2, 2, 3], pa.int32())
+    if kind == "map":
+        made = pa.MapArray.from_arrays(ends, pa.array(list("xyz")), cells)
+        return made, {"type": "map", "keyType": "string", "valueType": "variant", "valueContainsNull": True}
+    inside: Any = "variant"
+    if kind == "struct":
+        cells = pa.StructArray.from_arrays([cells], fields=[with_id(name, cells.type, 2)])
+        inside = struct(field("v", "variant", "col-2", 2))
+    made = pa.ListArray.from_arrays(ends, cells, type=pa.list_(pa.field("element", cells.type)))
+    return made, {"type": "array", "elementType": inside, "containsNull": True}
+
+
+@pytest.mark.parametrize("mode", [None, "name", "id"])
+@pytest.mark.parametrize("kind", ["array", "map", "struct"])
+@pytest.mark.parametrize("cells", [PLAIN_VARIANT, SHREDDED], ids=["plain", "shredded"])
+def test_variants_in_arrays_and_maps_need_no_annotation(
+    tmp_path: Path, cells: pa.Array, kind: str, mode: str | None
+) -> None:
+    outer, inner = {None: ("l", "v"), "name": ("col-1", "col-2"), "id": ("other", "inner")}[mode]
+    made, type_ = _held(kind, cells, inner)
+    schema = struct(field("l", type_, "col-1", 1))
+    values = pa.Table.from_arrays([made], schema=pa.schema([with_id(outer, made.type, 1)]))
+    found = table(tmp_path / "t", schema, values, mode=mode, protocol=VARIANT_TABLE)
+    read = [dict(row["l"]) if kind == "map" else row["l"] for row in found.scan().to_pandas().to_dict("records")]
+    of = lambda row: list(row.values() if kind == "map" else row)  # noqa: E731
+    got = [[next(iter(v.values())) if kind == "struct" else v for v in of(row)] for row in read]
+    first = {"a": 2, "c": 1} if cells is PLAIN_VARIANT else {"a": 2}
+    assert got == [[first, 1], [], [None]]
+    if mode != "id":
+        assert {v.kind for v in mica.check(tmp_path / "t")} <= {"missing_annotation", "unsorted_ids"}
+
+
+@pytest.mark.parametrize("kind", ["array", "map", "struct"])
+def test_variants_in_arrays_and_maps_are_validated(tmp_path: Path, kind: str) -> None:
+    made, type_ = _held(kind, column([ONE, container([ONE, ONE], [1, 1]), ONE]))
+    values = pa.Table.from_arrays([made], names=["l"])
+    found = table(tmp_path / "t", struct(field("l", type_)), values, protocol=VARIANT_TABLE)
+    with pytest.raises(MicaError, match="MALFORMED_VARIANT"):
+        found.to_arrow()
+    with pytest.raises(MicaError, match="MALFORMED_VARIANT"):
+        found.update({"l": "l"})
+    assert {"missing_annotation", "name_twice"} == {v.kind for v in mica.check(found.path)}
+
+
+def test_no_variant_is_shredded_to_a_map(tmp_path: Path) -> None:
+    """Rule 21."""
+    typed = pa.map_(pa.string(), pa.int64())
+    cells = column([{"typed_value": [("a", 1)]}, ONE], typed)
+    schema = struct(field("v", "variant"), field("n", "long"))
+    values = pa.table({"v": cells, "n": pa.array([1, 2], pa.int64())})
+    found = table(tmp_path / "t", schema, values, protocol=VARIANT_TABLE)
+    asked: list[dict[str, Any]] = [{}, {"columns": {"x": "v:a::int"}}, {"where": "v:a::int IS NULL"}]
+    for options in asked:
+        with pytest.raises(MicaError, match=r"v\.typed_value of .* is Map.* \(rule: 21\)"):
+            rows(found, **options)
+    assert rows(found, columns=["n"]) == [{"n": 1}, {"n": 2}]
+    with pytest.raises(MicaError, match="MALFORMED_SHREDDING"):
+        found.update({"n": "3"})

@@ -37,26 +37,53 @@ def test_nothing_is_written_that_was_not_validated(tmp_path: Path, name: str, sh
     assert not list((tmp_path / "t").glob("*.parquet"))
 
 
-@pytest.mark.parametrize("name", BAD)
-@pytest.mark.parametrize("ddl", ["l ARRAY<VARIANT>", "l MAP<STRING, VARIANT>", "l ARRAY<STRUCT<v: VARIANT>>"])
-def test_variants_in_lists_and_maps_are_validated_too(tmp_path: Path, name: str, ddl: str) -> None:
-    value, rule = BAD[name]
-    cells = column([ONE, TWO, None, value]).cast(FIELD.type)
-    offsets = pa.array([0, 1, 1, 4], pa.int32())
+NESTED = ["l ARRAY<VARIANT>", "l MAP<STRING, VARIANT>", "l ARRAY<STRUCT<v: VARIANT>>"]
+
+
+def _nested(ddl: str, values: list[bytes | None], offsets: list[int]) -> pa.Array:
+    """A list or map of Variants."""
+    cells, ends = column(values).cast(FIELD.type), pa.array(offsets, pa.int32())
     if "MAP" in ddl:
         kind = pa.map_(pa.string(), FIELD.with_name("value"))
-        rows = pa.MapArray.from_arrays(offsets, pa.array(list("abcd")), cells, type=kind)
-    elif "STRUCT" in ddl:
+        return pa.MapArray.from_arrays(ends, pa.array(list("abcd")[: len(values)]), cells, type=kind)
+    if "STRUCT" in ddl:
         structs = pa.StructArray.from_arrays([cells], fields=[FIELD])
-        rows = pa.ListArray.from_arrays(offsets, structs, type=pa.list_(pa.field("element", structs.type)))
-    else:
-        rows = pa.ListArray.from_arrays(offsets, cells, type=pa.list_(FIELD.with_name("element")))
+        return pa.ListArray.from_arrays(ends, structs, type=pa.list_(pa.field("element", structs.type)))
+    return pa.ListArray.from_arrays(ends, cells, type=pa.list_(FIELD.with_name("element")))
+
+
+@pytest.mark.parametrize("name", BAD)
+@pytest.mark.parametrize("ddl", NESTED)
+def test_variants_in_lists_and_maps_are_validated_too(tmp_path: Path, name: str, ddl: str) -> None:
+    value, rule = BAD[name]
+    rows = _nested(ddl, [ONE, TWO, None, value], [0, 1, 1, 4])
     table = mica.Table.create(tmp_path / "t", ddl)
     table.append(pa.table({"l": rows.slice(0, 2)}))
     with pytest.raises(mica.MicaError) as caught:
         table.append(pa.table({"l": rows}))
     assert _what(caught.value) == ("MALFORMED_VARIANT", rule, 2)
     assert caught.value.context["path"].startswith("l.")
+
+
+@pytest.mark.parametrize("shreds", ["true", "false"])
+@pytest.mark.parametrize("ddl", NESTED)
+def test_unsorted_ids_in_lists_and_maps_are_sorted(tmp_path: Path, ddl: str, shreds: str) -> None:
+    """Beside a Variant that is shredded, and one in an object."""
+    unsorted = container([ONE, container([TWO, ONE], [1, 0])], [2, 0])
+    plain = column([unsorted, None, ONE]).cast(FIELD.type)
+    wanted = {"delta.enableVariantShredding": shreds}
+    table = mica.Table.create(tmp_path / "t", f"v VARIANT, {ddl}, n INT", properties=wanted)
+    nested = _nested(ddl, [TWO, unsorted, None], [0, 2, 2, 3])
+    given = [FIELD, pa.field("l", nested.type), pa.field("n", pa.int32())]
+    table.append(pa.Table.from_arrays([plain, nested, pa.array([1, 2, 3], pa.int32())], schema=pa.schema(given)))
+    assert mica.check(tmp_path / "t").ok
+    at = "value" if "MAP" in ddl else "v" if "STRUCT" in ddl else None
+    found = table.scan().to_pandas()
+    of = lambda cell: dict(cell)["b"] if at == "value" else cell[1][at] if at else cell[1]  # noqa: E731
+    assert of(found["l"][0]) == {"c": 1, "a": {"b": 2, "a": 1}} == found["v"][0]
+    assert list(of(found["l"][0])) == ["a", "c"]
+    assert found["n"].tolist() == [1, 2, 3]
+    assert len(found["l"][1]) == 0
 
 
 def test_unsorted_ids_are_sorted_where_nothing_is_shredded(tmp_path: Path) -> None:

@@ -64,6 +64,15 @@ fn refuse_unknown(file: &FileReader, node: &Node, path: &str) -> Result<()> {
                     groups.extend(child.children.iter().map(|below| (below, Some(at))));
                 }
                 "metadata" if at == 0 => {}
+                "typed_value" if !child.is_leaf() => {
+                    let path = format!("{path}{}.typed_value", path_within(&groups, at));
+                    let message = format!(
+                        "{path} of {} is {}, to which no variant is shredded",
+                        file.name(),
+                        child.field.data_type()
+                    );
+                    return Err(Error::new(Code::MalformedShredding, message).rule(21).path(path));
+                }
                 "value" | "typed_value" => {}
                 name if name.starts_with('_') => {}
                 name => {

@@ -45,8 +45,8 @@ from mica.variant.kernel.batches import (
     type_texts as type_texts,
     unshred as unshred,
     unshredded_schema as unshredded_schema,
+    settle_nested as settle_nested,
     validate as validate,
-    validate_nested as validate_nested,
     variant_to_json as variant_to_json,
     without_late_types as without_late_types,
 )

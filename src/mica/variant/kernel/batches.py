@@ -141,9 +141,11 @@ def validate(batch: pa.RecordBatch) -> None:
     call(native.validate, batch)
 
 
-def validate_nested(batch: Rows) -> None:
-    """Raises for the first unshredded Variant inside a list or map that is malformed, with row and path."""
-    call(native.validate_nested, batch)
+def settle_nested(batch: Rows) -> Rows:
+    """Returns the rows with the keys of objects in order, of unshredded Variants inside lists and maps. Raises for the
+    first of them that is malformed, with row and path."""
+    found = call(native.settle_nested, batch)
+    return batch if found is None else found
 
 
 class Left(NamedTuple):
