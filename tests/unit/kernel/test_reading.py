@@ -18,6 +18,7 @@ from mica.errors import MicaError
 from mica.variant import kernel
 from mica.variant.kernel import Request
 from mica.variant.values import decode
+from tests import variant_files as by_hand
 
 ROWS = 20_000
 
@@ -411,3 +412,24 @@ def test_a_column_is_refused_with_its_own_error(tmp_path: Path) -> None:
     assert refused("b")[0] == "INVALID_UTF8"
     assert refused("a")[0] == "CORRUPT_FILE"
     assert refused("a", "b") == refused("a")
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_a_residual_holds_no_field_whose_columns_are_null_in_every_row(tmp_path: Path, held: bool) -> None:
+    """Rule 35, where no column of the field `c` would be read otherwise."""
+    odd = {
+        "value": by_hand.container([by_hand.ONE], [2 if held else 1]),
+        "typed_value": {"a": {"typed_value": 5}, "c": {}},
+    }
+    rows = by_hand.column(
+        [odd, {"typed_value": {"a": {"typed_value": 6}, "c": {}}}],
+        by_hand.objects(a=by_hand.leaf(pa.int32()), c=by_hand.leaf()),
+    )
+    path = by_hand.file(tmp_path / "f.parquet", rows)
+    asked: list[dict[str, Any]] = [{"columns": ["v"]}, {"columns": {"v": "v", "c": "v:c::int"}}]
+    for options in asked:
+        if held:
+            with pytest.raises(MicaError, match="rule: 35"):
+                mica.read_parquet(path, **options).to_arrow()
+        else:
+            assert mica.read_parquet(path, **options).to_pandas()["v"].tolist() == [{"a": 5, "b": 1}, {"a": 6}]

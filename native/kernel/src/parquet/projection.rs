@@ -140,11 +140,16 @@ fn whole(node: &Node, group: &RowGroupMetaData, leaves: &mut Vec<usize>) {
 /// The leaves under one level of a variant, `metadata` left out.
 fn level(node: &Node, layout: Layout, group: &RowGroupMetaData, leaves: &mut Vec<usize>) {
     let columns = LevelColumns::of(node, layout);
-    residual(&columns, group, leaves);
+    let held = residual(&columns, group, leaves) && layout == Layout::Standard;
     if let Some(object) = columns.object {
         let before = leaves.len();
         for field in &object.children {
+            let before = leaves.len();
             level(field, layout, group, leaves);
+            // A residual may not hold the field (rule 35), not even where nothing else does: its name has to be known.
+            if held && leaves.len() == before {
+                leaves.extend(field.leaves.clone().take(1));
+            }
         }
         // The group itself says that there is an object, be it empty: one leaf must carry that.
         if leaves.len() == before {
