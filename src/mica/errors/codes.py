@@ -219,7 +219,7 @@ CODES: Mapping[str, Code] = {
              "Repair or remove it with the engine that wrote it."),
         Code("INVALID_JSON", (CorruptDataError, UserError), "A text is not JSON.",
              "Correct the text; an ingest sets bad lines aside with on_error='quarantine'."),
-        Code("INVALID_SCHEMA_JSON", _DATA, "The schema in a table's log cannot be read.",
+        Code("INVALID_SCHEMA_JSON", _DATA, "The schema in a table's log cannot be read, or two of its columns are one.",
              "Restore the table's metadata."),
         Code("INVALID_UTF8", _DATA, "A text has bytes that are not UTF-8.",
              "Correct the text. An ingest of JSON replaces such bytes with invalid_utf8='replace', or sets bad lines "

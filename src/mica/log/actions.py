@@ -21,12 +21,14 @@ EMPTY_SCHEMA = '{"type":"struct","fields":[]}'
 
 @dataclass(frozen=True)
 class Protocol:
-    """Versions and table features; the feature sets are empty unless the versions carry them (3 and 7)."""
+    """Versions and table features; the feature sets are empty unless the versions carry them (3 and 7). `unlisted`
+    names the sets that the versions carry and the action lacks."""
 
     reader: int
     writer: int
     reader_features: frozenset[str] = frozenset()
     writer_features: frozenset[str] = frozenset()
+    unlisted: tuple[str, ...] = field(default=(), repr=False)
 
     @classmethod
     def parse(cls, action: Mapping[str, Any]) -> Protocol:
@@ -36,7 +38,9 @@ class Protocol:
             raise _corrupt("protocol", f"it names the versions {reader!r} and {writer!r}")
         of_reader = _names(action.get("readerFeatures"), "protocol.readerFeatures")
         of_writer = _names(action.get("writerFeatures"), "protocol.writerFeatures")
-        return cls(reader, writer, frozenset(of_reader), frozenset(of_writer))
+        carried = (("readerFeatures", reader >= 3), ("writerFeatures", writer >= 7))
+        unlisted = tuple(name for name, wanted in carried if wanted and action.get(name) is None)
+        return cls(reader, writer, frozenset(of_reader), frozenset(of_writer), unlisted)
 
     def action(self) -> dict[str, Any]:
         """Returns the content of its `protocol` action."""

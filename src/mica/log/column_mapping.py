@@ -17,6 +17,7 @@ from typing import Any
 
 from mica.errors import UnsupportedTableError, UserError
 from mica.log.actions import Metadata, Protocol
+from mica.log.own_names import OwnNames
 from mica.properties import COLUMN_MAPPING_MODE, MAX_COLUMN_ID, Mode
 from mica.schema import json as schema_json
 from mica.schema.collations import COLLATIONS
@@ -44,10 +45,23 @@ def mode_of(protocol: Protocol, metadata: Metadata) -> Mode:
     return mode
 
 
-@lru_cache(maxsize=16)
 def read_schema(schema_string: str, mode: Mode) -> StructType:
-    """Reads `metaData.schemaString` as `effective`. A table that is kept asks for the same text again and again."""
-    return effective(schema_json.loads(schema_string), mode)
+    """Reads `metaData.schemaString` as `effective`. Errors: INVALID_SCHEMA_JSON, also if two columns are one."""
+    return _read(schema_string, mode)[0]
+
+
+def id_twice(schema_string: str, mode: Mode) -> tuple[str, str] | None:
+    """Two columns with one id in a table that is mapped by name: readers do not ask for ids, files must not have it."""
+    return _read(schema_string, mode)[1] if mode == "name" else None
+
+
+@lru_cache(maxsize=16)
+def _read(schema_string: str, mode: Mode) -> tuple[StructType, tuple[str, str] | None]:
+    """A table that is kept asks for the same text again and again."""
+    own = OwnNames(mode)
+    found = _without(schema_json.loads(schema_string), _KEYS if mode == "none" else frozenset(), own)
+    assert isinstance(found, StructType)
+    return found, own.twice
 
 
 def effective(schema: StructType, mode: Mode) -> StructType:
@@ -141,20 +155,19 @@ def configured(
     return schema, {**configuration, MAX_COLUMN_ID.name: str(highest)}
 
 
-def _without(type_: DataType, keys: frozenset[str]) -> DataType:
+def _without(type_: DataType, keys: frozenset[str], own: OwnNames | None = None) -> DataType:
     match type_:
         case StructType(fields):
+            shown = [f for f in fields if f.type != VOID]
+            if own is not None:
+                own.check(shown)
             return StructType(
-                tuple(
-                    replace(f, type=_without(f.type, keys), metadata=_metadata(f, keys))
-                    for f in fields
-                    if f.type != VOID
-                )
+                tuple(replace(f, type=_without(f.type, keys, own), metadata=_metadata(f, keys)) for f in shown)
             )
         case ArrayType(element, contains_null):
-            return ArrayType(_without(element, keys), contains_null)
+            return ArrayType(_without(element, keys, own), contains_null)
         case MapType(key, value, value_contains_null):
-            return MapType(_without(key, keys), _without(value, keys), value_contains_null)
+            return MapType(_without(key, keys, own), _without(value, keys, own), value_contains_null)
     return type_
 
 

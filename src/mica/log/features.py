@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mica.errors import UnsupportedTableError
+from mica.log import valid
 from mica.log.actions import Metadata, Protocol
 from mica.properties import FEATURES, IN_COMMIT_TIMESTAMPS, Feature, feature_of, refused_of
 
@@ -51,10 +52,12 @@ def check_read(protocol: Protocol, table: str) -> None:
 
 
 def check_write(protocol: Protocol, metadata: Metadata, table: str) -> None:
-    """Raises `UnsupportedTableError` with the writer features, property or version that mica does not support."""
+    """Raises `UnsupportedTableError` with the writer features, property or version that mica does not support,
+    `CorruptDataError` as `valid.check`."""
     check_read(protocol, table)
     if protocol.writer > _NEWEST_WRITER:
         raise _too_new(table, "writer", protocol.writer, _NEWEST_WRITER)
+    valid.check(protocol, metadata, table)
     # A protocol with table features lists all it needs; a legacy version may imply features that the table never uses.
     supported = names(protocol)
     unknown = sorted(name for name in supported if (known := feature_of(name)) is None or not known.writes)

@@ -37,7 +37,7 @@ from mica.log.replay import FILES, Commits, State, apply, parse_commits, partiti
 from mica.log.segment import Segment, choose_segment
 from mica.properties import Mode
 from mica.records import dataclass
-from mica.schema.types import StructType
+from mica.schema.types import VARIANT, Primitive, StructType
 from mica.stats.read import Share, Texts
 from mica.storage import Entry, Storage
 
@@ -150,7 +150,7 @@ class Snapshot:
             type_changes.check(self.schema, str(self.storage))
 
     def check_partition_columns(self) -> None:
-        """Raises if the schema does not have a partition column in exactly its spelling."""
+        """Raises if the schema does not have a partition column in exactly its spelling, or of a plain type."""
         for name in self.partition_columns:
             if name not in self.schema.names:
                 found = self.schema.find(name)
@@ -158,6 +158,15 @@ class Snapshot:
                 raise CorruptDataError(
                     "CORRUPT_LOG",
                     f"{self.storage} is partitioned by {name!r}, but its schema {other}",
+                    hint="Restore the table's metadata, or an older version.",
+                    column=name,
+                    version=self.version,
+                )
+            kind = self.schema.field(name).type
+            if kind == VARIANT or not isinstance(kind, Primitive):
+                raise CorruptDataError(
+                    "CORRUPT_LOG",
+                    f"{self.storage} is partitioned by {name!r}, which is not of a plain type",
                     hint="Restore the table's metadata, or an older version.",
                     column=name,
                     version=self.version,

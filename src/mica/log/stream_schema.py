@@ -21,11 +21,12 @@ from __future__ import annotations
 
 from mica.errors import UserError
 from mica.log.actions import Metadata
-from mica.log.column_mapping import read_schema
+from mica.log.column_mapping import effective
 from mica.log.replay import partition_keys
 from mica.log.snapshot import Snapshot
 from mica.log.type_changes import is_wider
 from mica.properties import COLUMN_MAPPING_MODE
+from mica.schema import json as schema_json
 from mica.schema.collations import COLLATIONS
 from mica.schema.types import ArrayType, DataType, MapType, Primitive, StructType
 from mica.stats.columns import physical_name
@@ -56,7 +57,8 @@ def check_goes_on(end: Snapshot, version: int, metadata: Metadata) -> None:
 
 def columns_of(metadata: Metadata) -> StructType:
     """The columns of a version, as its files name them."""
-    return read_schema(metadata.schema_string, COLUMN_MAPPING_MODE.of(metadata.configuration))
+    # Without a protocol the property may name a mode that is not in effect, so places in files are not asked for.
+    return effective(schema_json.loads(metadata.schema_string), COLUMN_MAPPING_MODE.of(metadata.configuration))
 
 
 def same_in_files(old: DataType, new: DataType) -> bool:

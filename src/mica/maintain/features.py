@@ -40,7 +40,7 @@ from mica.log.checkpoint import read_checkpoint
 from mica.log.checkpoint_writer import write_checkpoint
 from mica.log.cleanup import expired
 from mica.log.clustering import cluster_by
-from mica.log.column_mapping import read_schema, with_voids, without_keys
+from mica.log.column_mapping import effective, with_voids, without_keys
 from mica.log.conflicts import every_file
 from mica.log.creation import altered
 from mica.log.domains import CLUSTERING_DOMAIN
@@ -270,8 +270,9 @@ def _off(*names: str) -> Callable[[Metadata], Metadata]:
 
 
 def _unmapped(metadata: Metadata) -> Metadata:
-    # Collations may have names in files.
-    schema = with_voids(read_schema(metadata.schema_string, "name"), schema_json.loads(metadata.schema_string))
+    # Collations may have names in files. A table that is mapped no more has no places in files to ask for.
+    before = schema_json.loads(metadata.schema_string)
+    schema = with_voids(effective(before, "name"), before)
     assert isinstance(schema, StructType)
     cleared = _off(properties.COLUMN_MAPPING_MODE.name, properties.MAX_COLUMN_ID.name)(metadata)
     mapped = properties.COLUMN_MAPPING_MODE.of(metadata.configuration) != "none"

@@ -1,7 +1,7 @@
 """Parses and prints Delta's schema JSON.
 
 The rule: unknown content is kept. Metadata of fields and names of types are written as they were read; only a document
-that is not a schema is rejected.
+that is not a schema is rejected, or has a decimal that no value has.
 
 Source: Delta protocol, "Schema Serialization Format".
 """
@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from mica.errors import CorruptDataError
-from mica.schema.types import ArrayType, DataType, MapType, Primitive, StructField, StructType
+from mica.schema.types import MAX_PRECISION, ArrayType, DataType, MapType, Primitive, StructField, StructType
 
 _MAX_DEPTH = 200
 
@@ -71,6 +71,11 @@ def _type(document: Any, at: str, depth: int) -> DataType:
     if isinstance(document, str):
         plain = Primitive(document)
         if (ps := plain.decimal) is not None:
+            if not 1 <= ps[0] <= MAX_PRECISION or not 0 <= ps[1] <= ps[0]:
+                raise _bad(
+                    f"the type of {at or 'the root'} is {document}, and no decimal is: its precision is 1 to "
+                    f"{MAX_PRECISION}, its scale 0 to the precision"
+                )
             return Primitive(f"decimal({ps[0]},{ps[1]})")
         return Primitive("decimal(10,0)") if document == "decimal" else plain
     if not isinstance(document, dict):

@@ -38,7 +38,7 @@ from mica.scan.table import TableSource
 from mica.schema import collations
 from mica.schema.ddl import spelled
 from mica.schema.new_columns import with_new
-from mica.schema.types import TIMESTAMP, StructType, variant_columns
+from mica.schema.types import TIMESTAMP, VARIANT, StructType, contains, variant_columns
 from mica.skipping import partitions
 from mica.stats.bloom_columns import bloom_columns
 from mica.stats.collated import CollatedColumn
@@ -366,6 +366,7 @@ def open_target(
         )
     features.check_write(snapshot.protocol, snapshot.metadata, str(storage))
     snapshot.check_partition_columns()
+    _check_variants(snapshot)
     if collations.check(snapshot.schema, str(storage)):
         write_versions(snapshot.domains.get(COLLATIONS_DOMAIN), str(storage))
     found = snapshot.metadata
@@ -387,6 +388,16 @@ def open_target(
         files = np.arange(snapshot.files.num_rows)
         target.replaced = Replaced(files, dynamic=dynamic and bool(found.partition_columns), timezone=timezone)
     return target
+
+
+def _check_variants(snapshot: Snapshot) -> None:
+    """Readers know by the feature that files hold Variants; delta-spark writes them without it."""
+    if contains(snapshot.schema, VARIANT) and not features.supports(snapshot.protocol, "variantType"):
+        raise UserError(
+            "FEATURE_NEEDED",
+            f"{snapshot.storage} has VARIANT columns, and its protocol does not have the table feature variantType",
+            hint='Add it first: set_properties({"delta.feature.variantType": "supported"}).',
+        )
 
 
 def target_of(

@@ -37,3 +37,19 @@ def test_what_is_no_schema(text: str) -> None:
     with pytest.raises(CorruptDataError) as raised:
         schema_json.loads(text)
     assert raised.value.code == "INVALID_SCHEMA_JSON"
+
+
+@pytest.mark.parametrize("kind", ["decimal(0,0)", "decimal(39,0)", "decimal(5,6)", "decimal(10,-2)"])
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_decimal_that_no_value_has(kind: str, nested: bool) -> None:
+    of = {"type": "array", "elementType": kind, "containsNull": True} if nested else kind
+    fields = [{"name": "a", "type": of, "nullable": True, "metadata": {}}]
+    with pytest.raises(CorruptDataError, match=r"the type of a.* is decimal\(") as raised:
+        schema_json.loads(json.dumps({"type": "struct", "fields": fields}))
+    assert raised.value.code == "INVALID_SCHEMA_JSON"
+
+
+@pytest.mark.parametrize("kind", ["decimal(1,0)", "decimal(38,38)", "decimal(38,0)", "decimal(x)"])
+def test_other_decimals_and_unknown_types_are_kept(kind: str) -> None:
+    fields = [{"name": "a", "type": kind, "nullable": True, "metadata": {}}]
+    assert schema_json.loads(json.dumps({"type": "struct", "fields": fields})).fields[0].type == Primitive(kind)
