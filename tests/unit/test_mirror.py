@@ -23,6 +23,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "query/explained.py": "tests/spark/test_sql.py",
         "query/here.py": "tests/property/test_sql_spark.py",
         "query/insert.py": "tests/spark/test_sql_statements.py",
+        "query/inserts.py": "tests/spark/test_sql_around.py",
         "query/file_names.py": "tests/spark/test_connect.py",
         "query/lent.py": "tests/spark/test_sql_lent.py",
         "query/located.py": "tests/spark/test_connect.py",
