@@ -262,6 +262,7 @@ def test_inserts_that_share_a_from_are_checked_before_the_first(
     ids = mica.Table.create(tmp_path / "ids", "id BIGINT, w STRING")
     mica.register("around_ids", ids.path)
     spark.sql("CREATE TABLE around_spark (id BIGINT) USING parquet")
+    spark.sql("CREATE TABLE around_other (id BIGINT) USING parquet")
     try:
         for wrong, why in (
             ("INTO around_missing SELECT id", "TABLE_OR_VIEW_NOT_FOUND"),
@@ -277,12 +278,25 @@ def test_inserts_that_share_a_from_are_checked_before_the_first(
             ):
                 with pytest.raises((PySparkException, mica.UserError), match=why):
                     mica.sql(f"FROM around_events {text}", spark)
-        assert ids.refresh().version == 0
+        two = "INSERT INTO around_spark SELECT id INSERT INTO around_other SELECT id, id"
+        with pytest.raises(PySparkException, match="INSERT_COLUMN_ARITY_MISMATCH"):
+            mica.sql(f"FROM around_events INSERT INTO around_ids SELECT id, 'a' {two}", spark)
+        assert ids.refresh().version == spark.table("around_spark").count() == 0
         both = "INSERT INTO around_ids SELECT id, 'a' INSERT INTO around_spark SELECT id + 1"
         assert mica.sql(f"FROM around_events {both}", spark).collect() == [(5, 5)]
         assert spark.sql("SELECT max(id) FROM around_spark").collect() == [(5,)]
+        each = ["INSERT INTO around_ids SELECT id, 's'", "INSERT INTO around_spark SELECT id + 100"]
+        for text in (each, each[::-1]):  # a table of Spark's is read before it gets rows
+            spark.sql("INSERT OVERWRITE around_spark VALUES (1L), (2L)")
+            assert mica.sql(f"FROM around_spark {' '.join(text)}", spark).collect() == [(2, 2)]
+            assert sorted(spark.table("around_spark").collect()) == [(1,), (2,), (101,), (102,)]
+        evolving = "INSERT WITH SCHEMA EVOLUTION INTO around_ids SELECT id, 'e', 1 AS more"
+        folder = f"INSERT OVERWRITE DIRECTORY '{tmp_path / 'out'}' USING parquet SELECT id"
+        assert mica.sql(f"FROM around_events {folder} {evolving}", spark).collect() == [(5, 5)]
+        assert (spark.read.parquet(str(tmp_path / "out")).count(), ids.refresh().schema.names[-1]) == (5, "more")
     finally:
         spark.sql("DROP TABLE around_spark")
+        spark.sql("DROP TABLE around_other")
 
 
 def test_a_view_of_the_session_is_altered(spark: SparkSession, events: mica.Table) -> None:

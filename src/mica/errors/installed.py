@@ -22,16 +22,15 @@ _NUMBERS = late.pattern(r"[0-9]+(?:\.[0-9]+)*")
 def extra(module: str, asked: str) -> Any:
     """Imports an optional library for the call `asked`. Errors: NOT_INSTALLED."""
     name = module.partition(".")[0]
-    try:
-        found = importlib.import_module(module)
-    except ImportError as e:
-        what = f"{asked} needs {name}, which is not installed"
-        raise UserError("NOT_INSTALLED", what, hint=_install(name)) from e
     has, least = _versions(name)
     if _numbers(has) < _numbers(least):
         what = f"{asked} needs {name} {least} or newer, and {has} is installed"
         raise UserError("NOT_INSTALLED", what, hint=_install(name))
-    return found
+    try:
+        return importlib.import_module(module)
+    except ImportError as e:
+        what = f"{asked} needs {name}, which is not installed"
+        raise UserError("NOT_INSTALLED", what, hint=_install(name)) from e
 
 
 def _install(name: str) -> str:
@@ -45,9 +44,10 @@ def _versions(name: str) -> tuple[str, str]:
     from importlib import metadata
 
     try:
-        return metadata.version(name), _least(name)
+        has, least = metadata.version(name), _least(name)
     except metadata.PackageNotFoundError:
         return "", ""
+    return (has, least) if has else ("", "")  # metadata may lack it
 
 
 @cache

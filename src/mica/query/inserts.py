@@ -1,7 +1,7 @@
 """Several INSERTs that share a FROM.
 
 The rule: all of them read what is there before the first one, and none writes before the tables and columns of all have
-been checked. What fails of a row's value may fail after another table got its rows, as in Spark.
+been checked. Those of Spark run first. What fails of a row's value may fail after another table got its rows, as in Spark.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from mica.query import described
 from mica.query.insert import Query, refuse_unfit
 from mica.query.row_statements import Insert, behind
 from mica.query.statements import Inserts, parse_statement
-from mica.schema.ddl import spelled
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -43,16 +42,19 @@ def run(
         return prepared(behind(ctes, text))
 
     ours, theirs = list[tuple[Insert, str]](), list[str]()
-    for name, text in zip(statement.tables, statement.texts, strict=True):
-        one, table = parse_statement(text), target(name)
+    for text in statement.texts:
+        one = parse_statement(text)
+        table = target(one.table) if isinstance(one, Insert) else None
         if table is None or not isinstance(one, Insert):
-            spark.table(spelled(name))  # whether it is there
             theirs.append(text)
+            if str(query(f"EXPLAIN {text}").collect()[0][0]).startswith("Error"):
+                query(text)  # which raises
         else:
             refuse_unfit(spark, table, one, partial(seen, one.ctes))
             ours.append((one, text))
-    # Spark checks its own columns before its first row.
+    if theirs:  # a table of Spark's is read before it gets rows
+        made |= {text: rows.localCheckpoint() for text, rows in made.items()}
     done = [query(text) for text in theirs]
-    done += [rows for one, text in ours if (rows := insert(one, text, prepared)) is not None]
+    done += [found for one, text in ours if (found := insert(one, text, prepared)) is not None]
     counts = [row[0] for rows in done for row in rows.collect()]  # one of Spark's has none
     return spark.createDataFrame(described.counts({"num_affected_rows": sum(counts), "num_inserted_rows": sum(counts)}))

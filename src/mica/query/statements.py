@@ -293,7 +293,9 @@ class _Statement(RowStatement):
         shared, tables, texts = self.text[: self.token.at], list[tuple[str, ...]](), list[str]()
         while self.word() == "INSERT":
             start = self.token.at
-            _ = self.accept("INSERT", "INTO") or self.accept("INSERT", "OVERWRITE")
+            self.accept("INSERT")
+            self.accept("WITH", "SCHEMA", "EVOLUTION")
+            _ = self.accept("INTO") or self.accept("OVERWRITE")
             self.accept("TABLE")
             tables.append(self.table())
             into = self.text[start : self.token.at] + self.before("SELECT", "MAP", "REDUCE")

@@ -8,7 +8,6 @@ lacks are constants.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import field
 from functools import partial
 from itertools import pairwise
@@ -184,9 +183,7 @@ class DataFileReader:
         reader = opened(variants=names)
         self._has(reader.schema)
         called = [found.names for found in map(self._located, self.spec.variants) if found is not None]
-        nested = list[tuple[str, ...]]()
-        with suppress(CorruptDataError):  # of a column that cannot be told; whoever asks for it is told
-            nested += unmarked(self._level, self.spec.nested_variants, by_id=self.spec.by_id)
+        nested = list(unmarked(self._level, self.spec.nested_variants, by_id=self.spec.by_id))
         if nested or any(one not in names for one in called):
             reader = opened(variants=[*called, *nested])
             self._has(reader.schema)

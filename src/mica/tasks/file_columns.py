@@ -116,12 +116,14 @@ def locate(file: Level, schema: StructType, column: Iterable[str], *, by_id: boo
 
 def unmarked(file: Level, fields: Iterable[StructField], *, by_id: bool = False) -> Iterator[tuple[str, ...]]:
     """Yields the Variants at and below fields of the table that a file does not mark, by their names there. `element`,
-    `key` and `value` are what arrays and maps hold.
-
-    Errors: AMBIGUOUS_COLUMN, MISSING_FIELD_ID.
+    `key` and `value` are what arrays and maps hold. A field that cannot be told is left out: whoever asks for it gets
+    the error.
     """
     for wanted in fields:
-        at = position(file, wanted, by_id=by_id)
+        try:
+            at = position(file, wanted, by_id=by_id)
+        except CorruptDataError:
+            continue
         if at is not None:
             found = file.fields[at]
             yield from _unmarked(found, wanted.type, (found.name,), by_id)

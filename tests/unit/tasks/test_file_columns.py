@@ -284,6 +284,15 @@ def test_variants_in_arrays_and_maps_need_no_annotation(
         assert {v.kind for v in mica.check(tmp_path / "t")} <= {"missing_annotation", "unsorted_ids"}
 
 
+def test_a_column_that_cannot_be_told_hides_no_other(tmp_path: Path) -> None:
+    made, type_ = _held("array", SHREDDED)
+    values = pa.Table.from_arrays([made] * 3, names=["AA", "Aa", "z"])
+    found = table(tmp_path / "t", struct(field("aa", type_), field("z", type_)), values, protocol=VARIANT_TABLE)
+    assert found.scan(columns=["z"]).to_pandas()["z"].tolist() == [[{"a": 2}, 1], [], [None]]
+    with pytest.raises(CorruptDataError, match="AMBIGUOUS_COLUMN"):
+        found.to_arrow()
+
+
 @pytest.mark.parametrize("kind", ["array", "map", "struct"])
 def test_variants_in_arrays_and_maps_are_validated(tmp_path: Path, kind: str) -> None:
     made, type_ = _held(kind, column([ONE, container([ONE, ONE], [1, 1]), ONE]))
