@@ -1,7 +1,8 @@
 """Several INSERTs that share a FROM.
 
 The rule: all of them read what is there before the first one, and none writes before the tables and columns of all have
-been checked. Those of Spark run first. What fails of a row's value may fail after another table got its rows, as in Spark.
+been checked. Those of Spark run first. What fails of a row's value may fail after another table got its rows, as in
+Spark.
 """
 
 from __future__ import annotations
