@@ -117,6 +117,22 @@ def test_views_and_details_are_listed_with_registered_names(
     assert spark.sql("SHOW TABLE EXTENDED LIKE 'lent_*'").collect() == []
 
 
+def test_a_damaged_table_is_not_asked_for_others(spark: SparkSession, events: mica.Table, tmp_path: Path) -> None:
+    mica.register("lent_bad", mica.Table.create(tmp_path / "bad", "id BIGINT").path)
+    (commit,) = (tmp_path / "bad/_delta_log").glob("*.json")
+    commit.write_text("{garbage\n")
+    mica.register("lent_bad_too", mica.Table.create(tmp_path / "bad_too", "id BIGINT").path)
+    shutil.copy(commit, tmp_path / "bad_too/_delta_log" / commit.name)
+    for pattern in ("lent_events", "lent_*"):
+        (row,) = mica.sql(f"SHOW TABLE EXTENDED LIKE '{pattern}'", spark).collect()
+        assert row.tableName == "lent_events"
+    for statement in ("SELECT count(*) FROM IDENTIFIER(n)", "EXECUTE IMMEDIATE 'SELECT count(*) FROM ' || n"):
+        script = f"BEGIN DECLARE n STRING DEFAULT 'lent_' || 'events'; {statement}; END"
+        assert mica.sql(script, spark).collect() == [(5,)]
+    with pytest.raises(mica.CorruptDataError, match="CORRUPT_LOG"):
+        mica.sql("BEGIN SELECT count(*) FROM lent_bad; END", spark)
+
+
 def test_what_no_view_would_be_enough_for_keeps_spark_s_error(spark: SparkSession, events: mica.Table) -> None:
     with pytest.raises(PySparkException, match="CREATE_PIPELINE_DATASET_QUERY_EXECUTION"):
         mica.sql("CREATE MATERIALIZED VIEW m AS SELECT id FROM lent_events", spark)

@@ -16,7 +16,7 @@ from mica.engines.spark import catalog
 from mica.engines.spark.catalyst import beside_names
 from mica.engines.spark.errors import is_condition
 from mica.engines.spark.session import is_connect, without_sql_log
-from mica.errors import UserError
+from mica.errors import MicaError, UserError
 from mica.query import names
 from mica.schema.ddl import quoted
 from mica.schema.lexical import GAP, QUOTED_STRING, SPACE
@@ -125,7 +125,7 @@ class Lent:
     def lend_named(self, text: str) -> None:
         """Lends every table whose name is a word of the text, if it is there: the word may be another thing's."""
         for name in mentioned(self._spark, text):
-            with suppress(UserError):
+            with suppress(MicaError):  # lost, or damaged, which is said where it is really asked for
                 self.lend(name)
 
     @property
@@ -179,10 +179,10 @@ def listed(spark: SparkSession, text: str, args: Any, work: Callable[[], DataFra
 
 
 def _schemas(known: list[str]) -> dict[str, StructType]:
-    """The columns of registered tables, but for those that are gone."""
+    """The columns of registered tables, but for those that are gone or damaged: they hide no other."""
     found = dict[str, StructType]()
     for name in known:
-        with suppress(UserError):
+        with suppress(MicaError):
             table = names.registered(name)
             if table is not None:
                 found[name] = table.schema
