@@ -173,6 +173,7 @@ def test_a_handler_takes_errors_of_mica(spark: SparkSession, tables: dict[str, m
         ("DIVIDE_BY_ZERO", "INSERT INTO script_words SELECT id / 0, w FROM script_words"),
         ("ARITHMETIC_OVERFLOW", "UPDATE script_words SET id = id + 9223372036854775807"),
         ("CAST_INVALID_INPUT", "UPDATE script_words SET id = CAST(w AS BIGINT)"),
+        ("CAST_INVALID_INPUT", "UPDATE script_words SET id = CAST('a x:y' AS BIGINT)"),
         ("CAST_INVALID_INPUT", "INSERT INTO script_words VALUES ('x', 'y')"),
         ("INVALID_VARIANT_CAST", "SELECT v:s::int FROM script_events"),
         ("INVALID_VARIANT_CAST", "DELETE FROM script_events WHERE v:s::int = 1"),

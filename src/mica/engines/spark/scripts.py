@@ -42,8 +42,8 @@ _PARAMETERS = (
     "alternative", "config", "dataType", "errorMessage", "expression", "message", "objectName", "relationName",
     "searchPath", "sourceType", "targetType", "value",
 )  # fmt: skip
-#: What mica says of a Variant's value: `v:a.b cannot be cast to INT`.
-_OF_PATH = re.compile(r":\S+ cannot be cast to ")
+#: What mica says of a Variant's value: `v:a.b cannot be cast to INT`, and of a text `'x:y' cannot be cast to INT`.
+_OF_PATH = re.compile(r"(?:^|[\s(])(?:[A-Za-z_][\w.]*|`[^`]+`):[^\s']+ cannot be cast to ")
 
 #: Runs the text of a statement, or what Spark makes of it: its rows, if they are a result and not a command's.
 Runs = Callable[[str, "Callable[[], DataFrame]"], "DataFrame | None"]
