@@ -16,12 +16,15 @@ import orjson
 from mica.errors import CorruptDataError
 from mica.records import dataclass
 
+#: The versions from which on features are listed by name (PROTOCOL.md "Table Features").
+BY_NAME_READER, BY_NAME_WRITER = 3, 7
+
 EMPTY_SCHEMA = '{"type":"struct","fields":[]}'
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """Versions and table features; the feature sets are empty unless the versions carry them (3 and 7). `unlisted`
+    """Versions and table features; the feature sets are empty unless the versions carry them. `unlisted`
     names the sets that the versions carry and the action lacks."""
 
     reader: int
@@ -38,16 +41,16 @@ class Protocol:
             raise _corrupt("protocol", f"it names the versions {reader!r} and {writer!r}")
         of_reader = _names(action.get("readerFeatures"), "protocol.readerFeatures")
         of_writer = _names(action.get("writerFeatures"), "protocol.writerFeatures")
-        carried = (("readerFeatures", reader >= 3), ("writerFeatures", writer >= 7))
+        carried = (("readerFeatures", reader >= BY_NAME_READER), ("writerFeatures", writer >= BY_NAME_WRITER))
         unlisted = tuple(name for name, wanted in carried if wanted and action.get(name) is None)
         return cls(reader, writer, frozenset(of_reader), frozenset(of_writer), unlisted)
 
     def action(self) -> dict[str, Any]:
         """Returns the content of its `protocol` action."""
         out: dict[str, Any] = {"minReaderVersion": self.reader, "minWriterVersion": self.writer}
-        if self.reader >= 3:
+        if self.reader >= BY_NAME_READER:
             out["readerFeatures"] = sorted(self.reader_features)
-        if self.writer >= 7:
+        if self.writer >= BY_NAME_WRITER:
             out["writerFeatures"] = sorted(self.writer_features)
         return out
 

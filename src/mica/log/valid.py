@@ -12,11 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mica.errors import CorruptDataError
-from mica.log.actions import Metadata, Protocol
+from mica.log.actions import BY_NAME_READER, BY_NAME_WRITER, Metadata, Protocol
 from mica.log.column_mapping import id_twice, mode_of
 from mica.properties import feature_of
-
-_BY_NAME_READER, _BY_NAME_WRITER = 3, 7
 
 
 def check(protocol: Protocol, metadata: Metadata, table: str) -> None:
@@ -30,11 +28,11 @@ def _of_protocol(protocol: Protocol) -> Iterator[tuple[str, str]]:
     for side, version in (("Reader", protocol.reader), ("Writer", protocol.writer)):
         if version < 1:
             yield f"its protocol has min{side}Version {version}, and the first version is 1", hint
-    if protocol.reader >= _BY_NAME_READER and protocol.writer < _BY_NAME_WRITER:
+    if protocol.reader >= BY_NAME_READER and protocol.writer < BY_NAME_WRITER:
         yield f"its protocol has minReaderVersion {protocol.reader} with minWriterVersion {protocol.writer}", hint
     for name in protocol.unlisted:
         yield f"its protocol lists features by name, and has no {name}", hint
-    if protocol.reader >= _BY_NAME_READER:
+    if protocol.reader >= BY_NAME_READER:
         lacking = sorted(_final(protocol.reader_features) - _final(protocol.writer_features))
         if lacking:
             yield f"its protocol has {', '.join(lacking)} in readerFeatures but not in writerFeatures", hint

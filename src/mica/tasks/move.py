@@ -19,7 +19,7 @@ from mica import compute as pc
 from mica.errors import CorruptDataError, UserError
 from mica.records import dataclass
 from mica.schema.arrow import to_arrow_field, to_arrow_type
-from mica.schema.types import VARIANT, ArrayType, DataType, MapType, StructType, contains
+from mica.schema.types import VARIANT, StructType, contains, nests_variants
 from mica.storage import Storage
 from mica.tasks.facts import facts
 from mica.tasks.file import ReadSpec
@@ -110,7 +110,7 @@ def _moved(spec: WriteSpec, reader: kernel.FileReader) -> list[dict[str, Any]]:
     for f in spec.schema.fields:
         if found[f.name] is not None:
             # A table without shredding gets whole Variants, and so do lists and maps, which are never shredded.
-            moves = spec.trees is not None and contains(f.type, VARIANT) and not _in_lists(f.type)
+            moves = spec.trees is not None and contains(f.type, VARIANT) and not nests_variants(f.type)
             moving |= {f.name} if moves else set()
             items.append(kernel.Request((f.name,), name=f.name, layout=spec.layout if moves else None))
     rebuilt = rows = 0
@@ -135,13 +135,3 @@ def _moved(spec: WriteSpec, reader: kernel.FileReader) -> list[dict[str, Any]]:
             writer.write(kernel.taken(pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))), {})
         adds = writer.close()
     return [*adds, {"kind": "rebuilt", "rows": rebuilt}]
-
-
-def _in_lists(type_: DataType) -> bool:
-    """Whether the type has Variants in lists or maps."""
-    match type_:
-        case StructType(fields):
-            return any(_in_lists(f.type) for f in fields)
-        case ArrayType() | MapType():
-            return contains(type_, VARIANT)
-    return False
