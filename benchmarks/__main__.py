@@ -12,6 +12,7 @@ from benchmarks import (
     change,
     collations,
     core,
+    documents,
     early,
     ingest,
     lookup,
@@ -30,6 +31,7 @@ from benchmarks.run import Run
 WORKS = {
     "ingest": ingest.run,
     "core": core.run,
+    "documents": documents.run,
     "memory": memory.run,
     "partitions": partitions.run,
     "skip": skip.run,
