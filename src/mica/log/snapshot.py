@@ -258,17 +258,19 @@ class Snapshot:
         """Whether the table still has this version; False if the table was recreated."""
         return stands(self.storage, self.fingerprint)
 
-    def followed(self, data: bytes) -> Snapshot:
-        """Returns the next version, whose commit `data` this process wrote, and which only adds files."""
-        version = self.version + 1
-        entry = self.storage.stat(commit_name(version))
-        segment = Segment(version, self.segment.checkpoint, (*self.segment.deltas, _delta(version, entry)))
+    def followed(self, data: bytes, *, only_adds: bool) -> Snapshot:
+        """Returns the next version, whose commit `data` this process wrote. `only_adds` says that it adds files and
+        does nothing else: then it is parsed when somebody asks for the files."""
+        delta = _delta(self.version + 1, self.storage.stat(commit_name(self.version + 1)))
+        segment = Segment(self.version + 1, self.segment.checkpoint, (*self.segment.deltas, delta))
+        if not only_adds:
+            return _extended(self.storage, self.state, segment, [delta], [data])
         held = self._held if isinstance(self._held, _Followed) else _Followed(self._held, ())
         held = replace(held, commits=(*held.commits, data))
-        fingerprint = fingerprint_of(entry.path, data)
         return replace(
-            self, version=version, timestamp=entry.modified, _held=held, segment=segment, fingerprint=fingerprint
-        )
+            self, version=segment.version, timestamp=delta.entry.modified, _held=held, segment=segment,
+            fingerprint=fingerprint_of(delta.entry.path, data),
+        )  # fmt: skip
 
     def refresh(self, version: int | None = None, *, known_to_stand: bool = False) -> Snapshot:
         """Returns the latest version (or `version`), reading only new commits; a recreated table is read
@@ -286,7 +288,7 @@ class Snapshot:
             return load(self.storage, version)
         deltas = tuple(_delta(number, listing.commits[number]) for number in wanted)
         segment = Segment(target, self.segment.checkpoint, self.segment.deltas + deltas)
-        return _extend(self.storage, self.state, segment, deltas, None)
+        return _extended(self.storage, self.state, segment, deltas, _commits(self.storage, deltas))
 
 
 def _again(storage: Storage, version: int, error: ReplacedCheckpointError) -> State:
@@ -342,7 +344,13 @@ def load(storage: Storage, version: int | None = None, timestamp: Timestamp | No
             listing = list_log(storage)
             continue
         last = listing.commits.get(segment.version, segment.last_entry)
-        return _extend(storage, state, segment, segment.deltas, last)
+        return _extended(storage, state, segment, segment.deltas, _commits(storage, segment.deltas), last)
+
+
+def first(storage: Storage, data: bytes) -> Snapshot:
+    """Returns version 0, whose commit `data` this process wrote."""
+    delta = _delta(0, storage.stat(commit_name(0)))
+    return _extended(storage, State(), Segment(0, None, (delta,)), [delta], [data])
 
 
 def _read_checkpoint(storage: Storage, checkpoint: Checkpoint) -> State:
@@ -376,12 +384,21 @@ def _last_checkpoint(storage: Storage) -> int | None:
     return version if isinstance(version, int) and version >= 0 else None
 
 
-def _extend(
-    storage: Storage, state: State, segment: Segment, deltas: Sequence[LogFile], last: Entry | None
+def _commits(storage: Storage, deltas: Sequence[LogFile]) -> list[bytes]:
+    return read_each(storage, [delta.entry.path for delta in deltas], bytes)
+
+
+def _extended(
+    storage: Storage,
+    state: State,
+    segment: Segment,
+    deltas: Sequence[LogFile],
+    chunks: Sequence[bytes],
+    last: Entry | None = None,
 ) -> Snapshot:
-    """`last` is the file that identifies the version, if there are no deltas."""
+    """The version after these commits, of which `chunks` are the contents. `last` is the file that identifies the
+    version, if there are none."""
     if deltas:
-        chunks = read_each(storage, [delta.entry.path for delta in deltas], bytes)
         keys = [] if state.metadata is None else partition_keys(state.metadata, state.protocol)
         state = apply(state, _parsed(storage, deltas, chunks, keys))
         fingerprint = fingerprint_of(deltas[-1].entry.path, chunks[-1])

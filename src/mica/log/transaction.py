@@ -34,7 +34,7 @@ from mica.log.file_lines import add_line, change_line, remove_line
 from mica.log.fingerprint import replaced
 from mica.log.paths import LOG, commit_name, file_keys
 from mica.log.replay import FILES, STATE_FILES, parse_commits, partition_keys
-from mica.log.snapshot import Snapshot, load
+from mica.log.snapshot import Snapshot, first
 from mica.log.user_metadata import given_user_metadata
 from mica.records import dataclass
 from mica.storage import AlreadyExistsError, Storage
@@ -439,9 +439,7 @@ class Transaction:
         """The version that is committed. A store that fails now must not make anybody commit it again."""
         for repeat in range(_MAX_REPEATS):
             try:
-                if base is None:
-                    return load(self.storage, version)
-                return base.followed(data) if self._only_adds() else base.refresh(version, known_to_stand=True)
+                return first(self.storage, data) if base is None else base.followed(data, only_adds=self._only_adds())
             except StorageError as error:
                 reason = error
                 if error.code != "IO":

@@ -23,6 +23,7 @@ from mica.log.transaction import Transaction
 from mica.schema.ddl import parse_ddl
 from mica.stats.variant import encode_bounds
 from mica.storage import Storage
+from mica.storage.local import LocalStorage
 from tests.unit.log.tables import added, append, create, paths
 
 LOG = "_delta_log"
@@ -425,6 +426,34 @@ def test_a_version_that_this_process_appended_is_the_one_that_is_read(tmp_path: 
     table.append([{"p": "b", "id": 7}])
     assert sorted(table.to_arrow().column("id").to_pylist()) == [0, 1, 2, 3, 7, 99]
     assert table._snapshot.files.to_pylist() == load(kept.storage).files.to_pylist()
+
+
+@pytest.mark.parametrize("numbered", ["false", "true"])
+def test_no_commit_of_this_process_is_read_again(
+    tmp_path: Path, numbered: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    properties = {"delta.enableInCommitTimestamps": numbered, "delta.enableRowTracking": numbered}
+    table = mica.Table.create(tmp_path, "id INT", properties={"delta.enableDeletionVectors": "true", **properties})
+
+    def refuse(*_: object, **__: object) -> object:
+        raise AssertionError("the log is listed or read")
+
+    for write in (
+        lambda: table,
+        lambda: table.append([{"id": number} for number in range(5)]),
+        lambda: table.delete("id = 2"),
+        lambda: table.update({"id": "id + 10"}, "id = 3"),
+        lambda: table.set_properties({"a": "b"}),
+        lambda: table.append([{"id": 5}], txn=("app", 1)),
+        lambda: table.overwrite([{"id": 6}]),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(LocalStorage, "list", refuse)
+            patch.setattr(LocalStorage, "read", refuse)
+            write()
+        kept, read = table.snapshot, load(table.snapshot.storage)
+        same(kept, read)
+        assert (kept.timestamp, kept.fingerprint, kept.segment) == (read.timestamp, read.fingerprint, read.segment)
 
 
 def test_a_damaged_commit_is_named_among_many(storage: Storage) -> None:
