@@ -18,10 +18,9 @@ import numpy as np
 import pyarrow as pa
 
 from mica.expressions.bind import BoundExpr
-from mica.log.deletion_vectors import deleted_rows, vector_of
+from mica.log.deletion_vectors import vector_of
 from mica.records import dataclass
-from mica.skipping.row_ranges import RowRanges, of_files, rows_of, without
-from mica.storage import Storage
+from mica.skipping.row_ranges import RowRanges, numbers_at, of_files, rows_of, without
 from mica.tasks.changed_rows import of_type, write_changes
 from mica.tasks.facts import facts
 from mica.tasks.file import DataFileReader, ReadSpec
@@ -56,7 +55,7 @@ def change_files(spec: ChangeSpec, files: Sequence[FilePart]) -> Iterator[pa.Rec
     predicate = spec.read.predicate
 
     def find(file: DataFileReader) -> RowRanges:
-        return file.matching(predicate, file.ranges())
+        return file.matching(predicate, file.ranges)
 
     if predicate is None:
         for part in files:
@@ -69,7 +68,7 @@ def change_files(spec: ChangeSpec, files: Sequence[FilePart]) -> Iterator[pa.Rec
 
 def _change(spec: ChangeSpec, part: FilePart, matching: RowRanges | None = None) -> Iterator[pa.RecordBatch]:
     file = DataFileReader(spec.read, part)
-    ranges = file.ranges()
+    ranges = file.ranges
     if matching is None:
         matching = file.matching(spec.read.predicate, ranges)
     count, changed = rows_of(ranges), rows_of(matching)
@@ -77,7 +76,7 @@ def _change(spec: ChangeSpec, part: FilePart, matching: RowRanges | None = None)
         return
     told: list[dict[str, Any]] = [{"kind": "changed", "rows": changed}]
     if changed < count and part.number in spec.vectors:
-        told.append(vector_of_rows(spec.read.storage, part, matching))
+        told.append(new_vector(file, matching))
         written = [] if spec.deletes else matching
     else:
         told.append({"kind": "remove", "file": part.number})
@@ -101,10 +100,9 @@ def _changed_rows(
         yield from of_type("update_postimage", read_ranges(file, matching))
 
 
-def vector_of_rows(storage: Storage, part: FilePart, matching: RowRanges) -> dict[str, Any]:
-    """The fact of the file's new deletion vector, including the rows that were deleted before."""
-    rows = [np.arange(start, end, dtype=np.uint64) for start, end in matching]
-    if part.deletion_vector is not None:
-        rows.append(deleted_rows(storage, part.deletion_vector))
-    every = np.unique(np.concatenate(rows))
-    return {"kind": "vector", "file": part.number, "vector": vector_of(every), "cardinality": len(every)}
+def new_vector(file: DataFileReader, gone: RowRanges) -> dict[str, Any]:
+    """The fact of the deletion vector of a whole file from which these rows go too: all but those that are left."""
+    every = without([(0, file.reader.num_rows)], without(file.ranges, gone))
+    rows = numbers_at(every, np.arange(rows_of(every)))
+    vector = vector_of(rows.astype(np.uint64))
+    return {"kind": "vector", "file": file.part.number, "vector": vector, "cardinality": len(rows)}

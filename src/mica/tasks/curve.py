@@ -162,7 +162,7 @@ def sample(spec: KeysSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch
     """Partition values and keys of a sample of the rows of files, `ranges.weighted` and packed."""
     for part in parts:
         file = DataFileReader(spec.read, part)
-        chosen = spots(file.ranges(), max(LEAST_ROWS, SAMPLE_ROWS * (part.size or 0) // max(1, spec.total)))
+        chosen = spots(file.ranges, max(LEAST_ROWS, SAMPLE_ROWS * (part.size or 0) // max(1, spec.total)))
         rows = rows_of(chosen)
         for batch in read_ranges(file, chosen):
             keys = [key for dimension in spec.dimensions for key in dimension.keys(batch)]

@@ -52,7 +52,7 @@ def erase_files(spec: EraseSpec, files: Iterable[FilePart]) -> Iterator[pa.Recor
     """Facts of new files and of the files that they replace."""
     for part in files:
         file = DataFileReader(spec.read, part)
-        ranges = file.ranges()
+        ranges = file.ranges
         matching = file.matching(spec.read.predicate, ranges)
         changed = rows_of(matching)
         if not changed and not _hides(spec, file, part, ranges) and not _names(spec, part, ranges):
@@ -96,7 +96,7 @@ def traces(
     """Where a path is in rows of a file (None: all that are not deleted), whose Variants `plain` reads alone: see
     `kernel.traces`."""
     file = DataFileReader(plain, part)
-    for batch in read_ranges(file, file.ranges() if ranges is None else ranges):
+    for batch in read_ranges(file, file.ranges if ranges is None else ranges):
         yield kernel.traces(pa.record_batch([batch.column(0)], names=["v"]), steps)
 
 

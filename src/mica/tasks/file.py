@@ -232,6 +232,7 @@ class DataFileReader:
     def _other_type(self, column: str, held: object, wanted: StructField) -> MicaError:
         return file_errors.of_other_type(self.name, self.part, column, held, wanted)
 
+    @cached_property
     def ranges(self) -> RowRanges:
         """The rows of this part, or of each of the files, that are in the table: whole row groups less the deleted
         rows."""
@@ -274,7 +275,7 @@ class DataFileReader:
 
     def candidates(self, predicate: BoundExpr | None) -> RowRanges:
         """The rows of this part that are in the table, without those that the footer excludes."""
-        ranges = self.ranges()
+        ranges = self.ranges
         return ranges if predicate is None else self.possible(predicate, ranges)
 
     def possible(self, predicate: BoundExpr, ranges: RowRanges) -> RowRanges:

@@ -32,7 +32,7 @@ from mica.schema.types import StructField
 from mica.skipping.row_ranges import RowRanges, numbers_at, places_in, ranges_of, rows_of, without
 from mica.tasks import lane
 from mica.tasks.batches import cut
-from mica.tasks.change import vector_of_rows
+from mica.tasks.change import new_vector
 from mica.tasks.changed_rows import of_type, write_changes, write_inserted
 from mica.tasks.facts import facts
 from mica.tasks.file import DataFileReader, ReadSpec
@@ -162,7 +162,7 @@ def change_file(spec: MergeSpec, file: DataFileReader, changes: Changes, source:
     """Facts of one file after its changes, whose `sources` number the rows of `source`."""
     if not len(changes.rows):
         return
-    part, ranges = file.part, file.ranges()
+    part, ranges = file.part, file.ranges
     clauses = spec.match.clauses
     deleting = [i for i, clause in enumerate(clauses) if clause.action == "delete"]
     deletes = np.isin(changes.clauses, deleting)
@@ -175,7 +175,7 @@ def change_file(spec: MergeSpec, file: DataFileReader, changes: Changes, source:
         if count
     ]
     if len(changes.rows) < rows_of(ranges) and part.number in spec.vectors:
-        told.append(vector_of_rows(spec.read.storage, part, ranges_of(changes.rows)))
+        told.append(new_vector(file, ranges_of(changes.rows)))
         written = updated
     else:
         written = without(ranges, gone)

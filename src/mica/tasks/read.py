@@ -117,7 +117,7 @@ def count_rows(spec: ReadSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordB
 
     def count(file: DataFileReader, _: int) -> Iterator[pa.RecordBatch]:
         if spec.predicate is None:
-            total = rows_of(file.ranges())
+            total = rows_of(file.ranges)
         else:
             total = sum(found.rows for found in file.read([], spec.predicate))
         yield pa.record_batch({"rows": arrow_array([total], pa.int64())})

@@ -60,4 +60,4 @@ def sample(spec: VariantsSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordB
     for part in parts:
         file = DataFileReader(spec.read, part)
         wanted = max(LEAST_ROWS, SAMPLE_ROWS * (part.size or 0) // max(1, spec.total))
-        yield from packing(read_ranges(file, spots(file.ranges(), wanted)))
+        yield from packing(read_ranges(file, spots(file.ranges, wanted)))

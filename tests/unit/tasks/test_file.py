@@ -56,7 +56,7 @@ def test_shares_of_a_file_are_its_row_groups_each_once(tmp_path: Path, part: Fil
     found = []
     for n in range(shares):
         mine = FilePart(part.path, part.size, part.partition, None, n, shares)
-        ranges = DataFileReader(_spec(tmp_path), mine).ranges()
+        ranges = DataFileReader(_spec(tmp_path), mine).ranges
         assert all(start % 100 == end % 100 == 0 for start, end in ranges)
         found += _rows(ranges)
     assert found == list(range(ROWS))
@@ -81,7 +81,7 @@ def test_the_footer_and_its_page_index_prove(
 ) -> None:
     file = DataFileReader(_spec(tmp_path, where), part)
     assert file.spec.predicate is not None
-    assert file.possible(file.spec.predicate, file.ranges()) == left
+    assert file.possible(file.spec.predicate, file.ranges) == left
     assert [(proof.what, spans) for proof in file.skipper.proofs for _, spans, _ in proof.gone] == proofs
     gone = sum(rows for proof in file.skipper.proofs for _, _, rows in proof.gone)
     assert gone + len(_rows(left)) == ROWS, "each row is left, or one proof counts it"

@@ -47,7 +47,7 @@ def _found(folder: Path, part: FilePart, where: str, *, tracked: bool = False, l
     assert outputs is not None
     file = DataFileReader(ReadSpec(Storage.open(folder), MIXED, (), outputs, bind(where, MIXED)), part)
     leaves = [leaf for value in outputs.values() for leaf in value.leaves]
-    found = file.passing(leaves, file.spec.predicate, file.ranges(), limit, tracked=tracked)
+    found = file.passing(leaves, file.spec.predicate, file.ranges, limit, tracked=tracked)
     return [value for batch in found for value in batch.of(outputs["id"])[0].to_pylist()]
 
 
