@@ -10,7 +10,6 @@ from mica.cli import options
 from mica.cli.console import print_json, print_rows, storage_options
 from mica.log.paths import decode_path
 from mica.log.replay import partition_keys
-from mica.scan.table import rows_in
 from mica.table import Table
 from mica.wording import counted
 
@@ -28,15 +27,15 @@ def run(
     scan = opened.scan(where)
     kept = from_numpy(scan.plan.kept)
     snapshot = opened.snapshot
-    files, stats = pc.take(snapshot.files, kept), snapshot.stats(kept)
+    files = pc.take(snapshot.files, kept)
     logical = dict(zip(partition_keys(snapshot.metadata, snapshot.protocol), opened.partition_by, strict=False))
     found = []
-    for row, count in zip(files.to_pylist(), rows_in(stats).to_pylist(), strict=True):
+    for row, count in zip(files.to_pylist(), scan.source.rows(kept).to_pylist(), strict=True):
         deleted = (row["deletion_vector"] or {}).get("cardinality") or 0
         partition = {logical.get(key, key): value for key, value in row["partition_values"] or ()}
         found.append({
             "path": decode_path(row["path"]), "partition": partition, "size": row["size"],
-            "rows": None if count is None else count - deleted, "deleted_rows": deleted,
+            "rows": count, "deleted_rows": deleted,
             "modification_time": row["modification_time"],
         })  # fmt: skip
     if json:

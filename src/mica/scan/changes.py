@@ -12,7 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from mica.arrays import no_rows
+from mica import compute as pc
+from mica.arrays import no_rows, one_array, scalar
 from mica.collation.ordering import Ordering
 from mica.errors import CorruptDataError, UserError
 from mica.expressions.bind import BoundExpr
@@ -86,8 +87,11 @@ class ChangesSource(Source):
         return with_names(self._files.take(indices))
 
     def rows(self, indices: pa.Array) -> pa.Array:
-        """`numRecords` of the files at `indices`; null if the log does not have it."""
-        return rows_in(self._files.column("stats").take(indices))
+        """How many rows the files at `indices` have, those of which all are read; null if the log does not say."""
+        names = ("stats", "deletion_vector", "chosen")
+        stats, vectors, chosen = (one_array(pc.take(self._files.column(name), indices)) for name in names)
+        rows = rows_in(stats, vectors)
+        return pc.if_else(pc.is_null(chosen), rows, scalar(None, rows.type))
 
 
 def changes(

@@ -66,12 +66,12 @@ def table_page(source: TableSource) -> Html:
     columns = [
         (code(f.name), code(type_to_ddl(f.type)), "" if f.nullable else "NOT NULL") for f in source.schema.fields
     ]
-    rows = pc.sum(source.rows(arrow_array(range(files.num_rows), pa.int64()))).as_py()
+    rows = source.rows(arrow_array(range(files.num_rows), pa.int64()))
     size = pc.sum(files.column("size")).as_py() or 0
     facts = [
         ("files", f"{files.num_rows:,}"),
         ("bytes", f"{size:,}"),
-        ("rows", "unknown" if rows is None else f"{rows:,}"),
+        ("rows", "unknown" if rows.null_count else f"{pc.sum(rows).as_py() or 0:,}"),
     ]
     facts += [("partitioned by", ", ".join(source.partition_by))] if source.partition_by else []
     parts = [table(("", ""), facts), heading("Columns"), table(("name", "type", ""), columns)]

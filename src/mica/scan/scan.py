@@ -323,12 +323,8 @@ class Scan:
                 matching = holds(self.predicate, self.source.schema, unknown.column("partition_values"))
                 kept, unknown = kept[to_numpy(matching)], unknown.filter(matching)
             rows = self.source.rows(from_numpy(kept))
-            whole = pc.is_null(unknown.column("deletion_vector").combine_chunks())
-            if "chosen" in unknown.column_names:
-                whole = pc.and_(whole, pc.is_null(unknown.column("chosen").combine_chunks()))
-            known = pc.and_(pc.is_valid(rows), whole)
-            total = pc.sum(pc.filter(rows, known)).as_py() or 0
-            unknown = pc.filter(unknown, pc.invert(known))
+            total = pc.sum(rows).as_py() or 0
+            unknown = pc.filter(unknown, pc.is_null(rows))
         spec = self.spec()
         tasks, threads = self.for_threads(replace(spec, outputs={}), kept=unknown)
         for batch in local.shown(partial(count_rows, spec), tasks, parallelism=threads):

@@ -86,7 +86,7 @@ class Source:
         return parts_of(files)
 
     def rows(self, indices: pa.Array) -> pa.Array:
-        """The number of rows of the files at `indices`; null if only the file itself has it."""
+        """How many rows of the files at `indices` the source has; null if only the file itself says."""
         raise NotImplementedError
 
     def may_hold_late_types(self, indices: pa.Array) -> bool:  # noqa: ARG002 - nothing is known without a log

@@ -105,8 +105,9 @@ class TableSource(Source):
         return [replace(part, number=number) for part, number in zip(parts, places.tolist(), strict=True)]
 
     def rows(self, indices: pa.Array) -> pa.Array:
-        """`numRecords` of the files at `indices`; null if the log does not have it."""
-        return rows_in(self.snapshot.stats(indices))
+        """How many rows of the files at `indices` are in the table; null if the log does not say."""
+        vectors = pc.take(self.snapshot.files.column("deletion_vector"), indices)
+        return rows_in(self.snapshot.stats(indices), one_array(vectors))
 
     def nearest_path(self, leaf: Leaf, file: int) -> str | None:
         """Returns the path most like the leaf's that has bounds in a file; None if that file has the leaf's own."""
@@ -124,8 +125,7 @@ class TableSource(Source):
         for name in names:
             texts = column_texts(files.column("partition_values"), physical_names(self.schema, (name,))[0])
             keys.append(parse_values(texts, self.schema.field(name).type, timezone=timezone))
-        deleted = pc.fill_null(pc.struct_field(files.column("deletion_vector"), "cardinality"), 0)
-        rows = pc.subtract(self.rows(from_numpy(np.arange(files.num_rows))), deleted)
+        rows = self.rows(from_numpy(np.arange(files.num_rows)))
         # Grouped by position, not by name: a partition column may be called `rows`.
         places = [str(i) for i in range(len(names))]
         table = pa.table([*keys, files.column("size"), rows], names=[*places, "bytes", "rows"])
@@ -147,7 +147,10 @@ class TableSource(Source):
         return bool(self._cache[key])
 
 
-def rows_in(stats: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """`numRecords` of each of these statistics; null if unknown, since statistics are only a hint."""
-    found = kernel.stats_leaves(one_array(stats), [(("numRecords",), pa.int64())]).column(0)
-    return pc.if_else(pc.less(found, 0), scalar(None, pa.int64()), found)
+def rows_in(stats: pa.Array, vectors: pa.Array) -> pa.Array:
+    """`numRecords` of files with these statistics, less the rows that their deletion vectors mark; null if unknown,
+    since statistics are only a hint."""
+    found = kernel.stats_leaves(stats, [(("numRecords",), pa.int64())]).column(0)
+    deleted = pc.if_else(pc.is_null(vectors), scalar(0, pa.int64()), pc.struct_field(vectors, "cardinality"))
+    left = pc.subtract(found, deleted)
+    return pc.if_else(pc.less(left, 0), scalar(None, pa.int64()), left)

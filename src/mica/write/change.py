@@ -233,9 +233,7 @@ class Change:
         had = to_numpy(pc.is_valid(vectors))
         changed = facts.counted("changed")
         if len(self.target.removes):
-            rows = self.scan.source.rows(arrow_array(self.target.removes))
-            deleted = pc.struct_field(vectors.take(arrow_array(self.target.removes)), "cardinality")
-            changed += pc.sum(pc.subtract(rows, pc.fill_null(deleted, 0))).as_py() or 0
+            changed += pc.sum(self.scan.source.rows(arrow_array(self.target.removes))).as_py() or 0
         new = "numDeletedRows" if self.deletes else "numUpdatedRows"
         return {
             "numRemovedFiles": len(removed),
