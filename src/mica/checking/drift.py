@@ -237,7 +237,7 @@ def drift(
             place = int(places[at])
             name, version = names[place].as_py(), int(versions[place])
             known = None if version < 0 else version
-            found.append(_File(place, name, known, int(times[place]), look_at(snapshot, name)))
+            found.append(_File(place, name, known, int(times[place]), look_at(snapshot, place)))
         return found
 
     before, after = looked(order[:older]), looked(order[older:])

@@ -122,11 +122,11 @@ class TableEvidence:
 
 def gather(snapshot: Snapshot) -> TableEvidence:
     """Reads the footers of files from all of the table, and their statistics in the log."""
-    found, names = TableEvidence(snapshot), snapshot.files.column("path")
-    places = evenly(len(names), FILES)
+    found = TableEvidence(snapshot)
+    places = evenly(snapshot.files.num_rows, FILES)
     texts = snapshot.stats(places).to_pylist() if places else []
     for place, text in zip(places, texts, strict=True):
-        look = look_at(snapshot, names[place].as_py())
+        look = look_at(snapshot, place)
         for path, one in look.paths.items():
             if None in path.steps:
                 continue  # the elements of an array have no bounds, and are no column of a table

@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from mica.log.paths import decode_path
 from mica.log.snapshot import Snapshot
 from mica.records import dataclass
 from mica.schema.ddl import spelled
@@ -75,11 +74,11 @@ def evenly(count: int, most: int) -> list[int]:
     return [int(at) for at in np.unique(np.linspace(0, count - 1, most, dtype=int))] if count else []
 
 
-def look_at(snapshot: Snapshot, path: str) -> Look:
-    """Reads the footer of a file; `path` is as in `snapshot.files`."""
+def look_at(snapshot: Snapshot, number: int) -> Look:
+    """Reads the footer of a file; `number` is its place in `snapshot.files`."""
     physical = {column: physical_names(snapshot.schema, column) for column in variant_columns(snapshot.schema)}
-    place, name = snapshot.storage.locate(decode_path(path))
-    reader = kernel.open_file(place, name, variants=list(physical.values()))
+    path, size = (snapshot.files.column(name)[number].as_py() for name in ("path", "size"))
+    reader = kernel.open_file(*snapshot.locate(path), size, variants=list(physical.values()))
     trees = reader.inspect_columns() if physical else {}
     found: dict[ColumnPath, PathRows] = {}
     levels: dict[tuple[tuple[str, ...], str], tuple[int, int]] = {}

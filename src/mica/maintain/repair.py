@@ -20,7 +20,6 @@ from mica.checking.report import Report
 from mica.errors import CorruptDataError, UserError
 from mica.log.folders import refuse_delta
 from mica.log.opened import Opened, snapshot_of
-from mica.log.paths import decode_path
 from mica.log.snapshot import Snapshot
 from mica.records import dataclass
 from mica.scan.find import find
@@ -188,7 +187,7 @@ def _variants(schema: pa.Schema) -> Iterator[tuple[str, ...]]:
 
 def _table(snapshot: Snapshot) -> Repair:
     report = check_table(snapshot)
-    _refuse_hidden(report, lambda path: kernel.open_file(*snapshot.storage.locate(decode_path(path))))
+    _refuse_hidden(report, lambda path: kernel.open_file(*snapshot.locate(path)))
     faulty = set(report.faulty)
     source = TableSource(snapshot)
     chosen = [part for part in source.rewritten() if part.path in faulty]

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from mica import engines
 from mica.arguments import COUNT, OPTIONS, PATH, SECONDS, SESSION, SIZE, takes
 from mica.errors import ConflictError, CorruptDataError, StorageError, UserError
-from mica.log.paths import decode_path
 from mica.log.snapshot import Snapshot
 from mica.scan.find import is_data
 from mica.schema.types import variant_columns
@@ -178,9 +177,9 @@ def _types(snapshot: Snapshot, newest: int) -> Types:
     """The shredded types in the newest files, by path."""
     physical = {at: physical_names(snapshot.schema, at) for at in variant_columns(snapshot.schema)}
     found: Types = {}
-    for path in snapshot.files.column("path").slice(max(0, snapshot.files.num_rows - newest)).to_pylist():
+    for file in snapshot.files.slice(max(0, snapshot.files.num_rows - newest)).select(["path", "size"]).to_pylist():
         try:
-            reader = kernel.open_file(*snapshot.storage.locate(decode_path(path)), variants=list(physical.values()))
+            reader = kernel.open_file(*snapshot.locate(file["path"]), file["size"], variants=list(physical.values()))
             trees = {at: reader.tree(names) for at, names in physical.items()}
         except (CorruptDataError, StorageError):
             continue  # it was compacted meanwhile
