@@ -130,8 +130,8 @@ class Planned:
         if where is not None and dynamic:
             raise UserError.bad_value("replaceWhere", where, "no such option beside partitionOverwriteMode=dynamic")
         target = open_target(
-            storage, schema, partition_by, mode="overwrite" if overwrite and where is None else "append",
-            properties=properties if snapshot is None else {}, snapshot=snapshot, dynamic=dynamic, timezone=timezone,
+            storage, snapshot, schema, partition_by, mode="overwrite" if overwrite and where is None else "append",
+            properties=properties if snapshot is None else {}, dynamic=dynamic, timezone=timezone,
         )  # fmt: skip
         given = to_arrow(schema)
         if options.flag("mergeSchema"):

@@ -117,16 +117,17 @@ def convert_files(
         refuse_delta(text, storage_options)
         place = open_place(text, mode, storage_options)
     found = Storage.open(text, storage_options)
-    if mode == "ignore" and (exists(found) if kind == "delta" else place is None):
+    is_there = exists(found) if kind == "delta" else place is None
+    if is_there and mode == "ignore":
         return Conversion(str(found), layout, None, 0, 0, 0, 0, 0, time.monotonic() - began)
-    if kind == "delta" and exists(found):
+    if is_there:
         hint = "Name another place; mode='ignore' does nothing where a table is."
         raise UserError("TABLE_EXISTS", f"a table already exists at {found}", hint=hint)
     given = _given(source, early, storage_options, bool(partition_by), is_bare=place is not None)
     rows = flow.FromTasks(lambda spec: partial(move_files, given.move(spec)), [[part] for part in given.files])
     version = None
     if place is None:
-        table = open_target(found, given.schema, partition_by, mode="error", properties={})
+        table = open_target(found, None, given.schema, partition_by, mode="error", properties={})
         commit, facts = flow.commit(engine, table, table.write_spec(), rows)
         version, storage = commit.version, table.storage
     else:

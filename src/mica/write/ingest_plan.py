@@ -66,8 +66,8 @@ def _target(storage: Storage, found: Snapshot | None, options: IngestOptions) ->
     fields = [StructField(name, value.type) for name, value in bound.items()]
     schema = StructType((*_document(options.column).fields, *fields))
     target = open_target(
-        storage, schema, tuple(options.partition_by), mode=options.on_table,
-        properties=options.properties, snapshot=found, kept=computed.as_property(options.columns),
+        storage, found, schema, tuple(options.partition_by), mode=options.on_table,
+        properties=options.properties, kept=computed.as_property(options.columns),
     )  # fmt: skip
     if options.schema_evolution:
         new = {name: text for name, text in options.columns.items() if target.schema.find(name) is None}

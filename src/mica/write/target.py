@@ -340,22 +340,22 @@ def _rewrite_metrics(facts: Facts) -> dict[str, int]:
 
 def open_target(
     storage: Storage,
+    snapshot: Snapshot | None,
     schema: StructType,
     partition_by: Sequence[str],
     *,
     mode: Mode,
     properties: Mapping[str, str],
-    snapshot: Snapshot | None = None,
     dynamic: bool = False,
     timezone: str = "UTC",
     kept: Mapping[str, str] | None = None,
 ) -> Target:
-    """The existing table, or a new one of `schema`; `kept` are properties that only a new table gets.
+    """The table at this version or, if there is none, a new one of `schema`; `kept` are properties that only a new
+    table gets.
 
     Errors: TABLE_EXISTS with mode `error`; INVALID_PARTITION_COLUMN if an existing table has other partition columns;
     those of `features.check_write`.
     """
-    snapshot = load_if_any(storage) if snapshot is None else snapshot
     if snapshot is None:
         made = {**(kept or {}), **properties}
         protocol, metadata = creation.new_table(schema, partition_by, made, created_time=int(time.time() * 1000))
@@ -414,11 +414,11 @@ def target_of(
     mode: Mode = "overwrite" if overwrite else "append"
     target = open_target(
         snapshot.storage,
+        snapshot,
         snapshot.schema,
         (),
         mode=mode,
         properties={},
-        snapshot=snapshot,
         dynamic=dynamic,
         timezone=timezone,
     )

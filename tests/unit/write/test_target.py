@@ -25,7 +25,7 @@ NOTHING = Facts.of(FACTS.empty_table())
 
 def target(table: Table, version: str, *, mode: str = "append") -> Target:
     """A write without files, which has bounds of a collation to name."""
-    made = open_target(table.snapshot.storage, table.schema, (), mode=mode, properties={}, snapshot=table.snapshot)  # type: ignore[arg-type]
+    made = open_target(table.snapshot.storage, table.snapshot, table.schema, (), mode=mode, properties={})  # type: ignore[arg-type]
     made.versions = (["icu.de"], version)
     return made
 
