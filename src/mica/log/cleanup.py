@@ -48,7 +48,7 @@ def clean_log(snapshot: Snapshot, *, now: int) -> int:
         return 0
     stay = (one for found in listing.checkpoints.values() for one in found if one.version >= kept.version)
     try:
-        gone += [entry.path for entry in unnamed_sidecars(storage, stay, now)]
+        gone += [entry.path for entry in unnamed_sidecars(storage, storage.list(SIDECARS, recursive=False), stay, now)]
     except MicaError:
         return 0  # never delete on the strength of an unreadable checkpoint
     storage.discard(gone)
@@ -68,13 +68,14 @@ def _old_log(storage: Storage, before: int) -> Iterator[Entry]:
         yield entry
 
 
-def unnamed_sidecars(storage: Storage, checkpoints: Iterable[Checkpoint], now: int) -> list[Entry]:
-    """Returns the sidecars that none of the checkpoints names and that are older than a day, counted from midnight
-    (UTC) as PROTOCOL.md does. `CorruptDataError` if a checkpoint cannot be read.
+def unnamed_sidecars(
+    storage: Storage, sidecars: Iterable[Entry], checkpoints: Iterable[Checkpoint], now: int
+) -> list[Entry]:
+    """Returns those of the sidecars that none of the checkpoints names and that are older than a day, counted from
+    midnight (UTC) as PROTOCOL.md does. `CorruptDataError` if a checkpoint cannot be read.
     """
     needed = {name for one in checkpoints for name in sidecars_of(storage, one)}
-    every = storage.list(SIDECARS, recursive=False)
-    return [entry for entry in every if entry.modified < cutoff(now, _DAY) and entry.path not in needed]
+    return [entry for entry in sidecars if entry.modified < cutoff(now, _DAY) and entry.path not in needed]
 
 
 def cutoff(now: int, retention: int) -> int:

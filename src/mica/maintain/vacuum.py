@@ -125,8 +125,8 @@ def vacuum(
     paths = arrow_array([entry.path for entry in found], pa.string())
     gone = pc.invert(pc.is_in(paths, value_set=needed)).to_pylist()
     unused = [entry for entry, left in zip(found, gone, strict=True) if left]
-    unused += _unnamed_sidecars(snapshot, int(clock() * 1000))
-    unused += _unnamed_records(snapshot, oldest)
+    unused += _unnamed_sidecars(snapshot, entries, int(clock() * 1000))
+    unused += _unnamed_records(snapshot, entries, oldest)
     deleted = pa.Table.from_batches([batch_of([entry_row(entry) for entry in unused], DELETED)])
     last = snapshot
     if not dry_run:
@@ -284,20 +284,25 @@ def _data_files(entries: Iterable[Entry], partition_columns: Sequence[str]) -> I
         yield entry
 
 
-def _unnamed_sidecars(snapshot: Snapshot, now: int) -> list[Entry]:
+def _in(entries: Iterable[Entry], folder: str) -> list[Entry]:
+    return [entry for entry in entries if entry.path.rpartition("/")[0] == folder]
+
+
+def _unnamed_sidecars(snapshot: Snapshot, entries: Iterable[Entry], now: int) -> list[Entry]:
     """What checkpoints left that were never finished, or that a cleanup of the log deleted; none if in doubt."""
-    if next(iter(snapshot.storage.list(SIDECARS, recursive=False)), None) is None:
+    found = _in(entries, SIDECARS)
+    if not found:
         return []
     listing = list_log(snapshot.storage)
     try:
-        return unnamed_sidecars(snapshot.storage, chain.from_iterable(listing.checkpoints.values()), now)
+        return unnamed_sidecars(snapshot.storage, found, chain.from_iterable(listing.checkpoints.values()), now)
     except MicaError:
         return []
 
 
-def _unnamed_records(snapshot: Snapshot, oldest: int) -> list[Entry]:
+def _unnamed_records(snapshot: Snapshot, entries: Iterable[Entry], oldest: int) -> list[Entry]:
     """The old records of ingested files that no version of the log names; none if in doubt."""
-    old = [entry for entry in snapshot.storage.list(RECORDS, recursive=False) if entry.modified < oldest]
+    old = [entry for entry in _in(entries, RECORDS) if entry.modified < oldest]
     try:
         needed = named(snapshot) if old else ()
     except MicaError:
