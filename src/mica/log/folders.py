@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from mica.errors import UserError
-from mica.storage import Storage, split_scheme
+from mica.storage import Entry, Storage, split_scheme
 
 
 def refuse_delta(path: str, options: Mapping[str, str] | None) -> None:
@@ -61,11 +61,11 @@ def no_table(table: str) -> UserError:
     )
 
 
-def table_below(folder: str, files: Sequence[str], options: Mapping[str, str] | None) -> str | None:
-    """Returns the Delta table below a folder of an object store that contains one of the files; makes one listing."""
-    storage = Storage.open(folder, options)
-    logs = (entry.path for entry in storage.list() if "/_delta_log/" in entry.path)
-    for table in dict.fromkeys(storage.path(log.rpartition("/_delta_log/")[0]) for log in logs):
+def table_below(every: Iterable[tuple[Storage, Entry]], files: Sequence[str]) -> str | None:
+    """Returns the Delta table that contains one of the files, by its log among `every` file below a folder of an object
+    store."""
+    logs = (found for found in every if "/_delta_log/" in found[1].path)
+    for table in dict.fromkeys(storage.path(log.path.rpartition("/_delta_log/")[0]) for storage, log in logs):
         if any(file.startswith(f"{table}/") for file in files):
             return table
     return None

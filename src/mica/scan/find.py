@@ -7,7 +7,7 @@ only its log says which files are current; files that are named one by one are r
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from mica import late
 from mica.errors import StorageError, UserError
@@ -34,17 +34,20 @@ def find(
     found: list[Found] = []
     for path in [os.fspath(p) for p in given]:
         if patterns.is_pattern(path, storage_options):
-            files, below = patterns.matching(path, storage_options), patterns.fixed_part(path)
+            below = patterns.fixed_part(path)
+            every = [] if is_local(path) else patterns.below(below, storage_options)
+            files = patterns.matching(path) if is_local(path) else patterns.matching_of(path, every)
             files = files if whatever_counts or path.rpartition("/")[2][:1] == "_" else [*filter(_may_be_data, files)]
         elif (named := _file(path, storage_options)) is not None:
             _refuse_unnamable([named])
             found.append(named)
             continue
         else:
-            files, below = data_files(Storage.open(path, storage_options)), path
+            below, every = path, patterns.below(path, storage_options)
+            files = data_of(every)
         _refuse_unnamable(files)
         if not whatever_counts:
-            _refuse_tables(path, below, [storage.path(entry.path) for storage, entry in files], storage_options)
+            _refuse_tables(path, below, every, files, storage_options)
         if not files:
             raise StorageError("NOT_FOUND", f"there is no Parquet file at {path!r}", hint="Check the path.", path=path)
         found += files
@@ -83,10 +86,14 @@ def _file(path: str, options: Mapping[str, str] | None) -> Found | None:
         return None
 
 
-def _refuse_tables(asked: str, below: str, files: Sequence[str], options: Mapping[str, str] | None) -> None:
-    """Raises DELTA_TABLE if files are in a Delta table: names do not say which files and rows of it are current."""
+def _refuse_tables(
+    asked: str, below: str, every: Sequence[Found], found: Sequence[Found], options: Mapping[str, str] | None
+) -> None:
+    """Raises DELTA_TABLE if files are in a Delta table: names do not say which files and rows of it are current.
+    `every` are all files that an object store has `below`."""
+    files = [storage.path(entry.path) for storage, entry in found]
     for folder in dict.fromkeys(map(os.path.dirname, files)) if is_local(below) else [below]:
-        table = table_above(folder, options) or (None if is_local(below) else table_below(folder, files, options))
+        table = table_above(folder, options) or (None if is_local(below) else table_below(every, files))
         if table is not None:
             raise UserError(
                 "DELTA_TABLE",
@@ -96,18 +103,18 @@ def _refuse_tables(asked: str, below: str, files: Sequence[str], options: Mappin
             )
 
 
-def data_files(storage: Storage, *, links: bool = True) -> list[Found]:
-    """The Parquet files of a directory, by their ending or, as Hive and Impala leave them without one, by their first
-    bytes; names that begin with `_` or `.` are not data, as for Spark. A partition's directory is, whatever the name of
-    its column: `_day=7`. `links` as for `Storage.list`."""
-    every = [entry for entry in storage.list(links=links) if is_data(entry.path)]
-    odd = [entry for entry in every if not entry.path.endswith(".parquet") and entry.size > len(_MAGIC)]
+def data_of(found: Iterable[Found]) -> list[Found]:
+    """Those of the files of a directory that are Parquet files, by their ending or, as Hive and Impala leave them
+    without one, by their first bytes; names that begin with `_` or `.` are not data, as for Spark. A partition's
+    directory is, whatever the name of its column: `_day=7`."""
+    every = [(storage, entry) for storage, entry in found if is_data(entry.path)]
+    odd = [one for one in every if not one[1].path.endswith(".parquet") and one[1].size > len(_MAGIC)]
+    there = set[str]()
     if odd:
         with late.futures.ThreadPoolExecutor(LOOKERS, thread_name_prefix="mica") as pool:
-            heads = pool.map(lambda entry: storage.read_ranges(entry.path, [(0, len(_MAGIC))])[0], odd)
-            odd = [entry for entry, head in zip(odd, heads, strict=True) if head in (_MAGIC, _ENCRYPTED)]
-    there = {entry.path for entry in odd}
-    return [(storage, entry) for entry in every if entry.path.endswith(".parquet") or entry.path in there]
+            heads = pool.map(lambda one: one[0].read_ranges(one[1].path, [(0, len(_MAGIC))])[0], odd)
+            there = {one[1].path for one, head in zip(odd, heads, strict=True) if head in (_MAGIC, _ENCRYPTED)}
+    return [one for one in every if one[1].path.endswith(".parquet") or one[1].path in there]
 
 
 def is_data(path: str) -> bool:

@@ -73,10 +73,19 @@ def matching(pattern: str, options: Mapping[str, str] | None = None) -> list[Fou
         storage = Storage.open(head)
         names = [path for path in sorted({*glob.glob(local, recursive=True)}) if not os.path.isdir(path)]
         return [(storage, storage.stat(os.path.relpath(path, head))) for path in names]
-    head = fixed_part(pattern)
-    storage = Storage.open(head, options)
-    wanted = pattern[len(head) + 1 :].split("/")
-    return [(storage, entry) for entry in storage.list() if _matches(entry.path.split("/"), wanted)]
+    return matching_of(pattern, below(fixed_part(pattern), options))
+
+
+def below(folder: str, options: Mapping[str, str] | None = None) -> list[Found]:
+    """Returns all files below a folder."""
+    storage = Storage.open(folder, options)
+    return [(storage, entry) for entry in storage.list()]
+
+
+def matching_of(pattern: str, every: Sequence[Found]) -> list[Found]:
+    """Returns those of the files below the fixed part of a pattern that match it."""
+    wanted = pattern.replace("[^", "[!")[len(fixed_part(pattern)) + 1 :].split("/")
+    return [found for found in every if _matches(found[1].path.split("/"), wanted)]
 
 
 def _matches(names: Sequence[str], wanted: Sequence[str]) -> bool:

@@ -12,7 +12,7 @@ from mica.engines.base import Engine
 from mica.errors import UserError
 from mica.log.creation import partition_columns_of
 from mica.records import dataclass
-from mica.scan.find import data_files
+from mica.scan.find import data_of
 from mica.schema.types import StructType, variant_columns
 from mica.storage import Storage
 from mica.tasks.write import WriteSpec, new_mark, write_files
@@ -70,7 +70,8 @@ def open_place(
         what, other = ("exists", "file") if single else ("holds files", "folder")
         hint = f"Name another {other}, or use mode= to replace it or to keep it."
         raise UserError("FILE_EXISTS", f"{path!r} {what}", hint=hint, path=path)
-    old = data_files(storage, links=False) if mode == "overwrite" and not single else ()
+    there_now = storage.list(links=False) if mode == "overwrite" and not single else ()
+    old = data_of((storage, entry) for entry in there_now)
     return Place(storage, name or None, tuple(entry.path for _, entry in old))
 
 
