@@ -30,7 +30,7 @@ from mica.log.commit_info import commit_info, in_commit_timestamp
 from mica.log.file_columns import gathered, providers_of, stats_in_shares, stats_of, tags_of
 from mica.log.fingerprint import Fingerprint, fingerprint_in, fingerprint_of, stands
 from mica.log.folders import no_table
-from mica.log.listing import Checkpoint, LogFile, ReplacedCheckpointError, list_log
+from mica.log.listing import Checkpoint, Listing, LogFile, ReplacedCheckpointError, list_log
 from mica.log.paths import LAST_CHECKPOINT, LogName, commit_name, decode_path
 from mica.log.realigned import realigned
 from mica.log.replay import FILES, Commits, State, apply, parse_commits, partition_keys
@@ -318,12 +318,10 @@ def load(storage: Storage, version: int | None = None, timestamp: Timestamp | No
 
         if version is not None:
             raise time_travel.both_given()
-        version = time_travel.version_at(storage, list_log(storage), timestamp)
-    hint = _last_checkpoint(storage)
-    start = hint if hint is not None and (version is None or hint <= version) else None
-    listing = list_log(storage, start)
-    if start is not None and start not in listing.checkpoints:
-        listing = list_log(storage)  # the hint is wrong: list everything
+        listing = list_log(storage)
+        version = time_travel.version_at(storage, listing, timestamp)
+    else:
+        listing = _listing_of(storage, version)
     skip: set[str] = set()
     replaced = 0
     while True:
@@ -351,6 +349,14 @@ def first(storage: Storage, data: bytes) -> Snapshot:
     """Returns version 0, whose commit `data` this process wrote."""
     delta = _delta(0, storage.stat(commit_name(0)))
     return _extended(storage, State(), Segment(0, None, (delta,)), [delta], [data])
+
+
+def _listing_of(storage: Storage, version: int | None) -> Listing:
+    """What the log has of a version (None: the latest): from the last checkpoint on where that is known."""
+    hint = _last_checkpoint(storage)
+    start = hint if hint is not None and (version is None or hint <= version) else None
+    listing = list_log(storage, start)
+    return listing if start is None or start in listing.checkpoints else list_log(storage)  # the hint is wrong
 
 
 def _read_checkpoint(storage: Storage, checkpoint: Checkpoint) -> State:
