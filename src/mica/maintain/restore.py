@@ -161,11 +161,9 @@ def _refuse_missing(older: Snapshot, back: np.ndarray) -> None:
     """Refuses a version whose files were vacuumed."""
     paths = older.files.column("path").take(arrow_array(back)).to_pylist()
     vectors = older.files.column("deletion_vector").take(arrow_array(back)).to_pylist()
-    named = [older.locate(path) for path in paths]
-    for vector in vectors:
-        file = None if vector is None else file_of(older.storage, vector)
-        if file is not None:
-            named.append(older.storage.locate(file))
+    # One file has the vectors of many.
+    files = dict.fromkeys(file_of(older.storage, vector) for vector in vectors if vector is not None)
+    named = [*map(older.locate, paths), *(older.storage.locate(file) for file in files if file is not None)]
     with late.futures.ThreadPoolExecutor(LOOKERS, thread_name_prefix="mica") as pool:
         there = list(pool.map(lambda place: place[0].exists(place[1]), named))
     missing = [storage.path(rel) for (storage, rel), found in zip(named, there, strict=True) if not found]
