@@ -217,6 +217,20 @@ def test_modes_of_a_folder(tmp_path: Path) -> None:
     assert caught.value.code == "INVALID_ARGUMENT"
 
 
+def test_an_overwrite_says_which_files_it_cannot_replace(tmp_path: Path) -> None:
+    """Files behind a link stay, and readers found them beside the new ones."""
+    folder = tmp_path / "d"
+    mica.write_parquet([{"n": 1, "p": "a"}, {"n": 2, "p": "b"}], folder, partition_by=["p"])
+    (folder / "p=a").rename(tmp_path / "elsewhere")
+    (folder / "p=a").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(mica.UserError, match="behind a link") as caught:
+        mica.write_parquet([{"n": 3, "p": "a"}], folder, partition_by=["p"], mode="overwrite")
+    assert (caught.value.code, _numbers(folder)) == ("FILE_EXISTS", [1, 2])
+    (folder / "p=a").unlink()
+    mica.write_parquet([{"n": 3, "p": "a"}], folder, partition_by=["p"], mode="overwrite")
+    assert _numbers(folder) == [3]
+
+
 def test_modes_of_a_file(tmp_path: Path) -> None:
     file = tmp_path / "a.parquet"
     for mode, n in (("error", 1), (None, 2), ("overwrite", 3), ("ignore", 3)):

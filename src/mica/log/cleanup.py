@@ -48,7 +48,8 @@ def clean_log(snapshot: Snapshot, *, now: int) -> int:
         return 0
     stay = (one for found in listing.checkpoints.values() for one in found if one.version >= kept.version)
     try:
-        gone += [entry.path for entry in unnamed_sidecars(storage, storage.list(SIDECARS, recursive=False), stay, now)]
+        sidecars = storage.list(SIDECARS, recursive=False, links=False)
+        gone += [entry.path for entry in unnamed_sidecars(storage, sidecars, stay, now)]
     except MicaError:
         return 0  # never delete on the strength of an unreadable checkpoint
     storage.discard(gone)

@@ -70,9 +70,22 @@ def open_place(
         what, other = ("exists", "file") if single else ("holds files", "folder")
         hint = f"Name another {other}, or use mode= to replace it or to keep it."
         raise UserError("FILE_EXISTS", f"{path!r} {what}", hint=hint, path=path)
-    there_now = storage.list(links=False) if mode == "overwrite" and not single else ()
-    old = data_of((storage, entry) for entry in there_now)
-    return Place(storage, name or None, tuple(entry.path for _, entry in old))
+    return Place(storage, name or None, _replaced(storage) if mode == "overwrite" and not single else ())
+
+
+def _replaced(storage: Storage) -> tuple[str, ...]:
+    """The files that an overwrite replaces. Those behind a link to a directory are not deleted, and a reader would find
+    them beside the new ones: FILE_EXISTS."""
+    own = tuple(entry.path for _, entry in data_of((storage, entry) for entry in storage.list(links=False)))
+    if storage.local_path is not None:
+        known = set(own)
+        every = (entry for entry in storage.list() if entry.path not in known)
+        if linked := data_of((storage, entry) for entry in every):
+            path = storage.path(linked[0][1].path)
+            hint = "Remove the link, or name another folder."
+            message = f"{path} is behind a link to a directory: an overwrite would not delete it"
+            raise UserError("FILE_EXISTS", message, hint=hint, path=path)
+    return own
 
 
 def bare_spec(

@@ -145,3 +145,20 @@ def test_sidecars_go_with_the_last_checkpoint_that_names_them(tmp_path: Path) ->
     assert clean_log(table.snapshot, now=NOW) == 3 + 2 + 2  # commits, checkpoints and sidecars before version 3
     assert len(list(folder.iterdir())) == 3
     assert [mica.Table.open(tmp_path, version=version).count() for version in (3, 4)] == [3, 4]
+
+
+def test_what_lies_behind_a_link_is_nobodys_sidecar(tmp_path: Path) -> None:
+    """A link in the place of the sidecars led a cleanup into another folder, of which it deleted all."""
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "letter.txt").write_bytes(b"dear")
+    os.utime(other / "letter.txt", (1, 1))
+    table = mica.Table.create(tmp_path / "t", "id INT", properties={"delta.checkpointInterval": "1000"})
+    for number in range(2):
+        table.append([{"id": number}])
+        table.checkpoint()
+    (tmp_path / "t" / "_delta_log" / "_sidecars").symlink_to(other)
+    aged(tmp_path / "t", {0: 60, 1: 60, 2: 60})
+    assert clean_log(table.snapshot, now=NOW) > 0
+    table.vacuum(0, enforce_retention=False)
+    assert (other / "letter.txt").exists()

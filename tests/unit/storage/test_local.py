@@ -196,6 +196,8 @@ def test_links_to_directories_are_followed_but_by_those_who_delete(tmp_path: Pat
     storage = LocalStorage(str(tmp_path / "root"))
     assert [entry.path for entry in storage.list()] == ["beside/b", "latest/a", "p=1/a"]
     assert [entry.path for entry in storage.list(links=False)] == ["p=1/a"]
+    assert [[*storage.list(link, links=False)] for link in links] == [[]] * len(links)
+    assert [entry.path for entry in storage.list("p=1", links=False)] == ["p=1/a"]
     storage.clear()
     assert [entry.path for entry in storage.list()] == ["beside/b"]
 
