@@ -180,6 +180,14 @@ def test_a_stored_view_names_what_rows_have_beside_their_columns(delta_session: 
         spark.sql("DROP VIEW IF EXISTS with_files")
 
 
+def test_a_column_named_as_the_hidden_one_hides_it(spark: SparkSession, tmp_path: Path) -> None:
+    """A query of it, and of all columns, was refused."""
+    mica.Table.create(tmp_path, "id INT, `_metadata` STRING").append([{"id": 1, "_metadata": "x"}])
+    t = f"delta.`{tmp_path}`"
+    for text, row in (("*", (1, "x")), ("_metadata", ("x",)), ("upper(_metadata)", ("X",)), ("count(_metadata)", (1,))):
+        assert [tuple(found) for found in mica.sql(f"SELECT {text} FROM {t} WHERE id > 0", spark).collect()] == [row]
+
+
 def test_intervals_cannot_be_stored(spark: SparkSession, tmp_path: Path) -> None:
     """Of months, the job failed in pyarrow."""
     t = f"delta.`{tmp_path}`"

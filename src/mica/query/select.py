@@ -25,7 +25,7 @@ from mica.query.names import without_star, words
 from mica.query.narrowed import Narrowed
 from mica.query.pushed import implied, translate, value_text
 from mica.schema.ddl import quote_if_needed, type_to_ddl
-from mica.schema.hidden import FIELDS, METADATA, shown
+from mica.schema.hidden import FIELDS, METADATA, is_hidden, shown
 from mica.schema.types import VARIANT, StructType, contains
 from mica.table import Table
 from mica.tasks.fold import ReadFolded, foldable
@@ -182,7 +182,7 @@ class _Place:
     @property
     def needs_kernel(self) -> bool:
         """Whether a Variant is read, whole or a path of it, or what rows have beside their columns."""
-        if METADATA in self.relation.needed:
+        if METADATA in self.relation.needed and is_hidden(self.table.schema, (METADATA,)):
             raise UserError.unknown_column(METADATA, [".".join(one) for one in FIELDS])
         read = StructType(tuple(self.table.schema.field(name) for name in self.relation.needed))
         extracted = any(e.variant or e.column == METADATA for e in self.relation.extractions)

@@ -173,7 +173,7 @@ class LocalStorage(Storage):
             yield Entry(rel, info.st_size, info.st_mtime_ns // 1_000_000)
 
     def _is_behind_link(self, directory: str) -> bool:
-        root = os.path.realpath(self.local_path)
+        root = os.path.realpath(self.path(""))
         return os.path.realpath(self.path(directory)) != os.path.normpath(os.path.join(root, directory))
 
     def put(self, rel: str, data: bytes) -> None:
