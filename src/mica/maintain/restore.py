@@ -22,6 +22,7 @@ from mica import late, properties
 from mica.arrays import NDArray, arrow_array, one_array, to_numpy
 from mica.errors import StorageError
 from mica.log import added, features, row_tracking
+from mica.log.actions import Metadata
 from mica.log.deletion_vectors import file_of
 from mica.log.domains import CLUSTERING_DOMAIN
 from mica.log.paths import file_keys
@@ -117,13 +118,8 @@ def _restore(newest: Snapshot, older: Snapshot, txn: Txn | None) -> Restore:
     if len(lost):
         rows = added.rows(added.again(older, then[lost]))
         transaction.update_files(lost, [{**row, "data_change": False} for row in rows])
-    kept = {n: newest.properties[n] for n in _STAY if n in newest.properties}
-    last = max(properties.MAX_COLUMN_ID.of(version.properties) for version in (older, newest))
-    if last:
-        kept[properties.MAX_COLUMN_ID.name] = str(last)  # an id that a column ever had is given to no other
-    own = {n: v for n, v in older.properties.items() if n not in _STAY}
-    metadata = never_again(replace(older.metadata, configuration={**own, **kept}), newest.metadata)
     transaction.update_protocol(features.upgraded(newest.protocol, features.names(older.protocol)))
+    metadata = _metadata(newest, older)
     if metadata != newest.metadata:
         transaction.update_metadata(metadata)
     for domain in dict.fromkeys([CLUSTERING_DOMAIN, *newest.domains, *older.domains]):
@@ -143,6 +139,16 @@ def _restore(newest: Snapshot, older: Snapshot, txn: Txn | None) -> Restore:
     transaction.set_application_transactions({**again, **dict([txn] if txn is not None else ())}, still_there)
     done = transaction.commit()
     return Restore(table, done.version, older.version, len(back), len(gone), restored, removed, done.snapshot)
+
+
+def _metadata(newest: Snapshot, older: Snapshot) -> Metadata:
+    """The metadata of the older version, with what must not be set back as the newest has it."""
+    kept = {n: newest.properties[n] for n in _STAY if n in newest.properties}
+    last = max(properties.MAX_COLUMN_ID.of(version.properties) for version in (older, newest))
+    if last:
+        kept[properties.MAX_COLUMN_ID.name] = str(last)  # an id that a column ever had is given to no other
+    own = {n: v for n, v in older.properties.items() if n not in _STAY}
+    return never_again(replace(older.metadata, configuration={**own, **kept}), newest.metadata)
 
 
 def _other_ids(newest: Snapshot, now: np.ndarray, older: Snapshot, then: np.ndarray) -> NDArray[np.bool_]:
