@@ -310,24 +310,25 @@ class ReadCounter:
 
 def open_reader(spec: IngestSpec, split: Split, *, views: bool = False) -> JsonSource:
     """A reader of the split: the kernel reads local files itself; bytes of other files are fed to it."""
-    compression, format_ = look(split)
+    head, tag = _head(split)
+    compression, format_ = _told_by(head, split)
     local = split.storage.path(split.path) if split.storage.local_path is not None else None
     reader = kernel.JsonReader(
         column=spec.column, format=format_, compression=compression, path=local, name=split.name, start=split.start,
         end=split.end, options={"on_error": "fail" if spec.quarantine is None else "collect", **spec.reader},
         views=views,
     )  # fmt: skip
-    return reader if local is not None else _Fed(reader, split)
+    return reader if local is not None else _Fed(reader, split, head, tag)
 
 
 class _Fed:
-    """A reader that is fed from a storage, with the interface of one that reads by itself."""
+    """A reader that is fed from a storage, with the interface of one that reads by itself. `head` is what has been read
+    of the file, of which `tag` is the tag."""
 
-    def __init__(self, reader: kernel.JsonReader, split: Split) -> None:
-        self._reader, self._split = reader, split
+    def __init__(self, reader: kernel.JsonReader, split: Split, head: bytes, tag: str | None) -> None:
+        self._reader, self._split, self._head, self._tag = reader, split, head, tag
         # The byte before a split says whether a line begins at its start.
         self._at = max(0, split.start - 1)
-        self._tag: str | None = None
 
     def infer(self, limits: Limits) -> kernel.Inferred:
         self._feed()
@@ -356,12 +357,14 @@ class _Fed:
     def _feed(self) -> None:
         split = self._split
         while self._reader.wants_input():
-            # A small split of a large file does not need a full fetch.
-            end = min(self._at + min(FETCH_BYTES, max(split.bytes, HEAD_BYTES)), split.size)
-            if self._at < end:
+            data, self._head = self._head, b""
+            if not data and self._at < split.size:
+                # A small split of a large file does not need a full fetch.
+                end = min(self._at + min(FETCH_BYTES, max(split.bytes, HEAD_BYTES)), split.size)
                 data, self._tag = split.storage.read_same(split.path, self._at, end, self._tag, size=split.size)
+            if data:
                 self._reader.feed(data)
-                self._at = end
+                self._at += len(data)
             if self._at >= split.size:
                 # Said with the last bytes: a row without a line break, and what gzip holds back, are there at once.
                 self._reader.finish()
@@ -372,9 +375,22 @@ JsonSource = kernel.JsonReader | _Fed
 
 def look(split: Split) -> tuple[str | None, str]:
     """(compression, format) of a file by its first bytes; the format is `auto` where they do not say."""
+    return _told_by(_head(split)[0], split)
+
+
+def _head(split: Split) -> tuple[bytes, str | None]:
+    """The first bytes of a file and, in a store, its tag; nothing of a part of one, or of an empty one."""
+    if split.start or split.end is not None or not split.size:
+        return b"", None
+    end = min(HEAD_BYTES, split.size)
+    if split.storage.local_path is not None:
+        return split.storage.read_ranges(split.path, [(0, end)])[0], None
+    return split.storage.read_same(split.path, 0, end, None, size=split.size)
+
+
+def _told_by(head: bytes, split: Split) -> tuple[str | None, str]:
     if split.start or split.end is not None:
         return None, "ndjson"  # only plain NDJSON is split
-    head = split.storage.read_ranges(split.path, [(0, min(HEAD_BYTES, split.size))])[0] if split.size else b""
     compression = next((name for name, magic in _MAGIC.items() if magic.match(head)), None)
     text = head
     if compression is not None:

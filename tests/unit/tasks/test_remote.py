@@ -59,6 +59,22 @@ def test_the_first_rows_say_what_becomes_columns_however_they_come(
     assert table.scan("v:a::int > 99").explain().to_dict()["files"]["kept"] == 0
 
 
+def test_a_small_file_is_asked_for_once(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = RemoteStorage("s3://bucket", "", None, store)
+    texts = {"in/a": b'{"a":1}\n' * 3, "in/b": gzip.compress(b'{"a":2}\n', mtime=0), "in/c": b'[{"a":3}]', "in/d": b""}
+    for name, text in texts.items():
+        home.put(name, text)
+    asked, real = Counter[str](), RemoteStorage.read_same
+
+    def counted(self: RemoteStorage, rel: str, *places: Any, **size: Any) -> Any:
+        asked[self.path(rel)] += 1
+        return real(self, rel, *places, **size)
+
+    monkeypatch.setattr(RemoteStorage, "read_same", counted)
+    assert mica.ingest_json("s3://bucket/in/*", "s3://bucket/t").rows == 5
+    assert asked == {f"s3://bucket/{name}": 1 for name, text in texts.items() if text}
+
+
 def test_a_broken_line_leaves_nothing_on_the_store(store: MemoryStore) -> None:
     home = RemoteStorage("s3://bucket", "", None, store)
     home.put("in/a.ndjson", lines(0, 3_000, seed=2) + b"{\n")
