@@ -1,4 +1,4 @@
-"""The threads of this process, which outlive what they do.
+"""The threads of this process, which outlive what they do, and those of requests that one step makes at once.
 
 The rule: work gets a thread that has nothing to do, else a new one, so that no work waits for another. Allocators keep
 memory for each thread, and a new one has none: reading a path of half a million rows takes half as long again with new
@@ -8,11 +8,14 @@ threads. Python waits for these before it ends: work on them never waits for who
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from mica import late
+
+Item = TypeVar("Item")
+Found = TypeVar("Found")
 
 #: More than a process ever has.
 _MOST = 1 << 16
@@ -21,6 +24,16 @@ _MOST = 1 << 16
 def submit(work: Callable[..., Any], *given: Any) -> late.futures.Future[Any]:
     """Begins the work. Errors: RuntimeError while Python ends."""
     return _pool().submit(work, *given)
+
+
+#: Requests to a store that one step makes at once.
+REQUESTS = 16
+
+
+def each(work: Callable[[Item], Found], items: Iterable[Item]) -> list[Found]:
+    """What the work returns for each item, in their order: for work that mostly waits for a store or a disk."""
+    with late.futures.ThreadPoolExecutor(REQUESTS, thread_name_prefix="mica") as pool:
+        return list(pool.map(work, items))
 
 
 @cache

@@ -2,6 +2,8 @@
 
 import threading
 
+import pytest
+
 from mica import threads
 
 
@@ -14,3 +16,16 @@ def test_work_waits_for_no_other_work_and_threads_are_used_again() -> None:
     for _ in range(200):
         threads.submit(int).result(timeout=30)
     assert threading.active_count() <= before + 1
+
+
+def test_what_is_asked_at_once_comes_in_its_order_and_the_first_error_counts() -> None:
+    met = threading.Barrier(threads.REQUESTS, timeout=30)
+
+    def work(number: int) -> int:
+        if number < threads.REQUESTS:
+            met.wait()  # nobody has an answer before all have asked
+        return 100 // (50 - number)
+
+    assert threads.each(work, range(40)) == [100 // (50 - number) for number in range(40)]
+    with pytest.raises(ZeroDivisionError):
+        threads.each(work, range(60))

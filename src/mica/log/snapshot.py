@@ -19,7 +19,7 @@ import orjson
 import pyarrow as pa
 
 from mica import compute as pc
-from mica import late, properties
+from mica import properties, threads
 from mica.arrays import to_numpy
 from mica.cached import cached_property
 from mica.errors import CorruptDataError, MicaError, StorageError, UserError
@@ -44,7 +44,6 @@ from mica.storage import Entry, Storage
 if TYPE_CHECKING:
     from mica.log.time_travel import Timestamp
 
-_READERS = 16
 #: How often a version is read again because its checkpoint is replaced again and again.
 _ATTEMPTS = 5
 _REALIGNING = threading.Lock()
@@ -458,10 +457,7 @@ def read_each(storage: Storage, names: Sequence[str], made: Callable[[bytes], T]
     def one(name: str) -> T:
         return made(storage.read(name))
 
-    if storage.local_path is not None or len(names) < 2:
-        return list(map(one, names))
-    with late.futures.ThreadPoolExecutor(min(_READERS, len(names))) as pool:
-        return list(pool.map(one, names))
+    return list(map(one, names)) if storage.local_path is not None or len(names) < 2 else threads.each(one, names)
 
 
 def _names(storage: Storage, deltas: Sequence[LogFile]) -> str:

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
-from mica import late, properties
+from mica import properties, threads
 from mica.arrays import NDArray, arrow_array, one_array, to_numpy
 from mica.errors import StorageError
 from mica.log import added, features, row_tracking
@@ -34,9 +34,6 @@ from mica.wording import counted
 from mica.write.ingested import Ingested, forgotten
 from mica.write.once import Txn, once_or
 from mica.write.rules import never_again
-
-#: Number of concurrent checks for missing files.
-LOOKERS = 16
 
 #: Properties of the log itself: they are not restored.
 _STAY = (
@@ -170,8 +167,7 @@ def _refuse_missing(older: Snapshot, back: np.ndarray) -> None:
     # One file has the vectors of many.
     files = dict.fromkeys(file_of(older.storage, vector) for vector in vectors if vector is not None)
     named = [*map(older.locate, paths), *(older.storage.locate(file) for file in files if file is not None)]
-    with late.futures.ThreadPoolExecutor(LOOKERS, thread_name_prefix="mica") as pool:
-        there = list(pool.map(lambda place: place[0].exists(place[1]), named))
+    there = threads.each(lambda place: place[0].exists(place[1]), named)
     missing = [storage.path(rel) for (storage, rel), found in zip(named, there, strict=True) if not found]
     if missing:
         raise StorageError(

@@ -29,7 +29,7 @@ from typing import Any
 import pyarrow as pa
 
 from mica import compute as pc
-from mica import late, properties
+from mica import properties, threads
 from mica.arrays import arrow_array, batch_of, no_rows, one_array
 from mica.errors import ConflictError, MicaError, StorageError, UserError
 from mica.log import features
@@ -50,9 +50,6 @@ from mica.write.ingested import FOLDER as RECORDS
 from mica.write.ingested import named
 
 _LOG = logging.getLogger("mica")
-
-#: Number of concurrent deletions, and of commits that are read at once.
-WORKERS = 16
 
 #: Attempts to record the end of a vacuum while other writers change the schema or the protocol.
 _MAX_ENDS = 100
@@ -215,8 +212,7 @@ def _removed_since(snapshot: Snapshot, oldest: int) -> pa.Table:
             return no_rows(REMOVES)
         return parse_commits([data], keys, storage.path(name)).removes
 
-    with late.futures.ThreadPoolExecutor(WORKERS, thread_name_prefix="mica") as pool:
-        found = [table.select(["path", "deletion_vector"]) for table in pool.map(removes, names)]
+    found = [table.select(["path", "deletion_vector"]) for table in threads.each(removes, names)]
     return pa.concat_tables([no_rows(REMOVES).select(["path", "deletion_vector"]), *found])
 
 
@@ -312,9 +308,7 @@ def _unnamed_records(snapshot: Snapshot, entries: Iterable[Entry], oldest: int) 
 
 def _delete(storage: Storage, paths: Iterable[str]) -> None:
     """Deletes the files; a file that another vacuum deleted meanwhile is not an error (`Storage.delete`)."""
-    with late.futures.ThreadPoolExecutor(WORKERS, thread_name_prefix="mica") as pool:
-        for _ in pool.map(storage.delete, paths):
-            pass
+    threads.each(storage.delete, paths)
 
 
 def _ended(snapshot: Snapshot, metrics: dict[str, Any]) -> Snapshot:

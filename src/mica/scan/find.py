@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 
-from mica import late
+from mica import threads
 from mica.errors import StorageError, UserError
 from mica.log.folders import is_local, table_above, table_below
 from mica.scan import hive
@@ -18,9 +18,6 @@ from mica.storage.patterns import Found
 
 #: The first bytes of a Parquet file, and of one whose footer is encrypted, which a reader refuses.
 _MAGIC, _ENCRYPTED = b"PAR1", b"PARE"
-
-#: Files whose first bytes are read at once.
-LOOKERS = 16
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
@@ -109,11 +106,8 @@ def data_of(found: Iterable[Found]) -> list[Found]:
     directory is, whatever the name of its column: `_day=7`."""
     every = [(storage, entry) for storage, entry in found if is_data(entry.path)]
     odd = [one for one in every if not one[1].path.endswith(".parquet") and one[1].size > len(_MAGIC)]
-    there = set[str]()
-    if odd:
-        with late.futures.ThreadPoolExecutor(LOOKERS, thread_name_prefix="mica") as pool:
-            heads = pool.map(lambda one: one[0].read_ranges(one[1].path, [(0, len(_MAGIC))])[0], odd)
-            there = {one[1].path for one, head in zip(odd, heads, strict=True) if head in (_MAGIC, _ENCRYPTED)}
+    heads = threads.each(lambda one: one[0].read_ranges(one[1].path, [(0, len(_MAGIC))])[0], odd)
+    there = {one[1].path for one, head in zip(odd, heads, strict=True) if head in (_MAGIC, _ENCRYPTED)}
     return [one for one in every if one[1].path.endswith(".parquet") or one[1].path in there]
 
 

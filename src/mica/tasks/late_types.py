@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from mica import late
+from mica import threads
 from mica.errors import MicaError
 from mica.storage import Storage
 from mica.tasks.parts import FilePart
@@ -24,7 +24,6 @@ TAG = "mica.lateTypes"
 
 #: Key in the footers of the files that Spark writes.
 _SPARK_VERSION = "org.apache.spark.version"
-_READERS = 16
 
 
 def late_tags(may_hold: bool) -> dict[str, str]:
@@ -37,8 +36,7 @@ def may_hold_late_types(storage: Storage, files: Sequence[FilePart], own: Sequen
     unknown = [file for file, said in zip(files, own, strict=True) if (said or {}).get(TAG) != "no"]
     if not unknown:
         return False
-    with late.futures.ThreadPoolExecutor(min(_READERS, len(unknown))) as pool:
-        return not all(pool.map(partial(_by_spark, storage), unknown))
+    return not all(threads.each(partial(_by_spark, storage), unknown))
 
 
 def _by_spark(storage: Storage, file: FilePart) -> bool:
