@@ -13,7 +13,7 @@ use arrow::datatypes::{DataType, Field, Int32Type, Int64Type, Schema};
 use bytes::Bytes;
 use mica_kernel::Code;
 use mica_kernel::infer::Limits;
-use mica_kernel::layout::standard::variant_field;
+use mica_kernel::layout::Layout;
 use mica_kernel::names::{NO_NAME, Names};
 use mica_kernel::parquet::write::{FileWriter, Summary, WriteOptions, parse_compression};
 use mica_kernel::shred::Shredder;
@@ -41,7 +41,7 @@ fn plain(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
 }
 
 fn variant(column: StructArray, tree: &Tree) -> RecordBatch {
-    let schema = Schema::new(vec![variant_field("v", tree, true)]);
+    let schema = Schema::new(vec![Layout::Standard.variant_field("v", tree, true)]);
     RecordBatch::try_new(Arc::new(schema), vec![Arc::new(column)]).unwrap()
 }
 
@@ -296,7 +296,8 @@ fn a_dictionary_is_made_for_what_repeats_near_or_far_and_for_nothing_else() {
 #[test]
 fn an_empty_file_is_a_file() {
     let tree = Tree::untyped();
-    let schema = Arc::new(Schema::new(vec![Field::new("id", DataType::Int64, true), variant_field("v", &tree, true)]));
+    let column = Layout::Standard.variant_field("v", &tree, true);
+    let schema = Arc::new(Schema::new(vec![Field::new("id", DataType::Int64, true), column]));
     let mut writer = FileWriter::new(schema, None, WriteOptions::default()).unwrap();
     let summary = writer.close().unwrap();
     assert_eq!((summary.rows, summary.row_groups, summary.bounds.paths.num_rows()), (0, 0, 0));

@@ -1,7 +1,7 @@
 //! The bytes of a Variant (Parquet, "VariantEncoding"), and of the early layout's `untyped_value`.
 //!
 //! - `head`, `primitive`: what a value's first bytes say, read and written; `metadata`: the bytes of a metadata
-//! - `encode`: tape to value, by a `dictionary` of the names that rows have; `container`: a value out of its children
+//! - `encode`: tape to value, by a `dictionary` of the names that rows have
 //! - `children`: what every walk over the bytes checks of an object or array
 //! - `decode`: value to tape, validated; `validate`: a value that stays bytes, by the `known` names of its metadata;
 //!   `simple`: the same for most of them, in one pass
@@ -9,7 +9,6 @@
 //! - `untyped`: metadata and value in one
 
 pub mod children;
-pub mod container;
 pub mod decode;
 pub mod dictionary;
 pub mod encode;

@@ -38,11 +38,6 @@ pub fn is_variant(field: &ArrowField) -> bool {
         && matches!(field.data_type(), DataType::Struct(_))
 }
 
-/// A variant column in the standard layout; an untyped tree gives the unshredded form.
-pub fn variant_field(name: &str, tree: &Tree, nullable: bool) -> ArrowField {
-    mark(ArrowField::new(name, DataType::Struct(column_fields(tree)), nullable))
-}
-
 /// Marks a struct field as a variant column, keeping its other metadata.
 pub fn mark(field: ArrowField) -> ArrowField {
     let mut metadata: HashMap<String, String> = field.metadata().clone().into();

@@ -19,10 +19,9 @@ use crate::tape::Scalar;
 use crate::tree::LeafType;
 use crate::values::coded::CodedTexts;
 
-/// A typed leaf: the array as it was read and the standard's type of it.
+/// A typed leaf: the array as it was read, and its values by the standard's type of it.
 #[derive(Clone)]
 pub struct Leaf {
-    pub leaf_type: LeafType,
     pub array: ArrayRef,
     pub values: LeafValues,
     /// The least bytes of its integers and decimals: those of its type.
@@ -66,8 +65,7 @@ impl Leaf {
     /// Opens an array of any type that a Variant can be shredded to; `path` is for errors.
     pub fn open(column: &ArrayRef, path: &str) -> Result<Self> {
         if let Some(coded) = CodedTexts::open(column) {
-            let (leaf_type, values) = (LeafType::String, LeafValues::Coded(coded));
-            return Ok(Leaf { leaf_type, array: column.clone(), values, width: 0 });
+            return Ok(Leaf { array: column.clone(), values: LeafValues::Coded(coded), width: 0 });
         }
         let column = match column.data_type() {
             DataType::Dictionary(..) => &flavour::decoded(column)?,
@@ -115,7 +113,7 @@ impl Leaf {
             LeafType::Decimal { .. } => 16,
             _ => 0,
         };
-        Ok(Leaf { leaf_type, array, values, width })
+        Ok(Leaf { array, values, width })
     }
 
     /// The value of a row that is not null.

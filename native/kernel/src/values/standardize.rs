@@ -26,8 +26,6 @@ use crate::values::level::{Level, ListColumn, VariantColumn, is_null};
 
 pub struct Standardized {
     pub column: VariantColumn,
-    /// Rows in which an object or array was written anew because its names are now the row's.
-    pub rewritten: usize,
     /// Whether the rules of the standard layout hold as they stand: objects where objects are shredded, each field
     /// in its own place, one shape a level (rules 32, 33, 35).
     pub strict: Vec<bool>,
@@ -48,24 +46,21 @@ pub fn standardize(root: &Level, nulls: Option<&NullBuffer>, len: usize) -> Resu
     let block = metadata.append_block(Buffer::from_vec(shared));
     let slots = Slots::of(&places, len);
     let mut strict = vec![true; len];
-    let (mut rewritten, mut unsorted) = (0, Vec::new());
+    let mut unsorted = Vec::new();
     let mut own = Vec::new();
     for (row, strict) in strict.iter_mut().enumerate() {
         if nulls.is_some_and(|n| n.is_null(row)) {
             metadata.append_null();
             continue;
         }
-        let mut anew = false;
         for &(place, at) in slots.row(row) {
             let Some(place) = places.get_mut(place as usize) else { continue };
             let done = place.put(at as usize, &mut writer).map_err(|e| locate(e, row))?;
-            anew |= done.rewritten;
             *strict &= done.strict;
             if done.unsorted {
                 unsorted.push((row, place.level.value_path()));
             }
         }
-        rewritten += anew as usize;
         if writer.dictionary.has_extra() {
             own.clear();
             writer.finish_row(&mut own);
@@ -80,7 +75,7 @@ pub fn standardize(root: &Level, nulls: Option<&NullBuffer>, len: usize) -> Resu
     let mut places = places.into_iter().peekable();
     replace(&mut column.root, &mut places)?;
     column.levels = places_end(&column.root) + 1;
-    Ok(Standardized { column, rewritten, strict, unsorted })
+    Ok(Standardized { column, strict, unsorted })
 }
 
 /// The whole column.
@@ -112,7 +107,6 @@ struct Place<'a> {
 
 #[derive(Default)]
 struct Done {
-    rewritten: bool,
     strict: bool,
     unsorted: bool,
 }
@@ -228,10 +222,9 @@ impl Place<'_> {
         if state == State::Null {
             self.nulled.push(at);
         }
-        let mut done = (false, false);
-        let mut written = Ok(());
-        self.out.put_with(at, |out| written = writer.put(metadata, value, out).map(|how| done = how))?;
-        written.map_err(fail)?;
+        let mut written = Ok(false);
+        self.out.put_with(at, |out| written = writer.put(metadata, value, out))?;
+        let unsorted = written.map_err(fail)?;
         let fits = match state {
             State::Typed | State::Null => true,
             State::Untyped => {
@@ -241,8 +234,7 @@ impl Place<'_> {
             // An object that has nothing left over has no residual (rule 33 asks for it too).
             State::Partial => writer.has_parts() && writer.shreds_none(level),
         };
-        let (rewritten, unsorted) = done;
-        Ok(Done { rewritten, strict: strict && fits, unsorted })
+        Ok(Done { strict: strict && fits, unsorted })
     }
 }
 
@@ -270,15 +262,15 @@ impl Rewriter {
         }
     }
 
-    /// Validates and writes a value; whether its bytes could not stay, and whether ids were out of order.
-    pub fn put(&mut self, metadata: &[u8], value: &[u8], out: &mut Vec<u8>) -> Result<(bool, bool)> {
+    /// Validates and writes a value; whether the ids of an object were out of order.
+    pub fn put(&mut self, metadata: &[u8], value: &[u8], out: &mut Vec<u8>) -> Result<bool> {
         let found = self.decoder.decode(metadata, value, &mut self.tape, &mut self.names)?;
         if value.first().is_some_and(|header| header & 2 == 0) {
             out.extend_from_slice(value);
-            return Ok((false, false));
+            return Ok(false);
         }
         self.residual.subtree(&self.tape.view(value, &self.names), &mut self.dictionary, 0, out);
-        Ok((true, found.unsorted_ids))
+        Ok(found.unsorted_ids)
     }
 
     /// Whether the value written last is an object or array of something.

@@ -35,13 +35,9 @@ impl LevelMap {
         Some(LevelMap { to: table, levels: to.len(), highest: highest.into() })
     }
 
-    /// How many old levels there are, and the highest new one.
+    /// How many old levels there are.
     pub fn levels(&self) -> usize {
         self.levels
-    }
-
-    pub fn highest(&self) -> usize {
-        self.highest
     }
 
     /// Counts of old levels as counts of new ones.
