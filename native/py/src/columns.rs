@@ -1,7 +1,5 @@
 //! Columns for Python: trees, shredding, and writing Parquet files.
 
-use std::sync::Mutex;
-
 use arrow_array::RecordBatch;
 use arrow_pyarrow::{FromPyArrow, ToPyArrow};
 use arrow_schema::{DataType, Schema};
@@ -18,6 +16,7 @@ use pyo3::types::{PyBytes, PyDict};
 
 use crate::batch::{Batch, rows};
 use crate::error::{raise, run};
+use crate::guarded::Guarded;
 use crate::handed::own;
 use crate::request;
 
@@ -109,20 +108,7 @@ fn fit_batch<'py>(
 /// Writes one Parquet file and gathers what the log needs of it.
 #[pyclass(module = "mica._native")]
 struct FileWriter {
-    writer: Mutex<KernelWriter>,
-}
-
-impl FileWriter {
-    fn with<T: Send>(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(&mut KernelWriter) -> mica_kernel::Result<T> + Send,
-    ) -> PyResult<T> {
-        run(py, || match self.writer.lock() {
-            Ok(mut writer) => work(&mut writer),
-            Err(_) => Err(Error::new(Code::InvalidArgument, "the writer failed before and cannot go on")),
-        })
-    }
+    writer: Guarded<KernelWriter>,
 }
 
 #[pymethods]
@@ -158,34 +144,34 @@ impl FileWriter {
                 metadata.iter().map(|(k, v)| Ok((k.extract()?, v.extract()?))).collect::<PyResult<_>>()?;
         }
         let writer = run(py, || KernelWriter::new(schema.into(), path.as_deref(), options))?;
-        Ok(FileWriter { writer: Mutex::new(writer) })
+        Ok(FileWriter { writer: Guarded::new("writer", writer) })
     }
 
     fn write(&self, py: Python<'_>, batch: &Bound<'_, PyAny>) -> PyResult<()> {
         let rows = rows(batch)?;
-        self.with(py, |writer| writer.write(rows))
+        self.writer.with(py, |writer| writer.write(rows))
     }
 
     /// Bytes of the file so far, an estimate of what is buffered included.
     #[getter]
     fn bytes_written(&self, py: Python<'_>) -> PyResult<u64> {
-        self.with(py, |writer| Ok(writer.bytes_written()))
+        self.writer.with(py, |writer| Ok(writer.bytes_written()))
     }
 
     #[getter]
     fn rows(&self, py: Python<'_>) -> PyResult<u64> {
-        self.with(py, |writer| Ok(writer.rows()))
+        self.writer.with(py, |writer| Ok(writer.rows()))
     }
 
     /// What was written since the last call, when there is no path.
     fn take_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = self.with(py, |writer| Ok(writer.take_bytes()))?;
+        let bytes = self.writer.with(py, |writer| Ok(writer.take_bytes()))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
     /// Ends the file: `{"rows", "size", "row_groups", "plain", "paths"}`, the last two record batches.
     fn close<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let summary = self.with(py, KernelWriter::close)?;
+        let summary = self.writer.with(py, KernelWriter::close)?;
         facts(py, &summary)
     }
 

@@ -1,7 +1,5 @@
 //! JSON input for Python: one split of one file, read in shredded batches.
 
-use std::sync::Mutex;
-
 use arrow_pyarrow::ToPyArrow;
 use mica_kernel::infer::Limits;
 use mica_kernel::ingest::JsonIngest;
@@ -13,6 +11,7 @@ use pyo3::prelude::*;
 use crate::batch::Batch;
 use crate::columns::tree;
 use crate::error::{raise, run};
+use crate::guarded::Guarded;
 use crate::request;
 
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -29,7 +28,7 @@ const FORMATS: &[(&str, Format)] = &[("auto", Format::Auto), ("ndjson", Format::
 /// One split of one JSON input. Without a `path` the bytes are fed: while `wants_input`, `feed` or `finish`.
 #[pyclass(module = "mica._native")]
 struct JsonReader {
-    ingest: Mutex<JsonIngest>,
+    ingest: Guarded<JsonIngest>,
 }
 
 /// `ndjson` or `json` by the beginning of a text, or by all of it (`whole`); `None` where the beginning does not say.
@@ -38,19 +37,6 @@ fn json_format(text: &[u8], whole: bool, name: &str) -> Option<&'static str> {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let found = Detector::default().look(text, whole, is_ndjson_name(name))?;
     FORMATS.iter().find(|(_, format)| *format == found).map(|(name, _)| *name)
-}
-
-impl JsonReader {
-    fn with<T: Send>(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(&mut JsonIngest) -> mica_kernel::Result<T> + Send,
-    ) -> PyResult<T> {
-        run(py, || match self.ingest.lock() {
-            Ok(mut ingest) => work(&mut ingest),
-            Err(_) => Err(Error::new(Code::InvalidArgument, "the reader failed before and cannot go on")),
-        })
-    }
 }
 
 fn choice<T>(py: Python<'_>, option: &str, given: &str, choices: &[(&str, T)]) -> PyResult<T>
@@ -106,23 +92,23 @@ impl JsonReader {
             max_row: max_size.saturating_mul(TEXT_PER_BYTE),
         };
         let ingest = run(py, || Ok(JsonIngest::new(column, reader, parse)?.with_views(views)))?;
-        Ok(JsonReader { ingest: Mutex::new(ingest) })
+        Ok(JsonReader { ingest: Guarded::new("reader", ingest) })
     }
 
     fn feed(&self, py: Python<'_>, bytes: &[u8]) -> PyResult<()> {
-        self.with(py, |ingest| ingest.reader().feed(bytes))
+        self.ingest.with(py, |ingest| ingest.reader().feed(bytes))
     }
 
     /// No more bytes will be fed.
     fn finish(&self, py: Python<'_>) -> PyResult<()> {
-        self.with(py, |ingest| {
+        self.ingest.with(py, |ingest| {
             ingest.reader().finish();
             Ok(())
         })
     }
 
     fn wants_input(&self, py: Python<'_>) -> PyResult<bool> {
-        self.with(py, |ingest| Ok(ingest.wants_input()))
+        self.ingest.with(py, |ingest| Ok(ingest.wants_input()))
     }
 
     /// The shredding tree of the rows to come, which are kept and read again; and the paths that did not become typed
@@ -130,7 +116,7 @@ impl JsonReader {
     #[pyo3(signature = (limits=None))]
     fn infer<'py>(&self, py: Python<'py>, limits: Option<request::Limits>) -> PyResult<request::Inferred<'py>> {
         let limits = limits.map_or(Ok(Limits::default()), |given| given.checked(py))?;
-        request::inferred(py, self.with(py, |ingest| ingest.infer(limits))?)
+        request::inferred(py, self.ingest.with(py, |ingest| ingest.infer(limits))?)
     }
 
     /// The next rows as a batch of one column in the layout of the tree, `None` after the last. It comes within a
@@ -143,22 +129,22 @@ impl JsonReader {
         max_bytes: usize,
     ) -> PyResult<Option<Batch>> {
         let tree = self::tree(py, tree)?;
-        Ok(self.with(py, |ingest| ingest.next_batch(&tree, max_rows, max_bytes))?.map(Batch))
+        Ok(self.ingest.with(py, |ingest| ingest.next_batch(&tree, max_rows, max_bytes))?.map(Batch))
     }
 
     /// The bad rows since the last call: file, line, column, offset, reason, text.
     fn take_errors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.with(py, JsonIngest::take_errors)?.to_pyarrow(py)
+        self.ingest.with(py, JsonIngest::take_errors)?.to_pyarrow(py)
     }
 
     /// Before decompression.
     #[getter]
     fn bytes_read(&self, py: Python<'_>) -> PyResult<u64> {
-        self.with(py, |ingest| Ok(ingest.bytes_read()))
+        self.ingest.with(py, |ingest| Ok(ingest.bytes_read()))
     }
 
     #[getter]
     fn lines(&self, py: Python<'_>) -> PyResult<u64> {
-        self.with(py, |ingest| Ok(ingest.rows()))
+        self.ingest.with(py, |ingest| Ok(ingest.rows()))
     }
 }

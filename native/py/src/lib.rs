@@ -7,6 +7,7 @@ mod batch;
 mod columns;
 mod error;
 mod fetched;
+mod guarded;
 mod handed;
 mod ingest;
 mod read;

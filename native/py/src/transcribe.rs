@@ -1,15 +1,13 @@
 //! A file out of the pages of another, for Python.
 
-use std::sync::Mutex;
-
 use mica_kernel::convert::pages::Transcription as Kernel;
 use mica_kernel::parquet::write::{WriteOptions, parse_compression};
-use mica_kernel::{Code, Error};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::columns::facts;
 use crate::error::{raise, run};
+use crate::guarded::Guarded;
 use crate::read::PyFileReader;
 use crate::request;
 
@@ -39,26 +37,13 @@ fn transcribe(
         ..WriteOptions::default()
     };
     let made = run(py, || Kernel::new(file, &columns, layout, path.as_deref(), &options))?;
-    Ok(made.map(|made| Transcription { inner: Mutex::new(made) }))
+    Ok(made.map(|made| Transcription { inner: Guarded::new("file", made) }))
 }
 
 /// A file in the making.
 #[pyclass(module = "mica._native", frozen)]
 struct Transcription {
-    inner: Mutex<Kernel>,
-}
-
-impl Transcription {
-    fn with<T: Send>(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(&mut Kernel) -> mica_kernel::Result<T> + Send,
-    ) -> PyResult<T> {
-        run(py, || match self.inner.lock() {
-            Ok(mut inner) => work(&mut inner),
-            Err(_) => Err(Error::new(Code::InvalidArgument, "the file failed before and cannot go on")),
-        })
-    }
+    inner: Guarded<Kernel>,
 }
 
 #[pymethods]
@@ -66,34 +51,34 @@ impl Transcription {
     /// Whether any column changes its layout; otherwise the file is copied.
     #[getter]
     fn moves(&self, py: Python<'_>) -> PyResult<bool> {
-        self.with(py, |inner| Ok(inner.moves()))
+        self.inner.with(py, |inner| Ok(inner.moves()))
     }
 
     /// Whether a Variant of the file may hold a time, nanoseconds or a UUID: the answer "no" is certain.
     #[getter]
     fn may_hold_late_types(&self, py: Python<'_>) -> PyResult<bool> {
-        self.with(py, |inner| Ok(inner.may_hold_late_types()))
+        self.inner.with(py, |inner| Ok(inner.may_hold_late_types()))
     }
 
     /// Writes the next row group; whether there was one. DOES_NOT_FIT where its pages hold what the footer denies.
     fn step(&self, py: Python<'_>) -> PyResult<bool> {
-        self.with(py, Kernel::step)
+        self.inner.with(py, Kernel::step)
     }
 
     #[getter]
     fn bytes_written(&self, py: Python<'_>) -> PyResult<u64> {
-        self.with(py, |inner| Ok(inner.bytes_written()))
+        self.inner.with(py, |inner| Ok(inner.bytes_written()))
     }
 
     /// What was written since the last call, when there is no path.
     fn take_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = self.with(py, Kernel::take_bytes)?;
+        let bytes = self.inner.with(py, Kernel::take_bytes)?;
         Ok(PyBytes::new(py, &bytes))
     }
 
     /// Ends the file: what `FileWriter.close` gives.
     fn close<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let summary = self.with(py, Kernel::close)?;
+        let summary = self.inner.with(py, Kernel::close)?;
         facts(py, &summary)
     }
 }
