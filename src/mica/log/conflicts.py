@@ -37,7 +37,7 @@ from mica.log.replay import Commits
 from mica.records import dataclass
 from mica.schema import json as schema_json
 from mica.schema.special import HIGH_WATER_MARK
-from mica.schema.types import StructField, StructType
+from mica.schema.types import StructType
 
 FilePredicate = Callable[[pa.Table], pa.Array]
 """A table of files (`replay.FILES`) → a boolean array: whether the transaction would have read the file."""
@@ -144,10 +144,7 @@ def _stays(known: Metadata | None, now: Metadata) -> bool:
 
 
 def _without_numbers(metadata: Metadata) -> Metadata:
-    def plain(f: StructField) -> StructField:
-        return replace(f, metadata={key: value for key, value in f.metadata.items() if key != HIGH_WATER_MARK})
-
-    fields = tuple(map(plain, schema_json.loads(metadata.schema_string).fields))
+    fields = tuple(f.with_metadata({HIGH_WATER_MARK: None}) for f in schema_json.loads(metadata.schema_string).fields)
     return replace(metadata, schema_string=schema_json.dumps(StructType(fields)))
 
 

@@ -183,7 +183,7 @@ def alter_column(
         rests = not nullable and _refuse_nulls(before, path, column)
         schema = replaced(schema, _field_path(schema, column), lambda f: replace(f, nullable=nullable))
     if comment is not None:
-        schema = replaced(schema, _field_path(schema, column), lambda f: _with(f, "comment", comment))
+        schema = replaced(schema, _field_path(schema, column), lambda f: f.with_metadata({"comment": comment or None}))
     if default is not None:
         schema = _with_default(schema, path, default)
         rules_of(schema, before.properties, str(before.storage), ansi=ansi, timezone=timezone)
@@ -287,17 +287,11 @@ def _moved(fields: tuple[StructField, ...], place: int, position: Position) -> t
     return (*others[:at], fields[place], *others[at:])
 
 
-def _with(f: StructField, key: str, value: str) -> StructField:
-    """The field with this text in its metadata; an empty one removes it."""
-    rest = {k: v for k, v in f.metadata.items() if k != key}
-    return replace(f, metadata={**rest, key: value} if value else rest)
-
-
 def _with_default(schema: StructType, path: tuple[str, ...], default: str) -> StructType:
     if len(path) > 1:
         raise UserError("INVALID_ARGUMENT", f"{'.'.join(path)!r} is no column: only columns have defaults")
     _refuse_identity(schema, path, "have a default")
-    return replaced(schema, path, lambda f: _with(f, special.DEFAULT, default))
+    return replaced(schema, path, lambda f: f.with_metadata({special.DEFAULT: default or None}))
 
 
 def _refuse_identity(schema: StructType, path: tuple[str, ...], what: str) -> None:
@@ -351,7 +345,7 @@ def _widened(before: Snapshot, schema: StructType, path: tuple[str, ...], text: 
             return f
         if len(path) > 1 or not char.is_wider(before, declared):
             _refuse_type(path, before or type_to_ddl(wanted), declared or type_to_ddl(wanted), _LONGER)
-        return _with(f, special.CHAR_VARCHAR, declared)
+        return f.with_metadata({special.CHAR_VARCHAR: declared or None})
 
     def of(f: StructField) -> StructField:
         found = replace(f, type=inside(f.type, steps, change))
@@ -368,7 +362,7 @@ def _widened(before: Snapshot, schema: StructType, path: tuple[str, ...], text: 
         assert isinstance(source, Primitive) and isinstance(wanted, Primitive)  # noqa: PT018 - for the type checker
         one: dict[str, str] = {"fromType": source.name, "toType": wanted.name}
         told = [*f.metadata.get(TYPE_CHANGES, []), one | ({"fieldPath": ".".join(steps).lower()} if steps else {})]
-        return replace(found, metadata={**f.metadata, TYPE_CHANGES: told})
+        return found.with_metadata({TYPE_CHANGES: told})
 
     return replaced(schema, holder, of)
 

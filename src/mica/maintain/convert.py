@@ -190,4 +190,4 @@ def _given(
 
 
 def _unmapped(f: StructField) -> StructField:
-    return replace(f, metadata={key: value for key, value in f.metadata.items() if not key.startswith(_MAPPING)})
+    return f.with_metadata(dict.fromkeys(key for key in f.metadata if key.startswith(_MAPPING)))

@@ -54,7 +54,7 @@ from mica.scan.scan import Scan
 from mica.scan.table import TableSource
 from mica.schema import json as schema_json
 from mica.schema.edit import map_fields
-from mica.schema.types import StructField, StructType
+from mica.schema.types import StructType
 from mica.stats.columns import TYPE_CHANGES
 from mica.tasks.parts import FilePart, in_tasks
 from mica.tasks.rewrite import RewriteSpec, rewrite_files, unshred_files
@@ -280,13 +280,10 @@ def _unmapped(metadata: Metadata) -> Metadata:
 
 
 def _unwidened(metadata: Metadata) -> Metadata:
-    def of(f: StructField) -> StructField:
-        return replace(f, metadata={k: v for k, v in f.metadata.items() if k != TYPE_CHANGES})
-
     cleared = _off(properties.ENABLE_TYPE_WIDENING.name)(metadata)
     if not _widens(metadata):
         return cleared
-    schema = map_fields(schema_json.loads(metadata.schema_string), of)
+    schema = map_fields(schema_json.loads(metadata.schema_string), lambda f: f.with_metadata({TYPE_CHANGES: None}))
     return replace(cleared, schema_string=schema_json.dumps(schema))
 
 

@@ -126,8 +126,7 @@ def _sized_column(column: StructField) -> StructField:
     parsed = _parsed(text) if isinstance(text, str) and _SIZED.search(text) else None
     if parsed is None:
         return column
-    kept = {name: value for name, value in column.metadata.items() if name != CHAR_VARCHAR}
-    return replace(column, type=_sized(column.type, parsed), metadata=kept)
+    return replace(column.with_metadata({CHAR_VARCHAR: None}), type=_sized(column.type, parsed))
 
 
 def _sized(type_: DataType, declared: _Declared) -> DataType:
@@ -159,7 +158,7 @@ def _by_field(
 
 def _stated(column: StructField) -> StructField:
     plain, text = unsized(column.type, column.metadata.get(COLLATIONS, {}), column.name)
-    return replace(column, type=plain, metadata={**column.metadata, CHAR_VARCHAR: text}) if text else column
+    return replace(column.with_metadata({CHAR_VARCHAR: text}), type=plain) if text else column
 
 
 def unsized(type_: DataType, collations: Mapping[str, str], at: str) -> tuple[DataType, str]:

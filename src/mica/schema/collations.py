@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
 
 from mica.collation.identifier import Identifier, parse
 from mica.collation.names import is_binary, to_sql
@@ -113,7 +112,7 @@ def normalized(schema: StructType) -> StructType:
 
     def of(f: StructField) -> StructField:
         kept = {place: str(i) for place, i in of_field(f).items() if not is_binary(i)}
-        return replace(f, metadata=_with(f.metadata, kept))
+        return f.with_metadata({COLLATIONS: kept or None})
 
     return map_fields(schema, of)
 
@@ -135,7 +134,7 @@ def set_collation(schema: StructType, column: tuple[str, ...], identifier: Ident
         kept = {p: str(i) for p, i in of_field(f).items() if p != place}
         if identifier is not None and not is_binary(identifier):
             kept[place] = str(identifier)
-        return replace(f, metadata=_with(f.metadata, kept))
+        return f.with_metadata({COLLATIONS: kept or None})
 
     return map_fields(schema, of)
 
@@ -155,7 +154,7 @@ def renamed(schema: StructType, column: tuple[str, ...], name: str) -> StructTyp
 def _renamed_field(f: StructField, name: str) -> StructField:
     """The field under another name, also in the keys of its collations."""
     kept = {name + place[len(f.name) :]: str(i) for place, i in of_field(f).items()}
-    return replace(f, name=name, metadata=_with(f.metadata, kept))
+    return replace(f.with_metadata({COLLATIONS: kept or None}), name=name)
 
 
 def _find(schema: StructType, column: tuple[str, ...]) -> tuple[list[StructField], str] | None:
@@ -205,7 +204,7 @@ def for_spark(schema: StructType) -> StructType:
                 raise unknown(place, identifier)
             if not is_binary(identifier):
                 kept[place] = f"{identifier.provider.lower()}.{name}"
-        return replace(f, metadata=_with(f.metadata, kept))
+        return f.with_metadata({COLLATIONS: kept or None})
 
     return map_fields(schema, of)
 
@@ -219,11 +218,6 @@ def unknown(column: str, identifier: Identifier) -> UserError:
         column=column,
         collation=str(identifier),
     )
-
-
-def _with(metadata: Mapping[str, Any], collations: dict[str, str]) -> dict[str, Any]:
-    rest = {name: value for name, value in metadata.items() if name != COLLATIONS}
-    return {**rest, COLLATIONS: collations} if collations else rest
 
 
 def _bad(column: str, found: str, why: str) -> CorruptDataError:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple, NoReturn
 
 from mica import late
@@ -338,7 +337,7 @@ class _Reader:
         elif self.accept("AFTER"):
             after = self.identifier()
         if "comment" not in field.metadata and self.accept("COMMENT"):  # Spark takes it after the place too
-            field = replace(field, metadata={**field.metadata, "comment": self.string()})
+            field = field.with_metadata({"comment": self.string()})
         return NewColumn(tuple(into), field, first, after)
 
     def expression(self, *, in_brackets: bool = False) -> str:

@@ -78,6 +78,11 @@ class StructField:
     nullable: bool = True
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
+    def with_metadata(self, changes: Mapping[str, Any]) -> StructField:
+        """Returns a copy with other values of these keys of the metadata; None removes a key."""
+        merged = {**self.metadata, **changes}.items()
+        return replace(self, metadata={key: value for key, value in merged if key not in changes or value is not None})
+
 
 @dataclass(frozen=True)
 class StructType(DataType):

@@ -236,7 +236,7 @@ def numbered(metadata: Metadata, end: int) -> Metadata:
 def _numbered(f: StructField, end: int) -> StructField:
     step, last = f.metadata[IDENTITY_STEP], f.metadata.get(HIGH_WATER_MARK)
     first = f.metadata[IDENTITY_START] if last is None else last + step
-    return replace(f, metadata={**f.metadata, HIGH_WATER_MARK: first + step * (end - 1)})
+    return f.with_metadata({HIGH_WATER_MARK: first + step * (end - 1)})
 
 
 def never_again(older: Metadata, newest: Metadata) -> Metadata:
@@ -249,9 +249,7 @@ def never_again(older: Metadata, newest: Metadata) -> Metadata:
         if mark is None or not is_identity(f):
             return f
         further = max if f.metadata[IDENTITY_STEP] > 0 else min
-        return replace(
-            f, metadata={**f.metadata, HIGH_WATER_MARK: further(mark, f.metadata.get(HIGH_WATER_MARK, mark))}
-        )
+        return f.with_metadata({HIGH_WATER_MARK: further(mark, f.metadata.get(HIGH_WATER_MARK, mark))})
 
     before = schema_json.loads(older.schema_string)
     fields = tuple(map(of, before.fields))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -39,7 +38,7 @@ def to_spark(schema: StructType) -> SparkStructType:
 
 def _without_own(f: StructField) -> StructField:
     """The field without the metadata of Delta: physical names, generated columns, identities, earlier types."""
-    return replace(f, metadata={key: value for key, value in f.metadata.items() if not key.startswith("delta.")})
+    return f.with_metadata(dict.fromkeys(key for key in f.metadata if key.startswith("delta.")))
 
 
 def of_arrow(schema: pa.Schema) -> SparkStructType:
