@@ -234,6 +234,16 @@ def test_a_reader_of_a_pipe_that_goes_away_is_no_error(table: Path) -> None:
     assert done.stdout.count("\n") == 1
 
 
+def test_what_a_terminal_cannot_show_is_spelled(tmp_path: Path) -> None:
+    """It was told as a bug of mica."""
+    Table.create(tmp_path / "t", "s STRING").append([{"s": "ä€"}])
+    command = [sys.executable, "-m", "mica", "scan", str(tmp_path / "t")]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\\xe4\\u20ac" in done.stdout
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is full")
 @pytest.mark.parametrize("json", ["", "--json"])
 def test_an_output_that_cannot_be_written_is_no_bug(table: Path, json: str) -> None:

@@ -234,9 +234,13 @@ class _Log:
         if isinstance(known.get("metadata"), dict):
             self.metadata.append((entry.path, None, Metadata.parse(known["metadata"])))
         files = known.get("allFiles")
-        adds = [add for add in files or () if isinstance(add, dict) and isinstance(add.get("path"), str)]
+        files = files if isinstance(files, list) else ()
+        adds = [add for add in files if isinstance(add, dict) and isinstance(add.get("path"), str)]
         names = [decode_path(add["path"]) for add in adds]
-        self._told(entry.path, self._of_texts([add.get("stats") for add in adds], names))
+        self._told(
+            entry.path,
+            self._of_texts([stats if isinstance(stats := add.get("stats"), str) else None for add in adds], names),
+        )
 
     def _commits(self, files: Sequence[tuple[str, int | None]], found: Commits, places: np.ndarray) -> None:
         """What commits say, by the files of the log that they are, with their versions; None for a compaction."""
@@ -245,7 +249,7 @@ class _Log:
         changes = _change_files(found.lines, places)
         for row, action in found.others:
             file, version = files[places[row]]
-            if "commitInfo" in action:
+            if isinstance(action.get("commitInfo"), dict):
                 self.infos.append((file, version, action["commitInfo"]))
             if "metaData" in action:
                 metadata = Metadata.parse(action["metaData"])
@@ -338,7 +342,7 @@ def _change_files(lines: pa.Array, places: np.ndarray) -> defaultdict[int, list[
     is_change = pc.match_substring_regex(lines, r'^\s*\{\s*"cdc"\s*:')
     for place, line in zip(places[to_numpy(is_change)].tolist(), lines.filter(is_change), strict=True):
         action = parse_line(line.as_buffer().to_pybytes())["cdc"]
-        if isinstance(action, dict) and "path" in action:
+        if isinstance(action, dict) and isinstance(action.get("path"), str):
             found[place].append(decode_path(action["path"]))
     return found
 

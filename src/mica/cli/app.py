@@ -129,6 +129,8 @@ def main() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by whoever called (`>&-`): there is nobody to print for
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123 - until the end
+    # A name that the terminal cannot show (LANG=C, latin1) ends no command.
+    getattr(sys.stdout, "reconfigure", lambda **_: None)(errors="backslashreplace")
     debug = "--debug" in sys.argv[1:]
     arguments = [a for a in sys.argv[1:] if a != "--debug"]
     if not debug:

@@ -275,7 +275,8 @@ def read_checkpoint(storage: Storage, checkpoint: Checkpoint) -> State:
     for sidecar in sidecars:
         name = _sidecar(sidecar)
         holder, rel = storage.locate(name)
-        state = read_part(holder, rel, int(sidecar.get("sizeInBytes") or 0), state, [])
+        size = sidecar.get("sizeInBytes")
+        state = read_part(holder, rel, size if isinstance(size, int) else 0, state, [])
     if state.protocol is None or state.metadata is None:
         raise _corrupt(storage, checkpoint.entries[0].path, "it holds no protocol or no metaData")
     return state
@@ -305,7 +306,10 @@ def _read_json(storage: Storage, rel: str, state: State, sidecars: list[dict[str
     data = storage.read(rel)
     lines, _ = split_lines(data)
     kinds = [parse_line(line.as_buffer().to_pybytes()) for line in lines]
-    sidecars += [line["sidecar"] for line in kinds if isinstance(line.get("sidecar"), dict)]
+    named = [line["sidecar"] for line in kinds if line.get("sidecar") is not None]
+    if not all(isinstance(sidecar, dict) for sidecar in named):
+        raise _corrupt(storage, rel, "a sidecar is no object")  # whose files would be missing
+    sidecars += named
     keys = [key for line in kinds if "metaData" in line for key in partition_keys(Metadata.parse(line["metaData"]))]
     return apply(state, parse_commits([data], keys, storage.path(rel)))
 

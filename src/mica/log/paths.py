@@ -1,7 +1,8 @@
 """Names of the files in `_delta_log`, and the URIs of data files in log lines.
 
 The rule: a name in the log is a URI (RFC 2396, PROTOCOL.md "Add File and Remove File") and is decoded exactly once,
-here; all spellings of one file (`/a`, `file:/a`, `file:///a`, `file://localhost/a`; `%2E` and `.`) have the same key.
+here; all spellings of one file (`/a`, `file:/a`, `file:///a`, `file://localhost/a`; `%2E` and `.`; `./a` and `a`) have
+the same key.
 """
 
 from __future__ import annotations
@@ -131,9 +132,14 @@ def new_file_name(suffix: str, mark: str, prefix: str) -> str:
 ABSOLUTE = r"^(/|[A-Za-z][A-Za-z0-9+.\-]*:)"
 
 
+#: What may be spelled otherwise: an encoded character, a directory that is the same one.
+_SPELLED = r"%|(^|/)\./"
+_SAME = late.pattern(r"(^|/)(?:\./)+")
+
+
 def canonical_keys(paths: pa.Array) -> pa.Array:
     """Returns the paths with one spelling per file: decoded, and local absolute ones without a scheme."""
-    odd = pc.or_(pc.match_substring(paths, "%"), pc.starts_with(paths, "file:", ignore_case=True))
+    odd = pc.or_(pc.match_substring_regex(paths, _SPELLED), pc.starts_with(paths, "file:", ignore_case=True))
     if not pc.any(odd).as_py():
         return paths
     fixed = [_canonical(path) for path in paths.filter(odd).to_pylist()]
@@ -147,7 +153,7 @@ def _canonical(uri: str) -> str:
         path = uri
     if path[:5].lower() == "file:":
         path = "/" + path[5:].removeprefix("//localhost/").lstrip("/")
-    return path
+    return _SAME.sub(r"\1", path)
 
 
 def _is_text(text: str) -> bool:

@@ -44,6 +44,8 @@ _LOG = logging.getLogger("mica")
 _MAX_ATTEMPTS = 10_000  # each one lost means that another writer won: only a broken store gets here
 _MAX_REPEATS = 5  # of one request whose answer was lost
 _PAUSE = 0.05  # seconds before the first repeat, doubled each time
+#: What a long holds.
+_LAST_TIME = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -249,6 +251,9 @@ class Transaction:
         if features.in_commit_timestamps(self.metadata):
             # "the greater of the wall clock and one more than the previous commit's"
             stamp = now if base is None else max(now, base.timestamp + 1)
+            if stamp > _LAST_TIME:
+                message = f"version {version - 1} of {self.storage} is of the last millisecond that a log can name"
+                raise CorruptDataError("CORRUPT_LOG", message, hint="Restore the log.", version=version - 1)
             info["inCommitTimestamp"] = stamp
             if metadata is not None and base is not None and not features.in_commit_timestamps(base.metadata):
                 metadata = metadata.with_configuration(

@@ -286,13 +286,13 @@ class _Reader:
         self.at += 1
         return token.text
 
-    def field(self, *, top: bool = False) -> StructField:
+    def field(self, *, top: bool = False, depth: int = 0) -> StructField:
         """One column or field; only a column of the table (`top`) may have a default or be generated."""
         name = self.identifier()
         self.accept(":")  # at the top level too, as PySpark reads it
         collations: dict[str, str] = {}
         self.sized = self.sized or top
-        type_ = self.data_type(name, collations)
+        type_ = self.data_type(name, collations, depth)
         type_, text = unsized(type_, collations, name) if top else (type_, "")
         self.sized = self.sized and not top
         metadata: dict[str, Any] = {COLLATIONS: collations} if collations else {}
@@ -422,7 +422,7 @@ class _Reader:
             self.expect(">")
             return MapType(key, value)
         if name == "STRUCT":
-            return self._struct()
+            return self._struct(depth + 1)
         if name in ("DECIMAL", "DEC", "NUMERIC"):
             numbers = self._numbers()
             if len(numbers) > 2:
@@ -455,13 +455,13 @@ class _Reader:
             self.expect(word)
         return Primitive("timestamp" if local else "timestamp_ntz")
 
-    def _struct(self) -> StructType:
+    def _struct(self, depth: int) -> StructType:
         self.expect("<")
         fields: list[StructField] = []
         if not self.accept(">"):
-            fields.append(self.field())
+            fields.append(self.field(depth=depth))
             while self.accept(","):
-                fields.append(self.field())
+                fields.append(self.field(depth=depth))
             self.expect(">")
         refuse_twice((f.name for f in fields), exact=self.exact_names)
         return StructType(tuple(fields))

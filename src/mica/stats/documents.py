@@ -13,6 +13,8 @@ from typing import Any
 
 import orjson
 
+from mica import late
+
 
 def read(text: str | None) -> dict[str, Any]:
     """Parses a file's statistics, with numbers kept as texts; unreadable statistics become an empty document."""
@@ -53,8 +55,24 @@ def remove(tree: Any, names: Sequence[str]) -> None:
 
 
 def write(document: dict[str, Any]) -> str:
-    """Returns the text of the document."""
-    return orjson.dumps(document).decode()
+    """Returns the text of the document, without strings that are no text: halves of characters, as in `"\\ud800"`."""
+    try:
+        return orjson.dumps(document).decode()
+    except TypeError:
+        return orjson.dumps(_texts(document)).decode()
+
+
+def _texts(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    return {name: _texts(one) for name, one in value.items() if _is_text(name) and _is_text(one)}
+
+
+def _is_text(value: Any) -> bool:
+    return not isinstance(value, str) or not _HALF.search(value)
+
+
+_HALF = late.pattern("[\ud800-\udfff]")
 
 
 def _parsed(text: str | None, whole: Callable[[str], Any], real: Callable[[str], Any]) -> dict[str, Any]:

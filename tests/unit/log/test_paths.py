@@ -82,6 +82,8 @@ def test_spellings_of_one_file_are_one_key() -> None:
     keys = canonical_keys(spelled).to_pylist()
     assert set(keys[:4]) == {"/a/b c"}
     assert set(keys[4:]) == {"a:b"}
+    same = pa.array(["a/b", "./a/b", "a/./b", "././a/././b", "%2E/a/b", "file:/a/b", "/./a/b", "x./b", "../b", "a/.b"])
+    assert canonical_keys(same).to_pylist() == ["a/b"] * 5 + ["/a/b"] * 2 + ["x./b", "../b", "a/.b"]
 
 
 def test_bytes_that_are_no_text_keep_their_spelling() -> None:

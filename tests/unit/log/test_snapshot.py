@@ -134,6 +134,17 @@ def test_v2_checkpoints_with_sidecars_are_read(storage: Storage, form: str) -> N
     same(load(storage), table)
 
 
+@pytest.mark.parametrize("damage", ["x", [], {"path": 5}, {"path": "lost.parquet", "sizeInBytes": "x"}])
+def test_a_checkpoint_whose_sidecar_is_none_is_left_for_the_commits(storage: Storage, damage: object) -> None:
+    """One that is no object was passed over, and the table had no rows."""
+    table = append(create(storage), "a", "b").snapshot
+    lines = [{"checkpointMetadata": {"version": 1}}, {"sidecar": damage}]
+    lines += [{"protocol": table.protocol.action()}, {"metaData": table.metadata.action()}]
+    name = f"{LOG}/{1:020d}.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.json"
+    storage.put(name, b"\n".join(map(orjson.dumps, lines)))
+    assert paths(load(storage)) == ["a", "b"]
+
+
 def test_log_compactions_are_read(storage: Storage) -> None:
     table = create(storage)
     for number in range(4):

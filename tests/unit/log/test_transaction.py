@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import orjson
@@ -10,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import mica
-from mica.errors import ConflictError, UnsupportedTableError, UserError
+from mica.errors import ConflictError, CorruptDataError, UnsupportedTableError, UserError
 from mica.log.actions import Protocol
 from mica.log.added import ADDED
 from mica.log.creation import altered
@@ -326,3 +327,14 @@ def test_history_of_commits_without_commit_info(tmp_path: Path) -> None:
     table = create(tmp_path)
     (tmp_path / "_delta_log" / f"{1:020d}.json").write_bytes(line('a"commitInfo"b').encode() + b"\n")
     assert [row["operation"] for row in history(table.storage).to_pylist()] == [None, "CREATE TABLE"]
+
+
+def test_no_version_is_of_a_later_millisecond_than_a_log_can_name(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "id INT", properties={"delta.enableInCommitTimestamps": "true"})
+    commit = tmp_path / "_delta_log" / f"{0:020}.json"
+    text = re.sub(r'"inCommitTimestamp":\d+', f'"inCommitTimestamp":{2**63 - 1}', commit.read_text())
+    commit.write_text(text)
+    with pytest.raises(CorruptDataError) as raised:
+        mica.Table.open(tmp_path).append([{"id": 1}])
+    assert raised.value.code == "CORRUPT_LOG"
+    assert mica.Table.open(tmp_path).version == table.version

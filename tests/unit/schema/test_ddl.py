@@ -68,6 +68,7 @@ def test_collations_go_to_the_nearest_field() -> None:
         ("a string collate builtin.de", "INVALID_DDL"), ("a int comment r 'a'", "INVALID_DDL"),
         ("a decimal(50,2)", "INVALID_TYPE"), ("a decimal(3,-1)", "INVALID_TYPE"),
         ("a " + "array<" * 300 + "int" + ">" * 300, "INVALID_DDL"),
+        ("a " + "struct<a:" * 1000 + "int" + ">" * 1000, "INVALID_DDL"),
     ],
 )  # fmt: skip
 def test_refuses(text: str, code: str) -> None:

@@ -17,6 +17,14 @@ def test_numbers_keep_their_spelling() -> None:
     assert documents.write(document) == DIGITS[:-1] + ',"maxValues":{"d":1}}'
 
 
+def test_halves_of_characters_are_left_out() -> None:
+    """No UTF-8 has them: a file with such bounds could get no deletion vector."""
+    text = r'{"numRecords":3,"minValues":{"a":"\ud800","b":1.10,"c":{"\udfff":1,"d":"x"}},"nullCount":{"a":0}}'
+    assert documents.write(documents.read(text)) == (
+        '{"numRecords":3,"minValues":{"b":1.10,"c":{"d":"x"}},"nullCount":{"a":0}}'
+    )
+
+
 @pytest.mark.parametrize("text", [None, "", "{", "[1]", "3", "[" * 100_000, '{"a":1}{'])
 def test_what_is_no_object_is_begun_anew(text: str | None) -> None:
     assert documents.read(text) == documents.values(text) == {}

@@ -237,6 +237,17 @@ def test_bounds_in_sidecars_and_checksums_are_told(tmp_path: Path) -> None:
     assert ("bounds", f"_delta_log/{1:020}.crc") in left["log cleanup"]
 
 
+@pytest.mark.parametrize("found", [5, "x", {"path": 1}, [5], [{"path": "x", "stats": 5}], [{"path": 5}]])
+def test_what_is_no_checksum_or_action_holds_nothing(tmp_path: Path, found: object) -> None:
+    """Each was an error of Python's."""
+    table = made(tmp_path / "t", {})
+    log = tmp_path / "t" / "_delta_log"
+    before = places(table)
+    (log / f"{1:020}.crc").write_text(json.dumps({"metadata": found, "allFiles": found}))
+    (log / f"{table.version + 1:020}.json").write_text('{"commitInfo": "x"}\n{"cdc": {"path": null}}\n{"cdc": "x"}\n')
+    assert places(table.refresh()) == before
+
+
 def test_rules_hold_under_an_erase(tmp_path: Path) -> None:
     """A constraint that needs the path refuses the erase, one that lets it be null does not."""
     table = mica.Table.create(
