@@ -231,6 +231,12 @@ if __name__ == "__main__":
     spark.sql("UPDATE shop.ev SET v = parse_json('{}') WHERE id = 3")
     spark.sql("MERGE INTO ev USING plain ON ev.id = plain.id WHEN MATCHED THEN DELETE")
     spark.sql("INSERT INTO ev SELECT id, NULL FROM plain")
+    try:  # the rows went with the server's folder
+        spark.range(2).write.format("mica").mode("append").save("lost")
+    except Exception as refused:
+        assert "Give an absolute path" in str(refused), refused
+    else:
+        raise AssertionError("a relative path was taken")
     mica.disable(spark)
     history = table.history().to_pylist()
     assert [row["operation"] for row in history[:3]] == ["WRITE", "MERGE", "UPDATE"], history

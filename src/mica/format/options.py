@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from mica import late
 from mica.errors import MicaError, UserError
+from mica.log.folders import is_local
 from mica.log.time_travel import parse_time
 from mica.properties import CODEC, split_commas
 from mica.records import dataclass
@@ -200,13 +202,18 @@ class Options:
 
     @property
     def path(self) -> str:
-        """The table. Errors: INVALID_ARGUMENT."""
+        """The table. Errors: INVALID_ARGUMENT for none, and for a relative one over Spark Connect, whose server runs
+        Python in a folder of the session's: a table in it goes with the session."""
         found = self.text("path") or self.text("location")
         if not found:
             raise UserError(
                 "INVALID_ARGUMENT", "format mica needs a path", hint='Use .load(path) or option("path", …).'
             )
-        return local_path(found)
+        path = local_path(found)
+        if is_local(path) and not Path(path).is_absolute() and _IN_ARTIFACTS.search(str(Path.cwd())):
+            message = f"over Spark Connect {path!r} is a path in a folder of the server's that goes with the session"
+            raise UserError("INVALID_ARGUMENT", message, hint="Give an absolute path.", path=path)
+        return path
 
     @property
     def storage(self) -> dict[str, str] | None:
@@ -217,6 +224,10 @@ class Options:
     def properties(self, given: Mapping[str, Any]) -> dict[str, str]:
         """Properties of a new table; their names are not case-insensitive."""
         return {name: str(value) for name, value in given.items() if name.startswith(PROPERTIES)}
+
+
+#: Where Spark runs the Python of a session that has files of its own (`SparkFiles`).
+_IN_ARTIFACTS = late.pattern(r"/userFiles-[0-9a-f-]{36}/")
 
 
 def local_path(place: str) -> str:

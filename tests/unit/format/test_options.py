@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +20,18 @@ def test_names_have_no_case_and_others_are_left_alone() -> None:
     assert Options.of({"path": "s3://b/t"}).path == "s3://b/t"
     assert Options.of({"columns": "a, `b c`"}).names("columns") == ["a", "b c"]
     assert options.properties({"delta.enableX": "true", "path": "t"}) == {"delta.enableX": "true"}
+
+
+def test_a_relative_path_in_a_folder_of_the_servers_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows were written, and went with the session."""
+    folder = tmp_path / "userFiles-648cf6d6-bb2c-4f53-82bd-e658aba0c5de" / "35f0a1be-5d39-4ec2-9f1c-0c1a7ac5a0c1"
+    folder.mkdir(parents=True)
+    monkeypatch.chdir(folder)
+    with pytest.raises(UserError, match="absolute") as raised:
+        _ = Options.of({"path": "lake/t"}).path
+    assert raised.value.code == "INVALID_ARGUMENT"
+    for place in ("/data/t", "s3://b/t", "file:/data/t"):
+        assert Options.of({"path": place}).path == place.removeprefix("file:")
 
 
 @pytest.mark.parametrize(("name", "value"), [("overwriteSchema", "TRUE"), ("datachange", "false")])
