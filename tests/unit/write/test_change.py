@@ -329,3 +329,15 @@ def test_the_way_out_of_a_comparison_by_icu_is_one(tmp_path: Path, change: Any, 
     with pytest.raises(UserError, match="NEEDS_SPARK") as raised:
         change(table)
     assert way_out in str(raised.value)
+
+
+def test_a_commit_shows_what_it_did(tmp_path: Path) -> None:
+    """The rows that were added, which were all that it showed, are 0 both of a delete of everything and of none."""
+    table = table_of(tmp_path, files=1)
+    assert repr(table.delete("id > 100")) == "Commit(version=1, files=0, rows=0, bytes=0, repeated=False)"
+    shown = repr(table.delete())
+    assert shown.startswith(
+        "Commit(version=2, files=0, rows=0, bytes=0, repeated=False, metrics={'numRemovedFiles': 1,"
+    )
+    assert "'numDeletedRows': 10" in shown
+    assert "'numAddedFiles'" not in shown
