@@ -10,12 +10,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from mica import compute as pc
 from mica.arguments import COUNT, OPTIONS, SESSION, TABLE_OR_FILES, takes
-from mica.arrays import batch_of, no_rows, scalar
+from mica.arrays import batch_of, no_rows, one_array, scalar
 from mica.checking.bounds_hold import compare
 from mica.checking.collated import compared
 from mica.checking.collated import spelled as collated_spelled
@@ -29,7 +31,7 @@ from mica.log.clustering import cluster_by
 from mica.log.deletion_vectors import deleted_rows
 from mica.log.domains import CLUSTERING_DOMAIN
 from mica.log.opened import Opened, snapshot_of
-from mica.log.paths import LOG
+from mica.log.paths import LOG, file_keys
 from mica.log.snapshot import Snapshot
 from mica.records import dataclass
 from mica.scan.find import find
@@ -87,7 +89,8 @@ def check_table(snapshot: Snapshot, limit: int = LIMIT, spark: SparkSession | No
     unread = {t["file"] for t in report.totals.to_pylist() if t["kind"] in _UNREAD}
     collated = compared(snapshot, spark, unread)
     found = [batch for name, told in collated.found.items() for batch in _listed(told, by_name[name], limit)]
-    found += _listed(_clustering(snapshot), _Work(snapshot.storage, FilePart(LOG, None)), limit)
+    of_log = chain(_clustering(snapshot), _named_twice(snapshot))
+    found += _listed(of_log, _Work(snapshot.storage, FilePart(LOG, None)), limit)
     return report.with_more(found, [*collated.notes, *not_for_a_foreign_vacuum(snapshot)])
 
 
@@ -136,6 +139,16 @@ def _clustering(snapshot: Snapshot) -> Iterator[Found]:
         cluster_by(snapshot)
     except CorruptDataError as e:
         yield {"kind": "clustering", "path": CLUSTERING_DOMAIN, "found": e.message}
+
+
+def _named_twice(snapshot: Snapshot) -> Iterator[Found]:
+    """Yields files that a checkpoint has more than once, against PROTOCOL.md, "Action Reconciliation": mica reads their
+    rows as often, delta-spark once."""
+    paths, vectors = (one_array(snapshot.files.column(name)) for name in ("path", "deletion_vector"))
+    counted = pc.value_counts(file_keys(paths, vectors))
+    for twice in counted.filter(pc.greater(pc.struct_field(counted, "counts"), 1)).to_pylist():
+        name = twice["values"].partition("\n")[0]
+        yield {"kind": "named_twice", "path": name, "found": f"{twice['counts']} times in a checkpoint"}
 
 
 def _variants(snapshot: Snapshot) -> tuple[tuple[str, ...], ...]:

@@ -106,6 +106,20 @@ def test_columns_that_no_scan_can_read(tmp_path: Path) -> None:
     assert kinds == {("column_type", "s"), ("partition_value", "d"), ("not_null", "id")}
 
 
+def test_a_checkpoint_that_has_a_file_twice(tmp_path: Path) -> None:
+    """Its rows are read twice; nothing said so."""
+    table = mica.Table.create(tmp_path, "id INT, p STRING", ["p"], data=[{"id": 1, "p": "a b"}, {"id": 2, "p": "c"}])
+    table.checkpoint()
+    (path,) = (tmp_path / "_delta_log").glob("*.checkpoint.parquet")
+    rows = pq.read_table(path)
+    again = rows.filter(pa.compute.equal(pa.compute.struct_field(rows["add"], ["partitionValues"]).is_valid(), True))
+    pq.write_table(pa.concat_tables([rows, again.slice(0, 1)]), path)
+    assert mica.Table.open(tmp_path).count() == 3
+    (one,) = mica.check(tmp_path)
+    assert (one.kind, one.file, one.found) == ("named_twice", "_delta_log", "2 times in a checkpoint")
+    assert (tmp_path / one.path).exists()
+
+
 def test_a_clustering_by_what_is_no_column(tmp_path: Path) -> None:
     table = mica.Table.create(tmp_path, "id INT", cluster_by=["id"], data=[{"id": 1}])
     transaction = Transaction(table.snapshot, "CLUSTER BY")
