@@ -117,6 +117,18 @@ def test_views_and_details_are_listed_with_registered_names(
     assert spark.sql("SHOW TABLE EXTENDED LIKE 'lent_*'").collect() == []
 
 
+def test_a_list_opens_what_its_pattern_takes(
+    spark: SparkSession, events: mica.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mica.register("other", mica.Table.create(tmp_path / "other", "id BIGINT").path)
+    opened = list[str]()
+    monkeypatch.setattr("mica.query.names.opened", lambda path: opened.append(path) or mica.Table.open(path))
+    (row,) = mica.sql("SHOW TABLE EXTENDED LIKE 'lent_e*'", spark).collect()
+    assert (row.tableName, opened) == ("lent_events", [events.path])
+    assert mica.sql("SHOW TABLE EXTENDED LIKE 'none_*'", spark).collect() == []
+    assert len(opened) == 1
+
+
 def test_a_damaged_table_is_not_asked_for_others(spark: SparkSession, events: mica.Table, tmp_path: Path) -> None:
     mica.register("lent_bad", mica.Table.create(tmp_path / "bad", "id BIGINT").path)
     (commit,) = (tmp_path / "bad/_delta_log").glob("*.json")

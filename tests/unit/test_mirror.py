@@ -25,7 +25,6 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "query/insert.py": "tests/spark/test_sql_statements.py",
         "query/inserts.py": "tests/spark/test_sql_around.py",
         "query/file_names.py": "tests/spark/test_connect.py",
-        "query/lent.py": "tests/spark/test_sql_lent.py",
         "query/located.py": "tests/spark/test_connect.py",
         "query/narrowed.py": "tests/spark/test_sql.py",
         "query/scripts.py": "tests/spark/test_sql_scripts.py",

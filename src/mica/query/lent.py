@@ -7,7 +7,7 @@ session's own by that name is back after it. Spark is asked first without: only 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext, suppress
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Self
@@ -31,8 +31,8 @@ _UNKNOWN = re.compile(r"\[TABLE_OR_VIEW_NOT_FOUND\] The table or view `(\w+)` ca
 _LISTS = re.compile(rf"(?is){GAP}SHOW{SPACE}(?:(?P<names>TABLES|VIEWS)|TABLE{SPACE}EXTENDED)\b")
 #: What changes a view: a lent one is none of the session's to be changed, and a renamed one would stay.
 _OF_VIEWS = re.compile(rf"(?is){GAP}ALTER{SPACE}VIEW\b")
-#: A name that is no constant.
-_COMPUTED = re.compile(rf"(?is)\bIDENTIFIER{GAP}\({GAP}(?!{QUOTED_STRING}{GAP}\))")
+#: A name that may be no constant. No comments are read here: of thousands that never end each would be read to the end.
+_COMPUTED = re.compile(rf"(?i)\bIDENTIFIER\b(?!\s*+\(\s*+{QUOTED_STRING}\s*+\))")
 #: What Spark says of a statement that wants more than a temporary view.
 _NO_VIEW = (
     "EXPECT_TABLE_NOT_VIEW", "EXPECT_PERMANENT_TABLE_NOT_TEMP", "EXPECT_PERMANENT_VIEW_NOT_TEMP",
@@ -164,21 +164,32 @@ def alters(text: str) -> bool:
 
 
 def listed(spark: SparkSession, text: str, args: Any, work: Callable[[], DataFrame]) -> DataFrame:
-    """What a text lists, with the registered names as what they are to a session: temporary."""
+    """What a text lists, with the registered names as what they are to a session: temporary. Where it shows columns
+    too, its pattern is asked for the names first: a table that it leaves out is not opened."""
     kind = _LISTS.match(text)
     by_name = kind is not None and kind["names"] is not None
     if is_connect(spark):
         with Lent(spark) as lent:
-            lent.lend_names() if by_name else lent.lend_named(" ".join(names.all_registered()))
+            lent.lend_names()
+            found = work()
+        if by_name:
+            return found
+        with Lent(spark) as lent:
+            lent.lend_named(" ".join(_listed(found)))
             return work()
     # In a clone: another thread must not read an empty view as the table.
     others = [name for name in names.all_registered() if not catalog.is_temporary(spark, name)]
-    schemas = dict.fromkeys(others, StructType()) if by_name else _schemas(others)
-    found: DataFrame = beside_names(spark, text, schemas, args)
-    return found
+    shown: DataFrame = beside_names(spark, text, dict.fromkeys(others, StructType()), args)
+    if not by_name:
+        shown = beside_names(spark, text, _schemas(_listed(shown) & {*others}), args)
+    return shown
 
 
-def _schemas(known: list[str]) -> dict[str, StructType]:
+def _listed(found: DataFrame) -> set[str]:
+    return {row.tableName for row in found.collect()}
+
+
+def _schemas(known: Iterable[str]) -> dict[str, StructType]:
     """The columns of registered tables, but for those that are gone or damaged: they hide no other."""
     found = dict[str, StructType]()
     for name in known:
