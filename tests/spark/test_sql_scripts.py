@@ -179,7 +179,16 @@ def test_a_handler_takes_errors_of_mica(spark: SparkSession, tables: dict[str, m
         ("INVALID_VARIANT_CAST", "DELETE FROM script_events WHERE v:s::int = 1"),
         ("TABLE_OR_VIEW_NOT_FOUND", "INSERT INTO script_nowhere SELECT id FROM script_events"),
         ("TABLE_OR_VIEW_NOT_FOUND", "DELETE FROM delta.`/nowhere`"),
-        ("UNRESOLVED_COLUMN", "UPDATE script_words SET nope = 1"),
+        ("UNRESOLVED_COLUMN.WITH_SUGGESTION", "UPDATE script_words SET nope = 1"),
+        ("CAST_OVERFLOW", "UPDATE script_words SET w = CAST(id + 300 AS TINYINT)"),
+        ("CAST_OVERFLOW", "DELETE FROM script_words WHERE CAST(3000000000 AS INT) = id"),
+        ("SQLSTATE '22003'", "UPDATE script_words SET w = CAST(id * 1e20 AS INT)"),
+        ("SQLSTATE '22003'", "INSERT INTO script_words VALUES (1e30D, 'y')"),
+        ("NUMERIC_VALUE_OUT_OF_RANGE", "UPDATE script_words SET w = CAST(id + 1000 AS DECIMAL(3, 1))"),
+        ("CANNOT_PARSE_TIMESTAMP", "UPDATE script_words SET w = to_date(w, 'yyyy')"),
+        ("REMAINDER_BY_ZERO", "UPDATE script_words SET id = id % (id - id)"),
+        ("INVALID_ARRAY_INDEX_IN_ELEMENT_AT", "UPDATE script_words SET id = element_at(array(1), 9)"),
+        ("INVALID_VARIANT_CAST", "UPDATE script_events SET id = CAST(v AS INT)"),
     ],
 )  # fmt: skip
 def test_a_handler_names_spark_s_condition(

@@ -90,7 +90,7 @@ def _cut(rows: Sequence[Sequence[Any]], names: Sequence[str], place: int, width:
 
 def errors(error: MicaError) -> int:
     """Prints an error in two or three lines; returns its exit status."""
-    where = ", ".join(f"{name} {value}" for name, value in error.context.items() if str(value) not in error.message)
+    where = ", ".join(f"{name} {value}" for name, value in error.where.items())
     # The line with a caret under the text is left out on the command line.
     lines = [line for line in spoken(error.message).splitlines() if line.strip() != "^"]
     sys.stderr.write(f"error [{error.code}]: {chr(10).join(lines)}{f' ({where})' if where else ''}\n")

@@ -33,7 +33,7 @@ class MicaError(Exception):
 
     `code` is a stable upper-case word from the table in `mica.errors.codes`. `message` is one sentence: what was asked
     and what was found. `hint` says what to do. `context` says where it happened: `path`, `version`, `row`, `line`,
-    `column`, …, as far as they are known.
+    `column`, …, as far as they are known; also `condition`, Spark's name for the error, which no text shows.
     """
 
     exit_status = 1
@@ -58,10 +58,15 @@ class MicaError(Exception):
         self.failing = failing
         return self
 
+    @property
+    def where(self) -> Mapping[str, Any]:
+        """The part of `context` that a text shows beside the message."""
+        return {name: v for name, v in self.context.items() if name != "condition" and str(v) not in self.message}
+
     def __str__(self) -> str:
-        where = [f"{name}: {value}" for name, value in self.context.items() if str(value) not in self.message]
+        where = ", ".join(f"{name}: {value}" for name, value in self.where.items())
         # With the code, as Spark's errors have theirs: docs/errors.md is ordered by it.
-        text = f"[{self.code}] {self.message}" + (f" ({', '.join(where)})" if where else "")
+        text = f"[{self.code}] {self.message}" + (f" ({where})" if where else "")
         return text if self.hint is None else f"{text}\n{self.hint}"
 
     def __repr__(self) -> str:

@@ -114,7 +114,8 @@ class CastBinder(LeafBinder):
             except casts.CastFailedError:
                 if strict:
                     what = f"{to_sql(bound)} cannot be cast to {type_to_ddl(target)}"
-                    raise self.error("INVALID_CAST", what, at) from None
+                    condition = casts.condition_of(source, target)
+                    raise self.error("INVALID_CAST", what, at, condition=condition) from None
                 value = None
             return Literal(value, target, at=at)
         return Cast(bound, target, strict, legacy=legacy, stores=stores, at=at)

@@ -155,13 +155,15 @@ class LeafBinder:
                 return tuple((way, str(found)) for way, found in self.of_column(self.leaves[index].column).items())
         return ()
 
-    def error(self, code: str, what: str, at: int, hint: str | None = None) -> UserError:
+    def error(
+        self, code: str, what: str, at: int, hint: str | None = None, *, condition: str | None = None
+    ) -> UserError:
         """An error that points to its position in the text, if there is one."""
         if self.text is None:
-            return UserError(code, what, hint=hint)
+            return UserError(code, what, hint=hint, condition=condition)
         from mica.expressions.tokens import syntax_error
 
-        return syntax_error(self.text, at, what, hint, code)
+        return syntax_error(self.text, at, what, hint, code, condition=condition)
 
 
 def parts_of(expr: Column, schema: StructType) -> Expr | None:

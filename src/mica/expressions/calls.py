@@ -51,6 +51,14 @@ _FAILURES: Mapping[str, tuple[str, str, str]] = {
 }  # fmt: skip
 
 
+#: Spark's names for them, where the code is that of several.
+_CONDITIONS: Mapping[str, str] = {
+    "element_at": "INVALID_ARRAY_INDEX_IN_ELEMENT_AT",
+    **dict.fromkeys(("to_date", "to_timestamp", "unix_timestamp"), "CANNOT_PARSE_TIMESTAMP"),
+    **dict.fromkeys(("%", "pmod"), "REMAINDER_BY_ZERO"),
+}
+
+
 def apply(
     call: Call, args: Sequence[Datum], types: Sequence[DataType], *, ansi: bool, timezone: str
 ) -> tuple[pa.Array, pa.Array | None]:
@@ -79,13 +87,17 @@ def apply(
     return values, failed if ansi else None
 
 
-def failure(call: Call) -> tuple[str, str, str]:
-    """Returns code, reason and hint for a row that has no result."""
+def failure(call: Call) -> tuple[str, str, str, str | None]:
+    """Returns code, reason, hint and Spark's condition for a row that has no result."""
     assert call.type is not None
-    known = _FAILURES.get(call.name.removeprefix("try_"))
+    name = call.name.removeprefix("try_")
+    condition = _CONDITIONS.get(name)
+    known = _FAILURES.get(name)
     if known is not None:
         code, what, hint = known
-        return code, f"{to_sql(call)}: {what}", hint
-    if call.name in arithmetic.DIVISIONS:
-        return "DIVIDE_BY_ZERO", f"{to_sql(call)} divides by zero or overflows", "Filter those rows out first."
-    return "ARITHMETIC_OVERFLOW", f"{to_sql(call)} overflows {type_to_ddl(call.type)}", "Cast to a wider type."
+        return code, f"{to_sql(call)}: {what}", hint, condition
+    if name in arithmetic.DIVISIONS:
+        what = f"{to_sql(call)} divides by zero or overflows"
+        return "DIVIDE_BY_ZERO", what, "Filter those rows out first.", condition
+    what = f"{to_sql(call)} overflows {type_to_ddl(call.type)}"
+    return "ARITHMETIC_OVERFLOW", what, "Cast to a wider type.", condition

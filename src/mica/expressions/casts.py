@@ -124,6 +124,18 @@ def variant_holds(target: DataType) -> bool:
     return target == VARIANT or _kind(target) is not None
 
 
+def condition_of(source: DataType, target: DataType) -> str:
+    """Spark's name for the error of a cast that fails."""
+    match source, target:
+        case ArrayType(element), ArrayType(wanted):
+            return condition_of(element, wanted)
+        case Primitive("variant"), _:
+            return "INVALID_VARIANT_CAST"
+    if _kind(target) == "decimal" and source != STRING:
+        return "NUMERIC_VALUE_OUT_OF_RANGE.WITH_SUGGESTION"
+    return "CAST_INVALID_INPUT" if source in (STRING, BINARY) else "CAST_OVERFLOW"
+
+
 def cast_value(value: Any, source: DataType, target: DataType, zone: str, *, ansi: bool) -> Any:
     """Casts one value (dates and timestamps as ints, see `to_values`). Raises CastFailedError."""
     found, failed = cast_array(from_values([value], source), source, target, zone, ansi=ansi)

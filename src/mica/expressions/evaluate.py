@@ -33,14 +33,25 @@ from mica.schema.ddl import type_to_ddl
 from mica.schema.literals import show_date, show_timestamp
 from mica.schema.types import VARIANT, DataType
 
+#: Why a row has no value: code, reason, hint, and Spark's name for it where the code does not say it.
+Failure = tuple[str, str, str, "str | None"]
+
 
 class RowError(UserError):
     """An expression that fails on a row: the reason, and the leaf whose cast failed, or the value."""
 
     def __init__(
-        self, code: str, what: str, row: int, *, hint: str, leaf: Leaf | None = None, value: str | None = None
+        self,
+        code: str,
+        what: str,
+        row: int,
+        *,
+        hint: str,
+        condition: str | None = None,
+        leaf: Leaf | None = None,
+        value: str | None = None,
     ) -> None:
-        super().__init__(code, f"{what}: in row {row} of the batch", hint=hint, row=row)
+        super().__init__(code, f"{what}: in row {row} of the batch", hint=hint, row=row, condition=condition)
         self.what, self.leaf, self.value = what, leaf, value
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -209,7 +220,7 @@ class _Rows:
     def refuse_leaf(self, index: int, asked: pa.Array | None) -> None:
         failed, leaf = self.failed[index], self.bound.leaves[index]
         if failed is not None and leaf.strict:
-            self.raise_on(failed, asked, lambda: _not_cast(leaf.name, leaf.type), leaf=leaf)
+            self.raise_on(failed, asked, lambda: _not_cast(leaf.name, VARIANT, leaf.type), leaf=leaf)
 
     def over_dictionary(self, expr: Expr, index: int, asked: pa.Array | None) -> Datum:
         self.refuse_leaf(index, asked)
@@ -229,26 +240,26 @@ class _Rows:
         zone, ansi = self.bound.timezone, not expr.legacy
         found, failed = cast_array(values, source, expr.type, zone, ansi=ansi, by_name=expr.stores)
         if failed is not None and expr.strict:
-            self.raise_on(failed, asked, lambda: _not_cast(to_sql(expr.child), expr.type), values=values)
+            self.raise_on(failed, asked, lambda: _not_cast(to_sql(expr.child), source, expr.type), values=values)
         return found
 
     def raise_on(
         self,
         failed: pa.Array,
         asked: pa.Array | None,
-        failure: Callable[[], tuple[str, str, str]],
+        failure: Callable[[], Failure],
         *,
         leaf: Leaf | None = None,
         values: Any = None,
     ) -> None:
-        """Raises what `failure` returns, code, reason and hint, if a row failed that is asked for."""
+        """Raises what `failure` returns, if a row failed that is asked for."""
         wrong = failed if asked is None or not failed.true_count else pc.and_(failed, asked)
         if not wrong.true_count:
             return
         row = pc.index(wrong, True).as_py()
-        code, what, hint = failure()
+        code, what, hint, condition = failure()
         shown = None if values is None or pa.types.is_nested(values.type) else _shown(values[row])
-        raise RowError(code, what, row, hint=hint, leaf=leaf, value=shown).at_rows(wrong)
+        raise RowError(code, what, row, hint=hint, condition=condition, leaf=leaf, value=shown).at_rows(wrong)
 
     def as_array(self, found: Datum, type_: pa.DataType) -> pa.Array:
         if isinstance(found, pa.Scalar):
@@ -263,6 +274,8 @@ def _shown(value: pa.Scalar) -> str:
     return show_timestamp(value.value) if pa.types.is_timestamp(value.type) else repr(value.as_py())
 
 
-def _not_cast(shown: str, wanted: DataType) -> tuple[str, str, str]:
+def _not_cast(shown: str, source: DataType, wanted: DataType) -> Failure:
+    from mica.expressions.casts import condition_of
+
     hint = "Use try_variant_get or try_cast to get NULL where a value has another type."
-    return "INVALID_CAST", f"{shown} cannot be cast to {type_to_ddl(wanted)}", hint
+    return "INVALID_CAST", f"{shown} cannot be cast to {type_to_ddl(wanted)}", hint, condition_of(source, wanted)

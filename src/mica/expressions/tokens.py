@@ -60,11 +60,21 @@ def tokenize(text: str) -> list[Token]:
     return tokens
 
 
-def syntax_error(text: str, at: int, why: str, hint: str | None = None, code: str = "INVALID_EXPRESSION") -> UserError:
+def syntax_error(
+    text: str,
+    at: int,
+    why: str,
+    hint: str | None = None,
+    code: str = "INVALID_EXPRESSION",
+    *,
+    condition: str | None = None,
+) -> UserError:
     """An error that shows the position in the text."""
     line_start = text.rfind("\n", 0, at) + 1
     line = text[line_start:].split("\n", 1)[0]
     start = max(0, at - line_start - 60)
     shown = line[start : start + 100]
     pointer = " " * (at - line_start - start) + "^"
-    return UserError(code, f"{why}, at offset {at} of\n  {shown}\n  {pointer}", hint=hint, offset=at)
+    return UserError(
+        code, f"{why}, at offset {at} of\n  {shown}\n  {pointer}", hint=hint, offset=at, condition=condition
+    )

@@ -336,4 +336,5 @@ def _incompatible(source: pa.Field, target: StructField, at: str) -> UserError:
 
 
 def _bad_value(at: str, why: str) -> UserError:
-    return UserError("INVALID_VALUE", f"a value of the column {at!r} does not fit: {why}")
+    what = f"a value of the column {at!r} does not fit: {why}"
+    return UserError("INVALID_VALUE", what, condition="CAST_OVERFLOW_IN_TABLE_INSERT")

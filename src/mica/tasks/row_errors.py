@@ -34,7 +34,10 @@ def located(error: RowError, name: str, value: Callable[[Leaf, int], str | None]
     what = error.what
     if shown is not None:
         what += f": the value is {shortened(shown)}"
-    return UserError(error.code, f"{name}: {what}", hint=error.hint, path=name).at_rows(error.failing)
+    condition = error.context.get("condition")
+    return UserError(error.code, f"{name}: {what}", hint=error.hint, path=name, condition=condition).at_rows(
+        error.failing
+    )
 
 
 def shortened(shown: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -55,6 +56,15 @@ def test_a_worker_with_another_version_is_named(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(jobs, "versions", lambda: {"Python": "3.99", "mica": "0"})
     with pytest.raises(RuntimeError, match=r"worker has Python 3\.99, the driver has Python 3\.11"):
         jobs.check_versions({"Python": "3.11", "mica": "0"})
+
+
+@pytest.mark.parametrize("hint", ["Use try_cast.", None])
+def test_what_spark_calls_an_error_is_read_from_its_trace(hint: str | None) -> None:
+    given = UserError("INVALID_CAST", "v:a cannot be cast", hint=hint, condition="INVALID_VARIANT_CAST")
+    trace = "".join(traceback.format_exception_only(jobs.noted(given)))
+    found = jobs.translate(RuntimeError(f"Traceback:\n  File x\n{trace} SQLSTATE: 38000"))
+    assert isinstance(found, MicaError)
+    assert (found.hint, found.context) == (hint, {"condition": "INVALID_VARIANT_CAST"})
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,11 @@ def test_the_text_has_the_code_the_place_once_and_the_hint_last() -> None:
     assert str(error) == "[NOT_FOUND] a/b does not exist (version: 7)\nCheck the path."
 
 
+def test_what_spark_calls_an_error_is_in_no_text() -> None:
+    error = UserError("INVALID_CAST", "a cannot be cast", row=3, condition="CAST_OVERFLOW")
+    assert (str(error), error.context["condition"]) == ("[INVALID_CAST] a cannot be cast (row: 3)", "CAST_OVERFLOW")
+
+
 def test_unknown_context_is_left_out() -> None:
     assert dict(CorruptDataError("INTERNAL", "m", path=None, row=0).context) == {"row": 0}
 

@@ -90,6 +90,24 @@ def test_paths_bring_their_failures() -> None:
     assert filter_rows(tried, [a, last]).to_pylist() == [False, True, False, True]
 
 
+@pytest.mark.parametrize(
+    ("text", "condition"),
+    [
+        ("s::bigint", "CAST_INVALID_INPUT"), ("(id + 300)::tinyint", "CAST_OVERFLOW"),
+        ("(x * 1e300)::int", "CAST_OVERFLOW"), ("array(id + 300)::array<tinyint>", "CAST_OVERFLOW"),
+        ("(id + 300)::decimal(2, 0)", "NUMERIC_VALUE_OUT_OF_RANGE"), ("parse_json('[]')::int", "INVALID_VARIANT_CAST"),
+        ("300::tinyint", "CAST_OVERFLOW"), ("'x'::int", "CAST_INVALID_INPUT"), ("id div 0", None),
+        ("to_date(s, 'yyyy-MM')", "CANNOT_PARSE_TIMESTAMP"), ("id % (id - id)", "REMAINDER_BY_ZERO"),
+        ("element_at(array(id), 5)", "INVALID_ARRAY_INDEX_IN_ELEMENT_AT"),
+    ],
+)  # fmt: skip
+def test_what_spark_calls_a_failure(text: str, condition: str | None) -> None:
+    with pytest.raises(UserError) as raised:
+        judge(f"{text} is null")
+    found = raised.value.context.get("condition")
+    assert (found and found.partition(".")[0]) == condition
+
+
 def test_without_ansi_nothing_is_evaluated_that_is_divided_by_zero() -> None:
     failed = pa.array([True, True, False, True])
     for divisor in ("id - 1", "(id - 1) * 1.5", "double(id - 1)"):

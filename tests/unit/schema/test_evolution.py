@@ -63,6 +63,8 @@ def test_refuses(columns: dict[str, object], code: str) -> None:
     with pytest.raises(UserError) as raised:
         plan_write(TABLE, batch.schema).apply(batch)
     assert raised.value.code == code
+    if code == "INVALID_VALUE":
+        assert raised.value.context["condition"] == "CAST_OVERFLOW_IN_TABLE_INSERT"
 
 
 @pytest.mark.parametrize(

@@ -209,8 +209,10 @@ def _watch(spark: SparkSession, work: progress.Work, ended: threading.Event) -> 
 
 #: Marks a task's own error at the end of the worker's trace: one readable line of JSON.
 _MARK = re.compile(r"mica-error:(\{.*\})")
-#: An error without a mark, in the trace of a DataFrame that people read: class, code, message and hint.
-_TRACED = re.compile(r"^mica\.errors\.(\w+): \[(\w+)\] (.+)(?:\n(\S.*))?", re.MULTILINE)
+#: An error without a mark, in the trace of a DataFrame that people read: class, code, message, hint and condition.
+_TRACED = re.compile(
+    r"^mica\.errors\.(\w+): \[(\w+)\] (.+)(?:\n(?!Spark: )(\S.*))?(?:\nSpark: ([A-Z_.]+)$)?", re.MULTILINE
+)
 _KINDS: dict[str, type[MicaError]] = {
     kind.__name__: kind for kind in (UserError, UnsupportedTableError, CorruptDataError, ConflictError, StorageError)
 }
@@ -236,8 +238,8 @@ def translate(error: Exception) -> Exception:
         return _KINDS.get(own["kind"], MicaError)(own["code"], own["message"], hint=own["hint"], **own["context"])
     traced = _TRACED.findall(text)
     if traced:
-        kind, code, message, hint = traced[-1]
-        return _KINDS.get(kind, MicaError)(code, message, hint=hint or None)
+        kind, code, message, hint, condition = traced[-1]
+        return _KINDS.get(kind, MicaError)(code, message, hint=hint or None, condition=condition or None)
     lacking = _LACKING.search(text)
     if lacking:
         what = f"could not import {lacking[1]}" if lacking[1] else f"could not run its Python, {lacking[2]}"
@@ -285,7 +287,7 @@ def _on_worker(
         try:
             yield from getattr(jobs, name)(batches, *arguments)
         except Exception as e:  # noqa: BLE001 - all of them cross to the driver
-            raise (jobs.marked(e) if marks else e) from None
+            raise (jobs.marked(e) if marks else jobs.noted(e)) from None
 
     return run
 
@@ -311,6 +313,14 @@ def marked(error: Exception) -> Exception:
     parts = {"code": error.code, "message": error.message, "hint": error.hint, "context": dict(error.context)}
     text = json.dumps({"kind": type(error).__name__, **parts}, default=str)
     return RuntimeError(f"{error}\nmica-error:{text}")
+
+
+def noted(error: Exception) -> Exception:
+    """The error as people read it, with Spark's name for it as a last line."""
+    condition = error.context.get("condition") if isinstance(error, MicaError) else None
+    if condition is not None:
+        error.add_note(f"Spark: {condition}")
+    return error
 
 
 def _run_tasks(

@@ -9,7 +9,6 @@ Spark has no public door to its interpreter: its steps are methods that only Spa
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
@@ -26,24 +25,18 @@ _PACKAGE = "org.apache.spark.sql.scripting"
 #: Where a thread keeps the variables of the script that it runs.
 _KEPT = "org$apache$spark$util$LexicalThreadLocal$$tl"
 
-#: Spark's conditions for codes of mica's.
+#: Spark's conditions for codes of mica's, of errors that do not name theirs.
 _CONDITIONS = {
     "ARITHMETIC_OVERFLOW": "ARITHMETIC_OVERFLOW",
     "DIVIDE_BY_ZERO": "DIVIDE_BY_ZERO",
+    "INVALID_ARRAY_INDEX": "INVALID_ARRAY_INDEX",
     "INVALID_CAST": "CAST_INVALID_INPUT",
-    "INVALID_CAST of a path": "INVALID_VARIANT_CAST",
+    "INVALID_JSON": "MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION",
     "TABLE_NOT_FOUND": "TABLE_OR_VIEW_NOT_FOUND",
-    "UNKNOWN_COLUMN": "UNRESOLVED_COLUMN.WITHOUT_SUGGESTION",
+    "UNKNOWN_COLUMN": "UNRESOLVED_COLUMN.WITH_SUGGESTION",
 }
 #: One of no condition that mica knows.
 _OTHER = "USER_RAISED_EXCEPTION"
-#: The parameters of the messages of all these: no message is made without its own.
-_PARAMETERS = (
-    "alternative", "config", "dataType", "errorMessage", "expression", "message", "objectName", "relationName",
-    "searchPath", "sourceType", "targetType", "value",
-)  # fmt: skip
-#: What mica says of a Variant's value: `v:a.b cannot be cast to INT`, and of a text `'x:y' cannot be cast to INT`.
-_OF_PATH = re.compile(r"(?:^|[\s(])(?:[A-Za-z_][\w.]*|`[^`]+`):[^\s']+ cannot be cast to ")
 
 #: Runs the text of a statement, or what Spark makes of it: its rows, if they are a result and not a command's.
 Runs = Callable[[str, "Callable[[], DataFrame]"], "DataFrame | None"]
@@ -124,9 +117,9 @@ class Script:
         from py4j.java_gateway import is_instance_of
 
         own = error if isinstance(error, MicaError) else translate(error)
-        code = getattr(own, "code", "")
-        is_path = code == "INVALID_CAST" and _OF_PATH.search(str(own)) is not None
-        condition = _CONDITIONS.get(f"{code} of a path" if is_path else code)
+        condition = None
+        if isinstance(own, MicaError):
+            condition = own.context.get("condition") or _CONDITIONS.get(own.code)
         gateway = self._spark.sparkContext._gateway  # noqa: SLF001
         one: BaseException | None = error
         while condition is None and one is not None:
@@ -134,12 +127,13 @@ class Script:
             if java is not None and is_instance_of(gateway, java, "org.apache.spark.SparkThrowable"):
                 return java
             one = one.__cause__ or one.__context__
-        values = self._jvm.java.util.HashMap()
-        for name in _PARAMETERS:
+        condition = condition or _OTHER
+        values, asked = self._jvm.java.util.HashMap(), self._jvm.org.apache.spark.SparkThrowableHelper
+        for name in items(asked.getMessageParameters(condition)):
             values.put(name, str(error))
         contexts = gateway.new_array(self._jvm.org.apache.spark.QueryContext, 0)
         named = self._jvm.PythonUtils.toScalaMap(values)
-        return self._jvm.org.apache.spark.SparkRuntimeException(condition or _OTHER, named, None, contexts, "")
+        return self._jvm.org.apache.spark.SparkRuntimeException(condition, named, None, contexts, "")
 
     @contextmanager
     def _variables(self) -> Iterator[None]:
