@@ -31,7 +31,7 @@ help:
 	@echo "make wheel   the sdist and a wheel for this platform, or for TARGETS, with zig"
 	@echo "make lint    ruff, mypy, import-linter, codespell, rustfmt, clippy"
 	@echo "make bench   mica beside its peers (ROUNDS=3 for a quick look); bench-kernel: the kernel beside arrow-rs"
-	@echo "make lock    write the requirement locks anew"
+	@echo "make lock    write the requirement locks anew, and THIRD-PARTY.txt, the licences in a wheel"
 
 setup:
 	@scripts/setup.sh

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Writes requirements.lock (run time), requirements-dev.lock (tests, lint), requirements-build.lock (the kernel's build),
 # requirements-docs.lock (the site), requirements-wheel.lock:
-# exact versions with hashes for every platform from Python 3.11 on, and no index address.
+# exact versions with hashes for every platform from Python 3.11 on, and no index address. And THIRD-PARTY.txt.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 uv=.venv/bin/uv
@@ -24,3 +24,4 @@ if grep -nE '://|--(extra-)?index' requirements*.lock benchmarks/requirements/*.
     echo "a lock names an address" >&2
     exit 1
 fi
+.venv/bin/python scripts/third_party.py
