@@ -30,7 +30,7 @@ from mica.wording import counted, sized
 from mica.write import compact, flow, inputs
 from mica.write.commit import Commit
 from mica.write.facts import Facts
-from mica.write.ingest_options import KINDS, IngestOptions
+from mica.write.ingest_options import KINDS, IngestOptions, by_name
 from mica.write.ingest_plan import IngestPlan, plan
 from mica.write.ingested import STREAM, Ingested, Taken
 from mica.write.once import Txn, checked, once, repeats
@@ -114,6 +114,7 @@ class IngestReport(Paged):
 SHOWN = 5
 
 
+@by_name
 @takes(paths=INPUTS, table=PATH, spark=SESSION, txn=TXN, progress=CALLABLE, **KINDS)
 def ingest_json(
     paths: inputs.Paths,

@@ -5,10 +5,12 @@ The rule: an invalid option is refused here, by name, before anything is opened.
 
 from __future__ import annotations
 
+import functools
+import inspect
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, fields
-from typing import Any, Literal, Self, cast
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import field
+from typing import Any, Literal, ParamSpec, Self, TypeVar, cast
 
 from mica import late
 from mica.arguments import FLAG, NAMES, OPTIONS, PATH, SIZE, TEXT, TEXTS, Kind, one_of, refuse_other
@@ -18,6 +20,9 @@ from mica.records import dataclass
 from mica.variant import kernel
 from mica.variant.kernel import JsonOptions
 from mica.variant.plain import MAX_SIZE
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -48,15 +53,7 @@ class IngestOptions:
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Self:
         """The options of `ingest_json` by name: None is the default, sizes may be texts. Errors: INVALID_ARGUMENT."""
-        names = {one.name: one for one in fields(cls)}
         for name, value in given.items():
-            if name not in names:
-                near = late.difflib.get_close_matches(name, names, 1)
-                raise UserError(
-                    "INVALID_ARGUMENT",
-                    f"an ingest has no option {name!r}",
-                    hint=f"The nearest one is {near[0]}." if near else f"There are {', '.join(names)}.",
-                )
             if name in KINDS and value is not None:
                 refuse_other(name, value, KINDS[name])
         values = {name: value for name, value in given.items() if value is not None}
@@ -95,6 +92,31 @@ class IngestOptions:
             "max_size": self.max_size,
             "replace_invalid_utf8": self.invalid_utf8 == "replace",
         }
+
+
+def refuse_unknown(call: str, given: Iterable[str], known: Collection[str]) -> None:
+    """Raises INVALID_ARGUMENT for an option that the call does not have, with the nearest one that it has."""
+    for name in given:
+        if name not in known:
+            near = late.difflib.get_close_matches(name, known, 1)
+            raise UserError(
+                "INVALID_ARGUMENT",
+                f"{call} has no option {name!r}",
+                hint=f"The nearest one is {near[0]}." if near else f"There are {', '.join(known)}.",
+            )
+
+
+def by_name(function: Callable[P, R]) -> Callable[P, R]:
+    """Refuses options that the call does not have as a stream does, which gets its own by name."""
+    known = {name: one.kind is one.KEYWORD_ONLY for name, one in inspect.signature(function).parameters.items()}
+    options = [name for name, only in known.items() if only]
+
+    @functools.wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        refuse_unknown(function.__name__, kwargs.keys() - known.keys(), options)
+        return function(*args, **kwargs)
+
+    return checked
 
 
 #: The types of the options that are not one of some words.

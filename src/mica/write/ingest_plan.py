@@ -114,7 +114,7 @@ def _by_column(shredding: Any, column: str) -> Any:
         if {str(name).lower() for name in shredding} <= {column.lower()}:
             return shredding
         warnings.warn(
-            f"a shredding= mapping is by column: give {{{column!r}: {{…}}}}", DeprecationWarning, stacklevel=7
+            f"a shredding= mapping is by column: give {{{column!r}: {{…}}}}", DeprecationWarning, stacklevel=8
         )
     return {column: shredding}
 

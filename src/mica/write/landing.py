@@ -10,6 +10,7 @@ import itertools
 import os
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -25,13 +26,19 @@ from mica.tasks.ingest import Split
 from mica.variant import kernel
 from mica.variant.shredding import typed_paths
 from mica.write.ingest import Ingest, IngestReport
-from mica.write.ingest_options import IngestOptions, size_of
+from mica.write.ingest_options import IngestOptions, refuse_unknown, size_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 #: How many footers say what a batch has, and how many notes a batch gets.
 LOOKED_AT, NOTED = 4, 8
+
+#: What a stream can be told: its own options, and those of an ingest that it does not set itself.
+OPTIONS_OF_STREAMS = (
+    "spark", "interval", "max_files", "max_bytes",
+    *(one.name for one in fields(IngestOptions) if one.name not in ("mode", "idempotent")),
+)  # fmt: skip
 
 #: Shredded types by path (`v:a.b`).
 Types = dict[str, str]
@@ -71,6 +78,7 @@ def stream_json(
     for name in ("mode", "idempotent", "txn"):
         if name in options:
             raise UserError.bad_value(name, options[name], "no option of stream_json: each file is ingested once")
+    refuse_unknown("stream_json", options, OPTIONS_OF_STREAMS)
     if max_files < 1:
         raise UserError.bad_value("max_files", max_files, "1 or more")
     engine = engines.of(spark)

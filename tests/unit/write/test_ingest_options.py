@@ -36,6 +36,17 @@ def test_an_overwrite_cannot_count_files_once() -> None:
         IngestOptions(mode="overwrite", idempotent=True)
 
 
+@pytest.mark.parametrize(("given", "hint"), [("sortby", "The nearest one is sort_by."), ("x", "There are spark, ")])
+def test_an_option_that_is_not_there_is_named_with_the_nearest(tmp_path: Path, given: str, hint: str) -> None:
+    with pytest.raises(UserError, match=f"ingest_json has no option '{given}'") as refused:
+        mica.ingest_json(tmp_path / "none.ndjson", tmp_path / "t", **{given: ["v:a::int"]})  # type: ignore[arg-type]
+    assert refused.value.code == "INVALID_ARGUMENT"
+    assert refused.value.hint is not None
+    assert refused.value.hint.startswith(hint)
+    with pytest.raises(TypeError, match="missing"):
+        mica.ingest_json(tmp_path)  # type: ignore[call-arg]
+
+
 def test_sizes_are_numbers_or_texts() -> None:
     assert (size_of(None), size_of(5), size_of("128MB"), largest_of("16MB")) == (None, 5, 128 << 20, 16 << 20)
 

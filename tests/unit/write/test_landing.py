@@ -36,6 +36,18 @@ def test_a_wrong_size_names_its_option(tmp_path: Path) -> None:
         mica.stream_json(tmp_path, tmp_path / "t", max_bytes="many")
 
 
+def test_an_option_that_is_not_there_is_named_with_the_stream_s_own(tmp_path: Path) -> None:
+    with pytest.raises(MicaError, match="stream_json has no option 'intervall'") as near:
+        mica.stream_json(tmp_path, tmp_path / "t", intervall=3)
+    assert near.value.hint == "The nearest one is interval."
+    with pytest.raises(MicaError, match="stream_json has no option 'zzz'") as far:
+        mica.stream_json(tmp_path, tmp_path / "t", zzz=3)
+    assert far.value.hint is not None
+    there = far.value.hint.removeprefix("There are ").rstrip(".").split(", ")
+    assert {"interval", "max_files", "max_bytes", "spark", "sort_by"} <= {*there}
+    assert not {"mode", "idempotent", "txn"} & {*there}
+
+
 @pytest.mark.parametrize("source", [".", "*", "./**"])
 def test_the_table_may_lie_in_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str) -> None:
     monkeypatch.chdir(tmp_path)
