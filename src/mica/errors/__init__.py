@@ -90,10 +90,15 @@ class UserError(MicaError, ValueError):
         return cls("INVALID_ARGUMENT", f"{name} must be {expected}, got {asked!r}")
 
     @classmethod
-    def unknown_column(cls, asked: str, known: Sequence[str], *, what: str = "column", **context: Any) -> UserError:
-        """A column that does not exist, or is not of the kind that the call needs (`what`); `known` lists the valid."""
+    def unknown_column(
+        cls, asked: str, known: Sequence[str], *, what: str = "column", of_paths: str = "", **context: Any
+    ) -> UserError:
+        """A column that does not exist, or is not of the kind that the call needs (`what`); `known` lists the valid.
+        `of_paths` says what to do with a path into one of them, where a name is needed."""
         shown = ", ".join(known[:20]) + (", …" if len(known) > 20 else "")
         hint = f"There are: {shown}." if known else "There is none."
+        if of_paths and ":" in asked and asked.partition(":")[0].strip(" `") in known:
+            hint = of_paths
         return cls("UNKNOWN_COLUMN", f"there is no {what} {asked!r}", hint=hint, **context)
 
 

@@ -235,6 +235,13 @@ def unreadable(configuration: Mapping[str, str]) -> Iterator[str]:
             yield f"{name} is kept, but counts as not set: {e.message}"
 
 
+#: What to do with a path, by which nothing can be partitioned.
+_OF_PATHS = (
+    "A path is no column: partition by one that is computed from it. An ingest computes its `columns`, and a table "
+    "those that are GENERATED ALWAYS AS."
+)
+
+
 def partition_columns_of(schema: StructType, columns: Sequence[str]) -> list[str]:
     """The partition columns as the schema spells them. Errors: UNKNOWN_COLUMN, DUPLICATE_COLUMN,
     INVALID_PARTITION_COLUMN."""
@@ -242,7 +249,7 @@ def partition_columns_of(schema: StructType, columns: Sequence[str]) -> list[str
     refuse_twice(columns)
     found = []
     for name in columns:
-        column = schema.field(name)
+        column = schema.field(name, _OF_PATHS)
         if column.type == VARIANT or isinstance(column.type, StructType | ArrayType | MapType):
             raise UserError(
                 "INVALID_PARTITION_COLUMN",

@@ -122,6 +122,9 @@ class Scan:
             return known
         if not isinstance(columns, dict | str) and len(set(columns)) < len(list(columns)):
             raise UserError.bad_value("columns", asked, "a list of distinct names, or a dict of names to expressions")
+        for name in () if isinstance(columns, dict) else columns:
+            if ":" in name:
+                self.source.readable.field(name, f"A path gets a name: give a dict, such as {{'name': {name!r}}}.")
         with moment.one_moment(self.moment):
             found = bind_columns(columns, self.source.readable, **self._options(ansi))
         self.refuse_hidden(leaf for one in (found or {}).values() for leaf in one.leaves)

@@ -136,11 +136,11 @@ class StructType(DataType):
         """What tasks on Spark get: the fields alone."""
         return {"fields": self.fields}
 
-    def field(self, name: str) -> StructField:
-        """Like `find`, but a missing name is an error that lists the existing names."""
+    def field(self, name: str, of_paths: str = "") -> StructField:
+        """Like `find`, but a missing name is an error that lists the existing names, or says what to do with a path."""
         found = self.find(name)
         if found is None:
-            raise UserError.unknown_column(name, self.names)
+            raise UserError.unknown_column(name, self.names, of_paths=of_paths)
         return found
 
 

@@ -89,6 +89,14 @@ def test_a_partition_column_that_cannot_be_is_refused(ddl: str, partition_by: tu
     assert caught.value.code == code
 
 
+def test_a_path_is_no_partition_column_and_the_hint_says_what_is() -> None:
+    with pytest.raises(UserError, match="no column 'v:kind::string'") as refused:
+        make("v VARIANT", "v:kind::string")
+    assert refused.value.code == "UNKNOWN_COLUMN"
+    assert refused.value.hint is not None
+    assert "computed from it" in refused.value.hint
+
+
 def test_partition_columns_take_the_tables_spelling() -> None:
     assert make("Day STRING, id INT", "day")[1].partition_columns == ("Day",)
 

@@ -37,6 +37,17 @@ def test_polars_gets_variants_as_python_values(tmp_path: Path) -> None:
     assert frame["l"].to_list() == [[{"a": [1, Decimal("2.50")]}], [], [None, None]]
 
 
+def test_a_path_in_a_list_of_names_is_told_to_get_a_name(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "v VARIANT, `a:b` INT")
+    with pytest.raises(mica.UserError, match="no column 'v:kind::string'") as refused:
+        table.scan(columns=["v:kind::string"])
+    assert refused.value.code == "UNKNOWN_COLUMN"
+    assert refused.value.hint == "A path gets a name: give a dict, such as {'name': 'v:kind::string'}."
+    assert table.scan(columns=["a:b"]).schema.names == ["a:b"]
+    with pytest.raises(mica.UserError, match="There are: v, a:b"):
+        table.scan(columns=["w:kind"])
+
+
 @pytest.mark.parametrize("on_error", ["fail", "quarantine"])
 def test_a_value_beyond_the_limit_is_refused_and_one_below_goes_in(tmp_path: Path, on_error: str) -> None:
     texts = [b'{"a":"%s"}' % (b"x" * size) for size in (1000, 3000)]
