@@ -86,6 +86,7 @@ TIME = Kind(
 )
 NAMES = Kind("a list of strings", lambda v: _is_list(v, _is_text))
 TEXTS = Kind("a dict of strings", lambda v: _is_mapping(v, _is_text))
+EXPRESSIONS = Kind('a dict of columns to SQL texts, such as "1" or "\'a\'"', TEXTS.fits)
 OPTIONS = Kind("a dict of strings", lambda v: _is_mapping(v, _is_text), secret=True)
 CHANGES = Kind("a dict of strings (None removes one)", lambda v: _is_mapping(v, lambda x: x is None or _is_text(x)))
 TXN = Kind(

@@ -101,6 +101,14 @@ def test_none_passes_where_it_is_the_default_and_nowhere_else() -> None:
         call(1, c=2)  # type: ignore[call-arg]
 
 
+def test_values_of_rows_are_told_to_be_sql(table: mica.Table) -> None:
+    said = """set must be a dict of columns to SQL texts, such as "1" or "'a'", got {'a': 1}"""
+    for call in (table.update, table.merge(ROWS, "target.a = source.a").when_matched_update):
+        with pytest.raises(UserError) as caught:
+            call({"a": 1})  # type: ignore[dict-item]
+        assert (caught.value.code, caught.value.message) == ("INVALID_ARGUMENT", said)
+
+
 def test_the_note_about_shredding_points_at_the_caller(tmp_path: Path) -> None:
     table = mica.Table.create(tmp_path / "t", "v VARIANT", properties={"delta.enableVariantShredding": "false"})
     with warnings.catch_warnings(record=True) as caught:

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from mica.arguments import (
+    EXPRESSIONS,
     FLAG,
     NAMES,
     OPTIONS,
@@ -202,7 +203,7 @@ class Table(ShapedTable):
 
         return self._changed(delete(self._snapshot, where, spark, checked(txn)))
 
-    @takes(set=TEXTS, where=TEXT, spark=SESSION, txn=TXN)
+    @takes(set=EXPRESSIONS, where=TEXT, spark=SESSION, txn=TXN)
     def update(
         self,
         set: Mapping[str, str],  # noqa: A002 - the word of SQL and of delta-spark

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from mica import compute as pc
-from mica.arguments import TEXT, TEXTS, TXN, takes
+from mica.arguments import EXPRESSIONS, TEXT, TXN, takes
 from mica.arrays import arrow_array, to_numpy
 from mica.collation.alike import Alike
 from mica.errors import UserError
@@ -73,7 +73,7 @@ class Merge:
     #: Whether the table gets columns of the source that clauses set.
     evolves: bool = False
 
-    @takes(set=TEXTS, condition=TEXT)
+    @takes(set=EXPRESSIONS, condition=TEXT)
     def when_matched_update(
         self,
         set: Mapping[str, str],  # noqa: A002 - the word of SQL and of delta-spark
@@ -93,7 +93,7 @@ class Merge:
         """Deletes a row of the target that matches."""
         return self._with(MergeClause("matched", "delete", condition))
 
-    @takes(values=TEXTS, condition=TEXT)
+    @takes(values=EXPRESSIONS, condition=TEXT)
     def when_not_matched_insert(self, values: Mapping[str, str], condition: str | None = None) -> Merge:
         """Inserts a row for a source row that matches none: `values` maps columns to expressions over the source row;
         other columns are null, or complete by the rules of the table (defaults, identities, generated columns)."""
@@ -104,7 +104,7 @@ class Merge:
         """Inserts a source row that matches no row: every column from the source's column of that name."""
         return self._with(MergeClause("not matched", "insert", condition))
 
-    @takes(set=TEXTS, condition=TEXT)
+    @takes(set=EXPRESSIONS, condition=TEXT)
     def when_not_matched_by_source_update(
         self,
         set: Mapping[str, str],  # noqa: A002 - as above
