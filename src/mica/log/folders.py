@@ -25,7 +25,7 @@ def table_above(path: str, options: Mapping[str, str] | None) -> str | None:
     """Returns the Delta table whose folder contains the path, at any depth; None if there is none."""
     scheme, rest = split_scheme(path)
     if is_local(path):
-        at = os.path.abspath(path if scheme is None else "/" + rest.lstrip("/"))  # noqa: PTH100
+        at = os.path.abspath(_local(path))  # noqa: PTH100
         while at != "/" and not _has_log(at):
             at = os.path.dirname(at)  # noqa: PTH120
         return at if at != "/" else None
@@ -50,15 +50,21 @@ def is_local(path: str) -> bool:
     return split_scheme(path)[0] in (None, "file")
 
 
+def _local(path: str) -> str:
+    """A path on this machine, without a scheme."""
+    scheme, rest = split_scheme(path)
+    return path if scheme is None else "/" + rest.lstrip("/")
+
+
 def no_table(table: str) -> UserError:
     """The error for a path without a Delta log."""
     hint = "Check the path."
-    if not is_local(table) or os.path.isdir(table):  # noqa: PTH112
+    nothing = is_local(table) and not os.path.lexists(_local(table))
+    if not is_local(table) or os.path.isdir(_local(table)):  # noqa: PTH112
         hint += " Of Parquet files without a log, mica.read_parquet reads the rows and "
         hint += "Table.convert_to_delta makes a table."
-    return UserError(
-        "TABLE_NOT_FOUND", f"{table} is not a Delta table: its _delta_log holds no commit", hint=hint, path=table
-    )
+    why = "there is nothing at this path" if nothing else "its _delta_log holds no commit"
+    return UserError("TABLE_NOT_FOUND", f"{table} is not a Delta table: {why}", hint=hint, path=table)
 
 
 def table_below(every: Iterable[tuple[Storage, Entry]], files: Sequence[str]) -> str | None:

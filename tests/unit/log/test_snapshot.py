@@ -273,8 +273,13 @@ def test_what_is_no_table_is_named(tmp_path: Path) -> None:
     log = tmp_path / "hint" / LOG
     log.mkdir(parents=True)
     (log / "_last_checkpoint").write_text('{"version": 1, "size": 1}')
-    for place in (tmp_path, tmp_path / "nothing", tmp_path / "hint"):
-        with pytest.raises(UserError) as caught:
+    for place, said in (
+        (tmp_path, "holds no commit"),
+        (tmp_path / "nothing", "nothing is not a Delta table: there is nothing"),
+        (f"file://{tmp_path}/nothing", "nothing is not a Delta table: there is nothing"),
+        (tmp_path / "hint", "holds no commit"),
+    ):
+        with pytest.raises(UserError, match=said) as caught:
             load(Storage.open(place))
         assert caught.value.code == "TABLE_NOT_FOUND"
 
