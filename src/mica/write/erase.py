@@ -8,6 +8,7 @@ the bounds of those files until its cleanup.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -36,6 +37,10 @@ from mica.write.target import target_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+#: In the bounds of so many files the path that is nearest to an absent one is looked for.
+LOOKED_AT = 8
 
 
 def erased_path(schema: StructType, text: str) -> tuple[str, VariantPath]:
@@ -116,4 +121,15 @@ class _Erase(Change):
                 erase_files, EraseSpec(read, spec, self.holds, column, steps, whole, self.target.feeds, plain)
             )
 
-        return self._run(task, parts)
+        done = self._run(task, parts)
+        if whole and done.version == self.snapshot.version:
+            self._tell_of_absent()
+        return done
+
+    def _tell_of_absent(self) -> None:
+        """Warns that no row has the path: what was to be erased may be spelled otherwise."""
+        leaf, some = self.holds.leaves[0], range(min(self.snapshot.files.num_rows, LOOKED_AT))
+        near = next((found for file in some if (found := self.table.nearest_path(leaf, file))), None)
+        hint = "" if near is None else f"; the nearest path with bounds is {near}"
+        named = f"erase names {self.column}:{self.path}, a path that no row of {self.table.name} has{hint}"
+        warnings.warn(named, stacklevel=10)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +95,8 @@ def test_erases_from_every_row_and_tells_what_is_left(tmp_path: Path, shreds: st
     table.vacuum(0, enforce_retention=False)
     assert "vacuum" not in places(table)
     version = table.version
-    assert table.erase(PATH).version == version  # nothing left, nothing committed
+    with pytest.warns(UserWarning, match="no row"):
+        assert table.erase(PATH).version == version  # nothing left, nothing committed
 
 
 def test_versions_of_old_files_are_told(tmp_path: Path) -> None:
@@ -119,6 +121,19 @@ def test_rows_that_a_deletion_vector_hides_are_erased_too(tmp_path: Path) -> Non
     )
     traces = mica.check_erased(table.path, PATH).traces.to_pylist()
     assert {(t["first"], t["last"]) for t in traces if t["kind"] == "values"} == {(1, 4), (2, 4)}
+
+
+def test_a_path_that_no_row_has_is_told_with_the_nearest(tmp_path: Path) -> None:
+    table = made(tmp_path / "t")
+    with pytest.warns(
+        UserWarning, match="erase names v:user.emial, a path that no row of .*/t has; .* is v:user.email$"
+    ) as told:
+        done = table.erase("v:user.emial")
+    assert (done.version, told[0].filename) == (table.version, __file__)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert table.erase("v:user.emial", "id < 10").version == done.version  # other rows may have it
+        assert table.erase(PATH).version == done.version + 1
 
 
 def test_only_where(tmp_path: Path) -> None:
