@@ -54,6 +54,10 @@ def test_a_text_that_is_no_json_fails_the_query(spark: SparkSession) -> None:
     frame = spark.createDataFrame([("{}",), (None,), ('{"a":1,"a":2}',)], "s STRING")
     with pytest.raises(Exception, match=r"occurs twice.*\nUse mica.try_parse_json"):
         frame.select(mica.parse_json("s")).collect()
+    assert frame.select(mica.parse_json("s"), mica.try_parse_json("s")).columns == [
+        "parse_json(s)",
+        "try_parse_json(s)",
+    ]
     found = frame.where("s IS NULL OR s = '{}'").select(f.to_json(mica.parse_json("s"))).collect()
     assert [row[0] for row in found] == ["{}", None]
 

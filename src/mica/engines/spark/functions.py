@@ -32,15 +32,15 @@ def parse_json(column: SparkColumn | str) -> SparkColumn:
     Nulls stay null. Needs Spark 4.1 (Arrow UDFs). A text that is not JSON fails the query (INVALID_JSON,
     DUPLICATE_KEY, TOO_DEEP, TOO_LARGE); `try_parse_json` gives null instead.
     """
-    return _applied(_parsed, column)
+    return _applied(_parsed, "parse_json", column)
 
 
 def try_parse_json(column: SparkColumn | str) -> SparkColumn:
     """The same as `parse_json`, but a text that is not JSON becomes null: Spark's `try_parse_json`."""
-    return _applied(_tried, column)
+    return _applied(_tried, "try_parse_json", column)
 
 
-def _applied(function: Callable[[pa.Array], pa.Array], column: SparkColumn | str) -> SparkColumn:
+def _applied(function: Callable[[pa.Array], pa.Array], name: str, column: SparkColumn | str) -> SparkColumn:
     from pyspark.sql import functions
     from pyspark.sql.types import VariantType
 
@@ -51,6 +51,7 @@ def _applied(function: Callable[[pa.Array], pa.Array], column: SparkColumn | str
             "mica.parse_json needs Arrow UDFs, which Spark has since 4.1",
             hint="Use Spark's parse_json.",
         )
+    function.__name__ = name  # by which Spark calls the column; workers find the function by its qualified name
     made: SparkColumn = arrow_udf(function, VariantType())(column)
     return made
 
