@@ -20,6 +20,9 @@ _WIDTH = 1000
 #: The least width of what is asked for; so narrow, it is drawn over the files and not behind them.
 _POINT = 4
 
+#: The least width of a file: one of a single value is to be seen, and to be hit by a pointer.
+_LEAST = 4
+
 
 @dataclass(frozen=True)
 class Span:
@@ -41,6 +44,8 @@ class Axis:
     low_text: str
     high_text: str
     asked: Sequence[tuple[float, float]] = ()
+    #: Whether places are ranks: then a wide span may hold few values, and a narrow one many.
+    ranked: bool = False
 
 
 def picture(axis: Axis, spans: Sequence[Span], total: int) -> Html:
@@ -67,9 +72,11 @@ def picture(axis: Axis, spans: Sequence[Span], total: int) -> Html:
         low = axis.low if span.low is None else span.low
         high = axis.high if span.high is None else span.high
         left, right = place(low), place(high)
+        if right - left < _LEAST:
+            left = min(max((left + right - _LEAST) / 2, 0), _WIDTH - _LEAST)
         shapes.append(
             f'<rect class="{_kind(span)}" x="{left:.1f}" y="{(at + 0.1) * row:.2f}" '
-            f'width="{max(right - left, 2):.1f}" height="{max(row * 0.8, 0.8):.2f}">'
+            f'width="{max(right - left, _LEAST):.1f}" height="{max(row * 0.8, 0.8):.2f}">'
             f"<title>{escaped(span.text)}</title></rect>"
         )
     height = max(row * len(drawn), 24)
@@ -85,12 +92,13 @@ def picture(axis: Axis, spans: Sequence[Span], total: int) -> Html:
     )
     asked = '<span class="key" style="background:var(--asked)"></span>asked for' if axis.asked else ""
     note = f'<p class="soft">{len(drawn):,} of {total:,} files are drawn</p>' if len(drawn) < total else ""
+    scale = " (in order of value, not to scale)" if axis.ranked else ""
     return Html(
         f'<div class="soft">{legend}{asked}</div>'
         f'<svg viewBox="0 0 {_WIDTH} {height:.0f}" preserveAspectRatio="none" '
         f'style="height:{min(height, _HEIGHT):.0f}px" '
         f'role="img" aria-label="the files by {escaped(axis.name)}">{pattern}{"".join(shapes + points)}</svg>'
-        f'<div class="ends"><span>{escaped(axis.low_text)}</span><code>{escaped(axis.name)}</code>'
+        f'<div class="ends"><span>{escaped(axis.low_text)}</span><span><code>{escaped(axis.name)}</code>{scale}</span>'
         f"<span>{escaped(axis.high_text)}</span></div>{note}"
     )
 

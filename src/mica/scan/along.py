@@ -70,7 +70,7 @@ def _drawn(
         (scale.low if low is None else scale(low), scale.high if high is None else scale(high)) for low, high in ranges
     ]
     first, last = (_text(end, leaf.type) for end in (scale.first, scale.last))
-    axis = Axis(leaf.name, scale.low, scale.high, first, last, asked)
+    axis = Axis(leaf.name, scale.low, scale.high, first, last, asked, scale.ranked)
     return picture(axis, spans, len(files))
 
 
@@ -90,6 +90,7 @@ class _Scale:
             if isinstance(self.first, str)
             else None
         )
+        self.ranked = self._ranks is not None
         self.low, self.high = self(self.first), self(self.last)
         if self.low == self.high:
             self.low, self.high = self.low - 0.5, self.high + 0.5

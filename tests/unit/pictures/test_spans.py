@@ -21,6 +21,17 @@ def test_a_value_that_is_asked_for_is_drawn_over_the_files_and_wide_enough_to_se
     assert html.index('"kept"') < html.index('"asked point"')
 
 
+def test_a_file_of_one_value_is_wide_enough_to_see_and_inside() -> None:
+    html = picture(Axis("v:n", 0, 100, "0", "100"), [Span(n, n, True, "") for n in (0, 50, 100)], 3)
+    assert rects(html, "kept") == [(0, 4), (498, 502), (996, 1000)]
+
+
+def test_an_axis_of_ranks_says_that_it_has_no_scale() -> None:
+    spans = [Span(0, 1, True, "")]
+    assert "in order of value, not to scale" in picture(Axis("v:s", 0, 1, "a", "b", ranked=True), spans, 1)
+    assert "not to scale" not in picture(Axis("v:n", 0, 1, "0", "1"), spans, 1)
+
+
 def test_spans_stand_where_their_bounds_are() -> None:
     spans = [Span(60, 100, False, "b"), Span(0, 30, True, "<a>"), Span(None, None, True, "c")]
     html = picture(AXIS, spans, 3)

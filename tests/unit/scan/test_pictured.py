@@ -33,6 +33,7 @@ def test_a_page_shows_what_the_plan_knew(table: mica.Table, value: str) -> None:
     page = Read(html)
     assert "The files by" in page.text
     name = value.partition("::")[0]
+    assert ("in order of value, not to scale" in page.text) is (value == "s")
     for said in (
         f"no row can satisfy {value} >= {low}",
         f"where {value} >=",
