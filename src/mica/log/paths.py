@@ -102,12 +102,19 @@ def decode_path(uri: str) -> str:
     return late.urls.unquote(uri, errors="surrogateescape") if "%" in uri else uri
 
 
+def readable_name(uri: str) -> str:
+    """Decodes a URI of the log to the name of a file that is to be read. One that is not UTF-8, which neither Arrow nor
+    the kernel can name, stays as it is: no file has it."""
+    name = decode_path(uri)
+    return name if _is_text(name) else uri
+
+
 def with_names(files: pa.Table) -> pa.Table:
     """Returns the table with its column `path` decoded from URIs of the log to file names."""
     paths = files["path"]
     if not pc.any(pc.match_substring(paths, "%")).as_py():
         return files
-    names = arrow_array([decode_path(path) for path in paths.to_pylist()], pa.string())
+    names = arrow_array([readable_name(path) for path in paths.to_pylist()], pa.string())
     return files.set_column(files.schema.get_field_index("path"), "path", names)
 
 

@@ -31,7 +31,7 @@ from mica.log.file_columns import gathered, providers_of, stats_in_shares, stats
 from mica.log.fingerprint import Fingerprint, fingerprint_in, fingerprint_of, stands
 from mica.log.folders import no_table
 from mica.log.listing import Checkpoint, Listing, LogFile, ReplacedCheckpointError, list_log
-from mica.log.paths import LAST_CHECKPOINT, LogName, commit_name, decode_path
+from mica.log.paths import LAST_CHECKPOINT, LogName, commit_name, readable_name
 from mica.log.realigned import realigned
 from mica.log.replay import FILES, Commits, State, apply, parse_commits, partition_keys
 from mica.log.segment import Segment, choose_segment
@@ -251,7 +251,7 @@ class Snapshot:
 
     def locate(self, path: str) -> tuple[Storage, str]:
         """Returns the location of a file of the log: a storage and a relative name. `path` is as in `files`."""
-        return self.storage.locate(decode_path(path))
+        return self.storage.locate(readable_name(path))
 
     def stands(self) -> bool:
         """Whether the table still has this version; False if the table was recreated."""

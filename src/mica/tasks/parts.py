@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from mica.log.feed_columns import CHANGE_TYPE
-from mica.log.paths import decode_path
+from mica.log.paths import readable_name
 from mica.records import dataclass
 
 Item = TypeVar("Item")
@@ -76,7 +76,7 @@ def parts_of(files: pa.Table, *, of_log: bool = False) -> list[FilePart]:
             own[CHANGE_TYPE] = change
         first, version = (None, None) if ids is None else (ids["base_row_id"], ids["default_row_commit_version"])
         part = FilePart(
-            decode_path(path) if of_log else path,
+            readable_name(path) if of_log else path,
             size,
             dict(values or ()),
             vector,

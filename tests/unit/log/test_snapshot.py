@@ -145,6 +145,23 @@ def test_a_checkpoint_whose_sidecar_is_none_is_left_for_the_commits(storage: Sto
     assert paths(load(storage)) == ["a", "b"]
 
 
+def test_a_name_that_is_not_utf_8_is_one_of_no_file(tmp_path: Path) -> None:
+    """Each call failed in Arrow."""
+    table = mica.Table.create(tmp_path, "id INT", data=[{"id": 1}])
+    (commit,) = (tmp_path / LOG).glob("*.json")
+    name = table.files()["path"][0].as_py()
+    commit.write_text(commit.read_text().replace(name, "%FF.parquet"))
+    (tmp_path / name).rename(tmp_path / os.fsdecode(b"\xff.parquet"))
+    damaged = mica.Table.open(tmp_path)
+    for call in (damaged.to_arrow, lambda: damaged.delete("id = 1"), damaged.scan("id = 1").to_arrow):
+        with pytest.raises(mica.MicaError, match=r"%FF\.parquet"):
+            call()
+    assert [(one.kind, one.file) for one in mica.check(tmp_path)] == [("missing_file", "%FF.parquet")]
+    damaged.append([{"id": 2}])
+    damaged.vacuum(0, enforce_retention=False)
+    assert len(list(tmp_path.glob("*.parquet"))) == 2
+
+
 def test_log_compactions_are_read(storage: Storage) -> None:
     table = create(storage)
     for number in range(4):
