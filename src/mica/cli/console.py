@@ -36,11 +36,15 @@ def out() -> Console:
     return Console() if sys.stdout.isatty() else Console(width=200, soft_wrap=True)
 
 
-def print_json(value: Any) -> None:
-    """Prints one JSON document on stdout."""
-    text = orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE, default=str)
+def print_bytes(text: bytes) -> None:
+    """Prints what a program reads, in UTF-8 whatever the terminal shows, at once."""
     sys.stdout.buffer.write(text)
     sys.stdout.buffer.flush()
+
+
+def print_json(value: Any) -> None:
+    """Prints one JSON document on stdout."""
+    print_bytes(orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE, default=str))
 
 
 def print_commit(done: Commit) -> None:
@@ -51,8 +55,7 @@ def print_commit(done: Commit) -> None:
 
 def print_json_line(value: Any) -> None:
     """Prints one JSON document on one line of stdout, at once."""
-    sys.stdout.buffer.write(orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE, default=str))
-    sys.stdout.buffer.flush()
+    print_bytes(orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE, default=str))
 
 
 def print_rows(
@@ -133,7 +136,7 @@ def write_page(path: str, text: str, *, json: bool) -> None:
     if path == "-":
         if json:
             raise typer.BadParameter("standard output is for --json: name a file.", param_hint="--html")
-        sys.stdout.write(text)
+        print_bytes(text.encode())
         return
     try:
         Path(path).write_text(text, encoding="utf-8")

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from mica.cli import options
-from mica.cli.console import pairs, print_rows
+from mica.cli.console import pairs, print_bytes, print_rows
 from mica.cli.scan import SHOWN
 from mica.cli.sessions import spark_session
 from mica.errors import MicaError, UserError
@@ -67,7 +67,7 @@ def run(
             fields = ", ".join(f"c{at} AS {quoted(name)}" for at, name in enumerate(names))
             lines = frame.selectExpr(f"to_json(struct({fields}), {_JSON}) AS line")
             for row in lines.toLocalIterator():
-                sys.stdout.write(f"{row.line}\n")
+                print_bytes(f"{row.line}\n".encode())
             return
         with shown(frame.sparkSession):
             found = frame.selectExpr(*(_text(f"c{at}", kind) for at, kind in enumerate(types))).collect()

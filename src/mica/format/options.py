@@ -14,11 +14,11 @@ from zoneinfo import ZoneInfo
 
 from mica import late
 from mica.errors import MicaError, UserError
-from mica.log.folders import is_local
 from mica.log.time_travel import parse_time
 from mica.properties import CODEC, split_commas
 from mica.records import dataclass
 from mica.schema.ddl import unquoted
+from mica.storage import split_scheme
 from mica.variant import kernel
 
 #: What the options mean, by name.
@@ -210,7 +210,7 @@ class Options:
                 "INVALID_ARGUMENT", "format mica needs a path", hint='Use .load(path) or option("path", …).'
             )
         path = local_path(found)
-        if is_local(path) and not Path(path).is_absolute() and _IN_ARTIFACTS.search(str(Path.cwd())):
+        if split_scheme(path)[0] is None and not Path(path).is_absolute() and _IN_ARTIFACTS.search(str(Path.cwd())):
             message = f"over Spark Connect {path!r} is a path in a folder of the server's that goes with the session"
             raise UserError("INVALID_ARGUMENT", message, hint="Give an absolute path.", path=path)
         return path

@@ -135,13 +135,13 @@ def new_file_name(suffix: str, mark: str, prefix: str) -> str:
     return f"{prefix}-{mark}{uuid.uuid4()}{suffix}"
 
 
-#: Matches a path of the log that is absolute: a local one, or a URI.
-ABSOLUTE = r"^(/|[A-Za-z][A-Za-z0-9+.\-]*:)"
+#: Matches a path of the log that is absolute: a local one, or a URI. `x:y`, decoded from `x%3Ay`, is a name.
+ABSOLUTE = r"^(/|[A-Za-z][A-Za-z0-9+.\-]*:/)"
 
 
 #: What may be spelled otherwise: an encoded character, a directory that is the same one.
 _SPELLED = r"%|(^|/)\./"
-_SAME = late.pattern(r"(^|/)(?:\./)+")
+_SAME = late.pattern(r"(^|/)(?:\./+)+")
 
 
 def canonical_keys(paths: pa.Array) -> pa.Array:
@@ -158,7 +158,7 @@ def _canonical(uri: str) -> str:
     path = late.urls.unquote(uri, errors="surrogateescape")
     if not _is_text(path):
         path = uri
-    if path[:5].lower() == "file:":
+    if path[:6].lower() == "file:/":
         path = "/" + path[5:].removeprefix("//localhost/").lstrip("/")
     return _SAME.sub(r"\1", path)
 

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from mica import engines
 from mica.arrays import arrow_array
-from mica.errors import CorruptDataError, UserError
+from mica.errors import CorruptDataError, StorageError, UserError
 from mica.log import creation, features
 from mica.log.added import ADDED
 from mica.log.configuration import checked
@@ -37,7 +37,7 @@ from mica.schema.ddl import parse_ddl
 from mica.schema.special import CHAR_VARCHAR
 from mica.schema.types import StructField, StructType, loosened
 from mica.stats.partition import parse_values
-from mica.storage import Storage
+from mica.storage import Storage, split_scheme
 from mica.storage.patterns import Found
 from mica.tasks.footer_stats import STATS, FooterSpec, footer_stats
 from mica.tasks.parts import in_tasks, parts_of
@@ -63,6 +63,12 @@ def convert_to_delta(
     if any(place.path(entry.path) != storage.path(entry.path) for place, entry in found):
         raise UserError.bad_value("path", path, "a folder of Parquet files")
     places = {place.path(entry.path): (place, entry) for place, entry in found}
+    for name in names:
+        if split_scheme(name)[0] is not None:
+            hint = "Rename the directory: a log's path that begins so is a URL."
+            raise StorageError(
+                "INVALID_NAME", f"{name!r} begins with a directory that ends in a colon", hint=hint, path=name
+            )
     source = FilesSource(found, storage_options, early=False, check=partial(_refuse_types, places), exact=True)
     values = hive.values_of_all(names)
     partitions = _partitions(source, values, names, partition_by)

@@ -246,7 +246,7 @@ def _inside(storage: Storage, key: str) -> list[str]:
     if scheme is not None and SCHEMES.get(scheme) != SCHEMES.get(root_scheme or ""):
         return []
     prefix = root.rstrip("/") + "/"
-    return [rest[len(prefix) :]] if rest.startswith(prefix) else []
+    return [rest[len(prefix) :].lstrip("/")] if rest.startswith(prefix) else []
 
 
 def _behind_links(storage: Storage, keys: Iterable[str]) -> Iterator[str]:

@@ -30,8 +30,9 @@ def test_a_relative_path_in_a_folder_of_the_servers_is_refused(tmp_path: Path, m
     with pytest.raises(UserError, match="absolute") as raised:
         _ = Options.of({"path": "lake/t"}).path
     assert raised.value.code == "INVALID_ARGUMENT"
-    for place in ("/data/t", "s3://b/t", "file:/data/t"):
-        assert Options.of({"path": place}).path == place.removeprefix("file:")
+    assert Options.of({"path": "file:/data/t"}).path == "/data/t"
+    for place in ("/data/t", "s3://b/t", "file:///data/t", "FILE:///data/t", "file://localhost/data/t"):
+        assert Options.of({"path": place}).path == place
 
 
 @pytest.mark.parametrize(("name", "value"), [("overwriteSchema", "TRUE"), ("datachange", "false")])

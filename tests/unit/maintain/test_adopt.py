@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -115,6 +117,9 @@ def test_folders_that_cannot_be(tmp_path: Path) -> None:
     (tmp_path / "h").mkdir()
     (tmp_path / "h/a.parquet").write_bytes(b"PAR1 nothing PAR1")
     assert code(tmp_path / "h") == "CORRUPT_FILE"
+    (tmp_path / "i" / "a:").mkdir(parents=True)
+    pq.write_table(pa.table({"id": [1]}), tmp_path / "i/a:/a.parquet")
+    assert code(tmp_path / "i") == "INVALID_NAME"
 
 
 def test_partitions_with_odd_names(tmp_path: Path) -> None:
@@ -203,3 +208,22 @@ def test_columns_are_mapped_to_the_names_of_the_files(tmp_path: Path) -> None:
     rows = table.scan("b >= 2 AND s.x >= 2 AND q >= 1").to_arrow().to_pylist()
     assert sorted((row["b"], row["s"]["x"], row["q"]) for row in rows) == [(2, 2, 1), (3, 3, 2)]
     assert mica.check(table).ok
+
+
+@pytest.mark.parametrize("folder", ["x:y", "T10:00.d", "a.b+c-d:z"])
+@pytest.mark.parametrize("spelled", ["{}", "./{}", ".//{}", "././/{}"])
+def test_a_name_with_a_colon_is_a_name(tmp_path: Path, folder: str, spelled: str) -> None:
+    """It was taken for the URL of a file elsewhere, and a vacuum deleted what the table reads."""
+    (tmp_path / "e" / folder).mkdir(parents=True)
+    pq.write_table(pa.table({"id": [1, 2]}), tmp_path / "e" / folder / "part-1.parquet")
+    table = mica.Table.convert_to_delta(tmp_path / "e")
+    log = tmp_path / "e" / "_delta_log" / f"{0:020}.json"
+    name = orjson.loads(log.read_text().splitlines()[-1])["add"]["path"]
+    log.write_text(log.read_text().replace(f'"{name}"', f'"{spelled.format(name)}"'))
+    for file in (tmp_path / "e").rglob("*"):
+        os.utime(file, (1, 1))
+    table = mica.Table.open(tmp_path / "e")
+    assert table.vacuum(0, enforce_retention=False).files == 0
+    assert table.to_arrow().num_rows == 2
+    assert table.delete("id = 1").metrics["numDeletedRows"] == 1
+    assert mica.Table.open(tmp_path / "e").to_arrow()["id"].to_pylist() == [2]
