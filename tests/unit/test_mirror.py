@@ -83,7 +83,6 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "log/after_cleanup.py": "tests/unit/test_stale_handles.py",
         "log/file_lines.py": "tests/unit/log/test_transaction.py",
         "log/added.py": "tests/unit/log/test_transaction.py",
-        "log/checkpoint.py": "tests/unit/log/test_snapshot.py",
         "log/checkpoint_rows.py": "tests/unit/log/test_checkpoint_writer.py",
         "log/column_mapping.py": "tests/conformance/test_delta_tables_rows.py",
         "log/commit_info.py": "tests/unit/log/test_transaction.py",

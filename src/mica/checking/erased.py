@@ -237,10 +237,7 @@ class _Log:
         files = files if isinstance(files, list) else ()
         adds = [add for add in files if isinstance(add, dict) and isinstance(add.get("path"), str)]
         names = [decode_path(add["path"]) for add in adds]
-        self._told(
-            entry.path,
-            self._of_texts([stats if isinstance(stats := add.get("stats"), str) else None for add in adds], names),
-        )
+        self._told(entry.path, self._of_texts([add.get("stats") for add in adds], names))
 
     def _commits(self, files: Sequence[tuple[str, int | None]], found: Commits, places: np.ndarray) -> None:
         """What commits say, by the files of the log that they are, with their versions; None for a compaction."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,15 +36,16 @@ def out() -> Console:
     return Console() if sys.stdout.isatty() else Console(width=200, soft_wrap=True)
 
 
-def print_bytes(text: bytes) -> None:
-    """Prints what a program reads, in UTF-8 whatever the terminal shows, at once."""
-    sys.stdout.buffer.write(text)
+def print_bytes(texts: Iterable[bytes]) -> None:
+    """Prints the pieces of what a program reads, in UTF-8 whatever the terminal shows."""
+    for text in texts:
+        sys.stdout.buffer.write(text)
     sys.stdout.buffer.flush()
 
 
 def print_json(value: Any) -> None:
     """Prints one JSON document on stdout."""
-    print_bytes(orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE, default=str))
+    print_bytes([orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE, default=str)])
 
 
 def print_commit(done: Commit) -> None:
@@ -55,7 +56,7 @@ def print_commit(done: Commit) -> None:
 
 def print_json_line(value: Any) -> None:
     """Prints one JSON document on one line of stdout, at once."""
-    print_bytes(orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE, default=str))
+    print_bytes([orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE, default=str)])
 
 
 def print_rows(
@@ -136,7 +137,7 @@ def write_page(path: str, text: str, *, json: bool) -> None:
     if path == "-":
         if json:
             raise typer.BadParameter("standard output is for --json: name a file.", param_hint="--html")
-        print_bytes(text.encode())
+        print_bytes([text.encode()])
         return
     try:
         Path(path).write_text(text, encoding="utf-8")

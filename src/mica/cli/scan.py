@@ -7,7 +7,7 @@ import sys
 import typer
 
 from mica.cli import options
-from mica.cli.console import print_json, print_rows
+from mica.cli.console import print_bytes, print_json, print_rows
 from mica.cli.source import scan_of
 from mica.scan.scan import Scan
 from mica.variant.frames import json_lines, texts
@@ -43,9 +43,7 @@ def show(scan: Scan, *, count: bool, json: bool, cut: bool) -> None:
             typer.echo(rows)
         return
     if json:
-        for lines in json_lines(scan.batches(), scan.schema):
-            sys.stdout.buffer.write(lines)
-        sys.stdout.buffer.flush()
+        print_bytes(json_lines(scan.batches(), scan.schema))
         return
     shown, names = [], scan.schema.names
     for batch in scan.batches():

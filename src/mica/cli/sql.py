@@ -66,8 +66,7 @@ def run(
         if json:
             fields = ", ".join(f"c{at} AS {quoted(name)}" for at, name in enumerate(names))
             lines = frame.selectExpr(f"to_json(struct({fields}), {_JSON}) AS line")
-            for row in lines.toLocalIterator():
-                print_bytes(f"{row.line}\n".encode())
+            print_bytes(f"{row.line}\n".encode() for row in lines.toLocalIterator())
             return
         with shown(frame.sparkSession):
             found = frame.selectExpr(*(_text(f"c{at}", kind) for at, kind in enumerate(types))).collect()

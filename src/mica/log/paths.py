@@ -106,7 +106,7 @@ def readable_name(uri: str) -> str:
     """Decodes a URI of the log to the name of a file that is to be read. One that is not UTF-8, which neither Arrow nor
     the kernel can name, stays as it is: no file has it."""
     name = decode_path(uri)
-    return name if _is_text(name) else uri
+    return name if is_text(name) else uri
 
 
 def with_names(files: pa.Table) -> pa.Table:
@@ -156,14 +156,15 @@ def canonical_keys(paths: pa.Array) -> pa.Array:
 def _canonical(uri: str) -> str:
     # A lone surrogate (a byte that is not UTF-8) cannot be stored in Arrow: such a name stays encoded.
     path = late.urls.unquote(uri, errors="surrogateescape")
-    if not _is_text(path):
+    if not is_text(path):
         path = uri
     if path[:6].lower() == "file:/":
         path = "/" + path[5:].removeprefix("//localhost/").lstrip("/")
     return _SAME.sub(r"\1", path)
 
 
-def _is_text(text: str) -> bool:
+def is_text(text: str) -> bool:
+    """Whether a name is UTF-8: no log names another one, and Arrow holds none."""
     try:
         text.encode()
     except UnicodeEncodeError:

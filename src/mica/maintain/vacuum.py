@@ -38,7 +38,7 @@ from mica.log.deletion_vectors import file_of
 from mica.log.feed import change_files_since
 from mica.log.feed_columns import DIRECTORY as CHANGES
 from mica.log.listing import list_log
-from mica.log.paths import ABSOLUTE, SIDECARS, canonical_keys
+from mica.log.paths import ABSOLUTE, SIDECARS, canonical_keys, is_text
 from mica.log.replay import REMOVES, parse_commits, partition_keys
 from mica.log.snapshot import Snapshot
 from mica.log.tombstones import tombstones
@@ -216,9 +216,6 @@ def _removed_since(snapshot: Snapshot, oldest: int) -> pa.Table:
     return pa.concat_tables([no_rows(REMOVES).select(["path", "deletion_vector"]), *found])
 
 
-#: A name that is not UTF-8, as Python has it: no log names such a file, and Arrow holds no such text.
-_NO_TEXT = re.compile("[\ud800-\udfff]")
-
 #: A path with a directory without a name, or that is the one that it is in, or the one above.
 _ODD = r"(^|/)\.{0,2}/"
 
@@ -255,10 +252,7 @@ def _behind_links(storage: Storage, keys: Iterable[str]) -> Iterator[str]:
         return
     root = os.path.realpath(storage.local_path)
 
-    @cache
-    def is_linked(folder: str) -> bool:
-        return os.path.realpath(f"{root}/{folder}") != f"{root}/{folder}".rstrip("/")
-
+    is_linked = cache(storage.is_behind_link)
     for key in keys:
         full = f"{root}/{key}"
         if is_linked(key.rpartition("/")[0]) or os.path.islink(full):  # noqa: PTH114 - for each file of the table
@@ -271,7 +265,7 @@ def _data_files(entries: Iterable[Entry], partition_columns: Sequence[str]) -> I
     hidden = re.compile(r"(?:^|/)[_.]")
     for entry in entries:
         path = entry.path
-        if _NO_TEXT.search(path) is not None:
+        if not is_text(path):
             continue
         if hidden.search(path) is not None and not path.startswith(_CHANGES):
             parts = (part for part in path.split("/") if not (partitions and part.startswith(partitions)))

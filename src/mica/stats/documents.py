@@ -75,14 +75,11 @@ def _is_text(value: Any) -> bool:
 _HALF = late.pattern("[\ud800-\udfff]")
 
 
-def _parsed(text: str | None, whole: Callable[[str], Any], real: Callable[[str], Any]) -> dict[str, Any]:
+def _parsed(text: Any, whole: Callable[[str], Any], real: Callable[[str], Any]) -> dict[str, Any]:
     try:
-        found = (
-            None if text is None else json.loads(text, parse_int=whole, parse_float=real, parse_constant=lambda _: None)
-        )
-    except (ValueError, ArithmeticError, RecursionError):
+        return as_object(json.loads(text, parse_int=whole, parse_float=real, parse_constant=lambda _: None))
+    except (TypeError, ValueError, ArithmeticError, RecursionError):  # the first of what is no text
         return {}
-    return as_object(found)
 
 
 def _verbatim(number: str) -> orjson.Fragment:

@@ -141,6 +141,10 @@ class Storage(ABC):
         Without `links` those are left out that only a link to another directory leads to: whoever deletes what it finds
         would delete files of others, or its own under another name."""
 
+    def is_behind_link(self, directory: str) -> bool:  # noqa: ARG002 - stores have none
+        """Whether a link is on the way to a directory, or it is one."""
+        return False
+
     @abstractmethod
     def put(self, rel: str, data: bytes) -> None:
         """Writes or replaces a file, atomically; durable when it returns."""

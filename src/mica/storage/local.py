@@ -148,7 +148,7 @@ class LocalStorage(Storage):
     ) -> Iterator[Entry]:
         prefix = prefix.rstrip("/")
         names: list[tuple[str, os.DirEntry[str]]] = []
-        todo = [prefix] if links or not self._is_behind_link(prefix) else []
+        todo = [prefix] if links or not self.is_behind_link(prefix) else []
         while todo:
             directory = todo.pop()
             path = self.path(directory)
@@ -172,9 +172,9 @@ class LocalStorage(Storage):
                 continue  # deleted since the directory was read
             yield Entry(rel, info.st_size, info.st_mtime_ns // 1_000_000)
 
-    def _is_behind_link(self, directory: str) -> bool:
+    def is_behind_link(self, directory: str) -> bool:
         root = os.path.realpath(self.path(""))
-        return os.path.realpath(self.path(directory)) != os.path.normpath(os.path.join(root, directory))
+        return os.path.realpath(f"{root}/{directory}") != f"{root}/{directory}".rstrip("/")
 
     def put(self, rel: str, data: bytes) -> None:
         path = self.path(rel)

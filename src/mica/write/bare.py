@@ -76,16 +76,14 @@ def open_place(
 def _replaced(storage: Storage) -> tuple[str, ...]:
     """The files that an overwrite replaces. Those behind a link to a directory are not deleted, and a reader would find
     them beside the new ones: FILE_EXISTS."""
-    own = tuple(entry.path for _, entry in data_of((storage, entry) for entry in storage.list(links=False)))
-    if storage.local_path is not None:
-        known = set(own)
-        every = (entry for entry in storage.list() if entry.path not in known)
-        if linked := data_of((storage, entry) for entry in every):
-            path = storage.path(linked[0][1].path)
-            hint = "Remove the link, or name another folder."
-            message = f"{path} is behind a link to a directory: an overwrite would not delete it"
-            raise UserError("FILE_EXISTS", message, hint=hint, path=path)
-    return own
+    found = [entry.path for _, entry in data_of((storage, entry) for entry in storage.list())]
+    own = set(found) if storage.local_path is None else {entry.path for entry in storage.list(links=False)}
+    if linked := [rel for rel in found if rel not in own]:
+        path = storage.path(linked[0])
+        hint = "Remove the link, or name another folder."
+        message = f"{path} is behind a link to a directory: an overwrite would not delete it"
+        raise UserError("FILE_EXISTS", message, hint=hint, path=path)
+    return tuple(found)
 
 
 def bare_spec(

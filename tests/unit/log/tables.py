@@ -72,3 +72,15 @@ def append(snapshot: Snapshot, *names: str, **more: object) -> Committed:
 def paths(snapshot: Snapshot) -> list[str]:
     """The names of the snapshot's files in order."""
     return sorted(snapshot.files["path"].to_pylist())
+
+
+def same(one: Snapshot, other: Snapshot) -> None:
+    """Two snapshots hold the same table."""
+    assert (one.version, one.protocol, one.metadata) == (other.version, other.protocol, other.metadata)
+    assert (one.domains, one.app_transactions) == (other.domains, other.app_transactions)
+
+    def rows(s: Snapshot) -> list[object]:
+        table = s.files.append_column("stats", s.stats()).append_column("tags", s.tags())
+        return table.sort_by("path").to_pylist()
+
+    assert rows(one) == rows(other)
