@@ -15,6 +15,7 @@ from __future__ import annotations
 import uuid
 import zlib
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,13 +25,16 @@ from mica.log.paths import decode_path
 from mica.log.roaring import decode, encode
 from mica.stats import z85
 from mica.storage import Storage
+from mica.storage.pieces import PIECES
 
 _MAGIC = 1681511377
 _UUID_LENGTH = 20
+_PREFIX = "deletion_vector_"
 
 
-def deleted_rows(table: Storage, descriptor: Mapping[str, Any]) -> np.ndarray:
-    """Returns the deleted rows of one file, sorted, as uint64; `descriptor` is a row of `files["deletion_vector"]`."""
+def deleted_rows(table: Storage, descriptor: Mapping[str, Any], *, cached: bool = True) -> np.ndarray:
+    """Returns the deleted rows of one file, sorted, as uint64; `descriptor` is a row of `files["deletion_vector"]`.
+    `cached`: what this process read of an object store before is valid, even if the file is no longer there."""
     kind, where = descriptor["storageType"], str(descriptor["pathOrInlineDv"])
     if None in (descriptor["sizeInBytes"], descriptor["cardinality"]):
         raise _corrupt(f"the deletion vector {where!r}", "the log does not say how many bytes and rows it has")
@@ -40,7 +44,9 @@ def deleted_rows(table: Storage, descriptor: Mapping[str, Any]) -> np.ndarray:
     else:
         storage, rel = _file(table, kind, where)
         name = storage.path(rel)
-        data = _read(storage, rel, int(descriptor.get("offset") or 0), size)
+        # What is named by a UUID never changes; an absolute name may be any.
+        unique = f"/{rel}".rpartition("/")[2].startswith(_PREFIX)
+        data = _read(storage, rel, int(descriptor.get("offset") or 0), size, cached=cached and unique)
     if len(data) < 4 or int.from_bytes(data[:4], "little") != _MAGIC:
         raise _corrupt(name, "it does not begin with the magic number of a deletion vector")
     cardinality = int(descriptor["cardinality"])
@@ -72,7 +78,9 @@ def write_vectors(
         size += len(body) + 8
     if not found:
         return found, None
-    table.put(_name(name), b"".join(packed))
+    data = b"".join(packed)
+    table.put(_name(name), data)
+    PIECES.keep(table, _name(name), data)
     return found, _name(name)
 
 
@@ -85,7 +93,7 @@ def file_of(table: Storage, descriptor: Mapping[str, Any]) -> str | None:
 
 
 def _name(name: uuid.UUID) -> str:
-    return f"deletion_vector_{name}.bin"
+    return f"{_PREFIX}{name}.bin"
 
 
 def _file(table: Storage, kind: str, where: str) -> tuple[Storage, str]:
@@ -98,9 +106,10 @@ def _file(table: Storage, kind: str, where: str) -> tuple[Storage, str]:
     return table, f"{directory}/{name}" if directory else name
 
 
-def _read(storage: Storage, rel: str, offset: int, size: int) -> bytes:
+def _read(storage: Storage, rel: str, offset: int, size: int, *, cached: bool) -> bytes:
     """Reads one vector of a file: length (u32, big-endian), the vector, its CRC-32."""
-    head, body = storage.read_ranges(rel, [(0, 1), (offset, offset + 4 + size + 4)])
+    read = partial(PIECES.read_ranges, storage) if cached else storage.read_ranges
+    head, body = read(rel, [(0, 1), (offset, offset + 4 + size + 4)])
     name = storage.path(rel)
     if head != b"\x01":
         raise _corrupt(name, f"its format version is {head[0]}, only 1 is supported")

@@ -114,6 +114,10 @@ class Storage(ABC):
         """Reads the bytes [start, end) of each range; raises if the file is shorter."""
 
     @abstractmethod
+    def read_up_to(self, rel: str, start: int, end: int) -> bytes:
+        """Reads the bytes [start, end), or fewer where the file ends before."""
+
+    @abstractmethod
     def read_same(
         self, rel: str, start: int, end: int, tag: str | None, *, size: int | None = None
     ) -> tuple[bytes, str | None]:

@@ -108,14 +108,15 @@ class LocalStorage(Storage):
         with local_errors(path), _opened(path) as file:
             out = []
             for start, end in ranges:
-                data = os.pread(file.fileno(), end - start, start)
-                while len(data) < end - start:
-                    more = os.pread(file.fileno(), end - start - len(data), start + len(data))
-                    if not more:
-                        raise too_short(path, end, os.fstat(file.fileno()).st_size)
-                    data += more
-                out.append(data)
+                out.append(_pread(file.fileno(), start, end))
+                if len(out[-1]) < end - start:
+                    raise too_short(path, end, os.fstat(file.fileno()).st_size)
             return out
+
+    def read_up_to(self, rel: str, start: int, end: int) -> bytes:
+        path = self.path(rel)
+        with local_errors(path), _opened(path) as file:
+            return _pread(file.fileno(), start, end)
 
     def read_same(
         self, rel: str, start: int, end: int, tag: str | None, *, size: int | None = None
@@ -242,6 +243,17 @@ class LocalStorage(Storage):
             finally:
                 os.close(descriptor)
             _sync_directory(os.path.dirname(path))
+
+
+def _pread(file: int, start: int, end: int) -> bytes:
+    """The bytes [start, end) of an open file, or fewer where it ends before."""
+    data = os.pread(file, end - start, start)
+    while len(data) < end - start:
+        more = os.pread(file, end - start - len(data), start + len(data))
+        if not more:
+            break
+        data += more
+    return data
 
 
 def _opened(path: str) -> BinaryIO:

@@ -12,6 +12,8 @@ import pytest
 from obstore.store import MemoryStore
 
 import mica
+from mica.log import deletion_vectors
+from mica.storage.pieces import Pieces
 from mica.storage.remote import RemoteStorage
 
 PLACE = "s3://bucket/t"
@@ -57,16 +59,35 @@ def test_each_write_asks_for_what_it_needs(asked: Callable[[Callable[[], Any]], 
     assert asked(lambda: table.append(rows(*range(100)))) == append
     assert asked(lambda: table.set_properties({"a": "b"})) == commit
     assert asked(lambda: table.append(rows(100), txn=("app", 1))) == append
-    # The file is read too, and its deletion vector written; then the vector before is read.
+    # The file is read too, and its deletion vector written, which is known then.
     assert asked(lambda: table.delete("id = 5")) == "2 get_ranges, 1 head, 2 put"
-    assert asked(lambda: table.delete("id = 6")) == "3 get_ranges, 1 head, 2 put"
+    assert asked(lambda: table.delete("id = 6")) == "2 get_ranges, 1 head, 2 put"
     merge = table.merge(rows(7, 8, 200), "target.id = source.id").when_matched_update_all()
     merge = merge.when_not_matched_insert_all()
-    assert asked(merge.execute) == "3 get_ranges, 1 head, 2 put, 2 open_writer"
+    assert asked(merge.execute) == "2 get_ranges, 1 head, 2 put, 2 open_writer"
     assert asked(table.count) == "", "the log says it"
     assert asked(lambda: table.overwrite(rows(1))) == append
     # New commits, the log, and all files; two commits record it.
     assert "2 head, 3 list, 2 put" in asked(lambda: table.vacuum(0, enforce_retention=False))
+
+
+def test_the_vectors_of_many_files_are_one_request(
+    store: MemoryStore, asked: Callable[[Callable[[], Any]], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One operation writes them into one file; a process that did not write it fetches it once, for all its scans."""
+    table = mica.Table.create(PLACE, "id BIGINT", properties={"delta.enableDeletionVectors": "true"})
+    for start in range(0, 400, 10):
+        table.append(pa.table({"id": range(start, start + 10)}))
+    table.delete("id % 10 = 3")
+    monkeypatch.setattr(deletion_vectors, "PIECES", Pieces())
+    again = mica.Table.open(PLACE)
+    again.scan().to_arrow()  # the footers too
+    vectors = [entry["path"] for batch in store.list() for entry in batch if entry["path"].endswith(".bin")]
+    assert len(vectors) == 1
+    monkeypatch.setattr(deletion_vectors, "PIECES", Pieces())
+    assert asked(lambda: again.scan().to_arrow()) == "1 get", "the small files are cached by the table"
+    assert asked(lambda: again.scan().to_arrow()) == ""
+    assert again.scan(where="id < 100").to_arrow().num_rows == 90
 
 
 def test_files_that_are_no_table_are_listed_once(asked: Callable[[Callable[[], Any]], str]) -> None:
