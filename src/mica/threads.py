@@ -26,14 +26,28 @@ def submit(work: Callable[..., Any], *given: Any) -> late.futures.Future[Any]:
     return _pool().submit(work, *given)
 
 
+def soon(ask: Callable[[], Found]) -> late.futures.Future[Found]:
+    """Begins a request to a store, or makes it now if Python ends and has no threads any more. Its threads are others
+    than those of `submit`: a task that found many idle ones would leave memory in each of them in turn."""
+    try:
+        return _asking().submit(ask)
+    except RuntimeError:
+        done = late.futures.Future[Found]()
+        done.set_result(ask())
+        return done
+
+
 #: Requests to a store that one step makes at once.
 REQUESTS = 16
 
 
 def each(work: Callable[[Item], Found], items: Iterable[Item]) -> list[Found]:
     """What the work returns for each item, in their order: for work that mostly waits for a store or a disk."""
+    given = list(items)
+    if len(given) < 2:
+        return [work(item) for item in given]
     with late.futures.ThreadPoolExecutor(REQUESTS, thread_name_prefix="mica") as pool:
-        return list(pool.map(work, items))
+        return list(pool.map(work, given))
 
 
 @cache
@@ -41,5 +55,12 @@ def _pool() -> late.futures.ThreadPoolExecutor:
     return late.futures.ThreadPoolExecutor(_MOST, thread_name_prefix="mica")
 
 
+@cache
+def _asking() -> late.futures.ThreadPoolExecutor:
+    return late.futures.ThreadPoolExecutor(4 * REQUESTS, thread_name_prefix="mica-ask")
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.cache_clear)  # threads stay with the parent
+    # Threads stay with the parent.
+    os.register_at_fork(after_in_child=_pool.cache_clear)
+    os.register_at_fork(after_in_child=_asking.cache_clear)

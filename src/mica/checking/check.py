@@ -38,6 +38,7 @@ from mica.scan.find import find
 from mica.stats.columns import all_variants
 from mica.storage import Storage
 from mica.storage.options import ALLOW_EXTERNAL
+from mica.tasks.ahead import at_once
 from mica.tasks.parts import FilePart, parts_of
 from mica.variant import kernel
 
@@ -106,7 +107,10 @@ def check_files(snapshot: Snapshot, paths: Sequence[str], statistics: Sequence[s
 
 def _run(works: Sequence[_Work], limit: int) -> Report:
     empty = Report(len(works), no_rows(VIOLATIONS), no_rows(TOTALS))
-    return empty.with_more(local.shown(partial(_check_file, limit), works))
+    if not works:
+        return empty
+    files = max(local.threads(), at_once(works[0].storage, [work.file for work in works]))
+    return empty.with_more(local.shown(partial(_check_file, limit), works, parallelism=files))
 
 
 @dataclass(frozen=True)

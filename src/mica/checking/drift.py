@@ -18,7 +18,7 @@ import numpy as np
 from mica import compute as pc
 from mica.arguments import COUNT, OPTIONS, TABLE, takes
 from mica.arrays import to_numpy
-from mica.checking.survey import ColumnPath, Look, evenly, look_at
+from mica.checking.survey import ColumnPath, Look, evenly, looks
 from mica.errors import UserError
 from mica.log.listing import list_log
 from mica.log.opened import Opened, snapshot_of
@@ -233,11 +233,11 @@ def drift(
 
     def looked(places: np.ndarray) -> list[_File]:
         found = []
-        for at in evenly(len(places), FILES):
-            place = int(places[at])
+        chosen = [int(places[at]) for at in evenly(len(places), FILES)]
+        for place, look in zip(chosen, looks(snapshot, chosen), strict=True):
             name, version = names[place].as_py(), int(versions[place])
             known = None if version < 0 else version
-            found.append(_File(place, name, known, int(times[place]), look_at(snapshot, place)))
+            found.append(_File(place, name, known, int(times[place]), look))
         return found
 
     before, after = looked(order[:older]), looked(order[older:])

@@ -55,6 +55,7 @@ from mica.schema.ddl import quote_if_needed
 from mica.stats import documents
 from mica.stats.columns import physical_name, physical_names
 from mica.storage.base import Entry
+from mica.tasks.ahead import at_once
 from mica.tasks.erase import traces
 from mica.tasks.file import ReadSpec
 from mica.tasks.parts import FilePart
@@ -137,7 +138,8 @@ def check_erased(
     source = TableSource(snapshot)
     spec = replace(Scan(source, None, {"v": quote_if_needed(column)}, None, True, "UTC").spec(), predicate=None)
     look = partial(_traces_in, spec, found, known.named)
-    rows = [row for batch in local.shown(look, works) for row in batch.to_pylist()]
+    batches = local.shown(look, works, parallelism=max(local.threads(), at_once(snapshot.storage, works)))
+    rows = [row for batch in batches for row in batch.to_pylist()]
     traces = [trace for row in rows for trace in known.of_file(row)] + known.bounds()
     for file, count in quarantined(snapshot.storage, found.steps):
         lines = {"kind": "lines", "file": file, "count": count, "first": None, "last": None, "goes_with": "deletion"}

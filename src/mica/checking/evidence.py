@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, field
 from typing import Any
 
-from mica.checking.survey import ColumnPath, evenly, look_at
+from mica.checking.survey import ColumnPath, evenly, looks
 from mica.log.snapshot import Snapshot
 from mica.records import dataclass
 from mica.schema.types import BYTE, INTEGER, LONG, SHORT, DataType, variant_columns
@@ -125,8 +125,7 @@ def gather(snapshot: Snapshot) -> TableEvidence:
     found = TableEvidence(snapshot)
     places = evenly(snapshot.files.num_rows, FILES)
     texts = snapshot.stats(places).to_pylist() if places else []
-    for place, text in zip(places, texts, strict=True):
-        look = look_at(snapshot, place)
+    for look, text in zip(looks(snapshot, places), texts, strict=True):
         for path, one in look.paths.items():
             if None in path.steps:
                 continue  # the elements of an array have no bounds, and are no column of a table

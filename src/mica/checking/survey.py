@@ -6,7 +6,8 @@ with the nearest path above it. Of a path through arrays all elements are counte
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -74,8 +75,12 @@ def evenly(count: int, most: int) -> list[int]:
     return [int(at) for at in np.unique(np.linspace(0, count - 1, most, dtype=int))] if count else []
 
 
-def look_at(snapshot: Snapshot, number: int) -> Look:
-    """Reads the footer of a file; `number` is its place in `snapshot.files`."""
+def looks(snapshot: Snapshot, numbers: Sequence[int]) -> list[Look]:
+    """Reads the footers of files, by their places in `snapshot.files`."""
+    return snapshot.storage.each(partial(_look_at, snapshot), numbers)
+
+
+def _look_at(snapshot: Snapshot, number: int) -> Look:
     physical = {column: physical_names(snapshot.schema, column) for column in variant_columns(snapshot.schema)}
     path, size = (snapshot.files.column(name)[number].as_py() for name in ("path", "size"))
     reader = kernel.open_file(*snapshot.locate(path), size, variants=list(physical.values()))

@@ -64,6 +64,8 @@ def _rows(storage: Storage, limit: int | None, opened: Snapshot | None) -> list[
     def read(entry: Entry) -> Mapping[str, Any]:
         return commit_info(storage, entry.path, entry.size)
 
+    newest = sorted(listing.commits, reverse=True)[:limit]
+    storage.each(read, [listing.commits[version] for version in newest])
     versions, time = commit_times(storage, listing, read, opened)
     wanted = range(0 if limit is None else max(0, len(versions) - limit), len(versions))
     return [_row(versions[at], time(at), read(listing.commits[versions[at]])) for at in wanted][::-1]

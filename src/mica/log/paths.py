@@ -8,6 +8,7 @@ the same key.
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -128,6 +129,14 @@ def escape_partition_value(value: str) -> str:
 
 
 _HIVE_ESCAPED = frozenset("\"#%'*/:=?\\\x7f{[]^")
+
+
+def partition_directory(values: Mapping[str, str | None]) -> str:
+    """Returns the directory of a partition, named as by Hive and Spark. Readers use the log's values, not this name."""
+    return "/".join(
+        f"{escape_partition_value(name)}={NULL_DIRECTORY if text is None else escape_partition_value(text)}"
+        for name, text in values.items()
+    )
 
 
 def new_file_name(suffix: str, mark: str, prefix: str) -> str:

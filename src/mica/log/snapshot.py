@@ -19,7 +19,7 @@ import orjson
 import pyarrow as pa
 
 from mica import compute as pc
-from mica import properties, threads
+from mica import properties
 from mica.arrays import to_numpy
 from mica.cached import cached_property
 from mica.errors import CorruptDataError, MicaError, StorageError, UserError
@@ -452,12 +452,8 @@ def _own_timestamp(storage: Storage, metadata: Metadata, last: Entry | None) -> 
 
 
 def read_each(storage: Storage, names: Sequence[str], made: Callable[[bytes], T]) -> list[T]:
-    """What is made of whole files, in their order; several are read at a time over a network."""
-
-    def one(name: str) -> T:
-        return made(storage.read(name))
-
-    return list(map(one, names)) if storage.local_path is not None or len(names) < 2 else threads.each(one, names)
+    """What is made of whole files, in their order."""
+    return storage.each(lambda name: made(storage.read(name)), names)
 
 
 def _names(storage: Storage, deltas: Sequence[LogFile]) -> str:

@@ -29,7 +29,7 @@ from mica.schema.edit import map_fields
 from mica.schema.types import StructField, StructType, variant_columns
 from mica.storage import Storage
 from mica.tasks.move import MoveSpec, move_files
-from mica.tasks.parts import FilePart, parts_of
+from mica.tasks.parts import FilePart, in_tasks, parts_of
 from mica.tasks.write import WriteSpec
 from mica.variant.kernel import Layout
 from mica.wording import counted, sized
@@ -124,7 +124,8 @@ def convert_files(
         hint = "Name another place; mode='ignore' does nothing where a table is."
         raise UserError("TABLE_EXISTS", f"a table already exists at {found}", hint=hint)
     given = _given(source, early, storage_options, bool(partition_by), is_bare=place is not None)
-    rows = flow.FromTasks(lambda spec: partial(move_files, given.move(spec)), [[part] for part in given.files])
+    tasks = in_tasks(given.files, engine.parallelism)
+    rows = flow.FromTasks(lambda spec: partial(move_files, given.move(spec)), tasks)
     version = None
     if place is None:
         table = open_target(found, None, given.schema, partition_by, mode="error", properties={})

@@ -27,6 +27,7 @@ from mica.scan.scan import Scan
 from mica.scan.table import TableSource
 from mica.schema.arrow import is_list, is_variant, with_leaves
 from mica.storage import Storage, Writer
+from mica.tasks.parts import in_tasks
 from mica.tasks.rewrite import RewriteSpec, rewrite_files
 from mica.variant import kernel
 from mica.variant.shredding import Limits
@@ -203,13 +204,11 @@ def _table(snapshot: Snapshot) -> Repair:
         if not left.ok:
             raise _failed(str(snapshot.storage), left)
 
-    commit, facts = flow.commit(
-        engines.of(),
-        target,
-        replace(spec, target_file_size=1 << 62),
-        flow.FromTasks(lambda spec: partial(rewrite_files, RewriteSpec(reading, spec)), [[part] for part in chosen]),
-        inspect=checked,
+    engine = engines.of()
+    rows = flow.FromTasks(
+        lambda spec: partial(rewrite_files, RewriteSpec(reading, spec)), in_tasks(chosen, engine.parallelism)
     )
+    commit, facts = flow.commit(engine, target, replace(spec, target_file_size=1 << 62), rows, inspect=checked)
     return Repair(tuple(facts.names), facts.rows, commit.version, report)
 
 

@@ -135,7 +135,7 @@ def vacuum(
             # A version that was restored meanwhile has its files again.
             again = pc.is_in(deleted.column("path"), value_set=needed_files(last, oldest))
             deleted = deleted.filter(pc.invert(again))
-        _delete(snapshot.storage, deleted.column("path").to_pylist())
+        snapshot.storage.delete_all(deleted.column("path").to_pylist())
         for directory in sorted({e.path.rpartition("/")[0] for e in entries if e.path.endswith(".tmp")}):
             snapshot.storage.sweep(directory)
         last = _if_there_is_room(last, partial(_ended, last, {"numDeletedFiles": deleted.num_rows}))
@@ -298,11 +298,6 @@ def _unnamed_records(snapshot: Snapshot, entries: Iterable[Entry], oldest: int) 
     except MicaError:
         return []
     return [entry for entry in old if entry.path not in needed]
-
-
-def _delete(storage: Storage, paths: Iterable[str]) -> None:
-    """Deletes the files; a file that another vacuum deleted meanwhile is not an error (`Storage.delete`)."""
-    threads.each(storage.delete, paths)
 
 
 def _ended(snapshot: Snapshot, metrics: dict[str, Any]) -> Snapshot:

@@ -32,6 +32,7 @@ from mica.storage import Storage
 from mica.storage.options import ALLOW_EXTERNAL
 from mica.storage.patterns import Found
 from mica.storage.tails import BRIEFLY, Tails
+from mica.tasks.ahead import readers_of
 from mica.variant import kernel
 
 #: Which columns are of the early layout: True: detected by their fields; False: none; or the paths of these columns.
@@ -69,7 +70,8 @@ class FilesSource(Source):
         self.storage = Storage.open(os.path.dirname(paths[0]) or ".", anywhere)  # noqa: PTH120 - may be a URI
         self.name = paths[0] if len(paths) == 1 else f"{len(paths)} Parquet files"
         self.tails = Tails(BRIEFLY)
-        with late.futures.ThreadPoolExecutor(min(local.threads(), len(paths))) as threads:
+        several = max(local.threads(), *(readers_of(place) for place, _ in found))
+        with late.futures.ThreadPoolExecutor(min(several, len(paths))) as threads:
             heads = list(threads.map(partial(_head, early=early, tails=self.tails), found))
         self.early = early
         partitions = hive.values_of_all(entry.path for _, entry in found)

@@ -6,12 +6,16 @@ from __future__ import annotations
 import contextlib
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, Self
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, Self, TypeVar
 
+from mica import threads
 from mica.arguments import OPTIONS, refuse_other
 from mica.errors import MicaError, StorageError, UserError, without_credentials
 from mica.storage.options import allows_external
+
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
 
 # Spark's spelling → obstore's; None is the local disk. Other schemes are rejected by name.
 SCHEMES: Mapping[str, str | None] = {
@@ -101,6 +105,10 @@ class Storage(ABC):
 
         return RemoteStorage(f"{scheme}://{host}", prefix, storage_options)
 
+    def each(self, ask: Callable[[Item], Answer], items: Iterable[Item]) -> list[Answer]:
+        """What is answered for each item, in their order; several are asked for at once over a network."""
+        return threads.each(ask, items) if self.local_path is None else [ask(item) for item in items]
+
     @abstractmethod
     def child(self, rel: str) -> Storage:
         """Returns the location `rel` below this one, over the same connection."""
@@ -161,13 +169,21 @@ class Storage(ABC):
     def delete(self, rel: str) -> None:
         """Deletes a file; a missing file is not an error."""
 
+    def delete_all(self, rels: Sequence[str]) -> None:
+        """Deletes files, several at once; missing files are not an error."""
+        threads.each(self.delete, rels)
+
     def discard(self, rels: Iterable[str]) -> None:
         """Deletes unreferenced files, as far as possible. Never pass files of a commit whose outcome is unknown:
         after an error of `put_if_absent` a log may name them.
         """
-        for rel in rels:
-            with contextlib.suppress(MicaError):
-                self.delete(rel)
+        rels = list(rels)
+        try:
+            self.delete_all(rels)
+        except MicaError:
+            for rel in rels:
+                with contextlib.suppress(MicaError):
+                    self.delete(rel)
 
     def clear(self) -> None:
         """Deletes all files below this location, which must be unreferenced, as far as possible."""

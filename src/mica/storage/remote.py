@@ -251,6 +251,15 @@ class RemoteStorage(Storage):
             if error.code != "NOT_FOUND":
                 raise
 
+    def delete_all(self, rels: Sequence[str]) -> None:
+        import obstore
+
+        try:
+            with self.errors(rels[0] if rels else ""):
+                obstore.delete(self._open(), [self._key(rel) for rel in rels])  # a request for a thousand, or for each
+        except StorageError:
+            super().delete_all(rels)  # says which, and which are not there
+
     def writer(self, rel: str, *, private: bool = False) -> Writer:  # noqa: ARG002 - who reads a bucket is its own business
         import obstore
 

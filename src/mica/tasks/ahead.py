@@ -1,11 +1,13 @@
-"""Reads files before it is their turn, several at once.
+"""Reads files before it is their turn, or changes them, several at once.
 
-The rule: the rows come in the order of the files, as if these were read one by one, and the files that wait have a
-bounded number of bytes. A small file takes longer to open than to decode, and on an object store longer to ask for.
+The rule: what comes of them comes in their order, as if they were taken one by one, and the files that wait have a
+bounded number of bytes. A small file takes longer to open than to decode, and on an object store longer to ask for; who
+writes one there waits for the answer.
 """
 
 from __future__ import annotations
 
+import contextvars
 import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,7 +20,8 @@ from mica.storage import Storage
 from mica.storage.tails import AHEAD_REQUESTS, REQUESTS
 from mica.tasks.parts import FilePart
 
-Item = TypeVar("Item", FilePart, Sequence[FilePart])
+#: A file, or several, with what is known of them.
+Item = TypeVar("Item", bound="FilePart | Sequence[object]")
 
 #: Bytes of files that are read ahead; a larger file is read in its turn, batch by batch.
 AHEAD_BYTES = 16 << 20
@@ -28,8 +31,13 @@ AHEAD_FILES = 4 * AHEAD_REQUESTS
 
 
 def readers_of(storage: Storage) -> int:
-    """How many files of this place one task reads at once: requests wait for an object store, not for a core."""
+    """How many files of this place one task has at once: requests wait for an object store, not for a core."""
     return 1 if storage.local_path is not None else REQUESTS
+
+
+def at_once(storage: Storage, files: Sequence[FilePart]) -> int:
+    """The same of a process in which each file is a task: large ones have something to do while they wait."""
+    return min(readers_of(storage), max(1, AHEAD_BYTES // max([1, *map(_size, files)])))
 
 
 def in_order(
@@ -51,6 +59,9 @@ def in_order(
     def whole(file: Item) -> list[pa.RecordBatch]:
         return list(read(file))
 
+    def begun(file: Item) -> late.futures.Future[list[pa.RecordBatch]]:
+        return pool.submit(contextvars.copy_context().run, whole, file)
+
     pool = late.futures.ThreadPoolExecutor(readers, thread_name_prefix="mica-ahead")
     waiting: deque[tuple[Item, int, late.futures.Future[list[pa.RecordBatch]] | None]] = deque()
     left, filled, ahead = iter(files), 0, 0
@@ -63,11 +74,12 @@ def in_order(
                 count = _count(coming)
                 if waiting and (filled + size > AHEAD_BYTES or ahead + count > most_files):
                     break
-                waiting.append((coming, size, None if size >= AHEAD_BYTES else pool.submit(whole, coming)))
+                waiting.append((coming, size, None if size >= AHEAD_BYTES else begun(coming)))
                 filled, ahead = filled + size, ahead + count
                 coming = next(left, None)
             file, size, future = waiting.popleft()
-            # An error is raised in the file's turn, by reading it again: fewer rows may be wanted by then.
+            # An error is raised in the file's turn, by doing it again: fewer rows may be wanted by then, and those
+            # before it are given. Who writes has deleted its files.
             yield from read(file) if future is None or future.exception() else future.result()
             filled, ahead = filled - size, ahead - _count(file)
             most = min(2 * most, 4 * readers)
@@ -75,10 +87,13 @@ def in_order(
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _count(item: FilePart | Sequence[FilePart]) -> int:
-    return 1 if isinstance(item, FilePart) else len(item)
+def _files(item: FilePart | Sequence[object]) -> Sequence[FilePart]:
+    return [item] if isinstance(item, FilePart) else [one for one in item if isinstance(one, FilePart)]
 
 
-def _size(item: FilePart | Sequence[FilePart]) -> int:
-    files = (item,) if isinstance(item, FilePart) else item
-    return sum(file.size or AHEAD_BYTES for file in files)
+def _count(item: FilePart | Sequence[object]) -> int:
+    return len(_files(item))
+
+
+def _size(item: FilePart | Sequence[object]) -> int:
+    return sum(file.size or AHEAD_BYTES for file in _files(item))

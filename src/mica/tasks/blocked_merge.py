@@ -20,10 +20,12 @@ import pyarrow as pa
 from mica.arrays import arrow_array
 from mica.expressions.evaluate import RowError
 from mica.skipping.row_ranges import numbers_at
+from mica.tasks.ahead import in_order, readers_of
 from mica.tasks.file import DataFileReader
 from mica.tasks.leaf_values import Leaves
 from mica.tasks.matching import NOT_BY_SOURCE, Changes, Rows, SourceRows, single, without_source
 from mica.tasks.merge import target_rows
+from mica.tasks.parts import FilePart
 from mica.tasks.row_errors import located
 from mica.tasks.shuffled_merge import Batches, ShuffleSpec, all_of, in_schema, inserts, moving, together
 
@@ -38,12 +40,15 @@ def match_block(spec: ShuffleSpec, batches: Batches) -> Iterator[pa.RecordBatch]
     if not count:
         return
     matched = np.zeros(count, np.bool_)
-    for part in (part for some in spec.files for part in some):
-        file = DataFileReader(spec.merge.read, part)
-        for found in _found(spec, file, source, matched):
+
+    def match(part: FilePart) -> Iterator[pa.RecordBatch]:
+        for found in _found(spec, DataFileReader(spec.merge.read, part), source, matched):
             task, rows = all_of(spec.task_of[part.number], len(found.rows)), arrow_array(found.rows, pa.int64())
             numbered = all_of(part.number, len(found.rows))
             yield from moving(spec, task, numbered, rows, found.clauses, source.batch, found.sources)
+
+    files = (part for some in spec.files for part in some)
+    yield from in_order(match, files, readers_of(spec.merge.read.storage))
     if spec.match.numbers("not matched"):
         yield from inserts(spec, source, np.flatnonzero(~matched).astype(np.int64))
 

@@ -21,6 +21,7 @@ from mica.expressions.bind import BoundExpr
 from mica.log.deletion_vectors import vector_of
 from mica.records import dataclass
 from mica.skipping.row_ranges import RowRanges, numbers_at, of_files, rows_of, without
+from mica.tasks.ahead import in_order, readers_of
 from mica.tasks.changed_rows import of_type, write_changes
 from mica.tasks.facts import facts
 from mica.tasks.file import DataFileReader, ReadSpec
@@ -57,13 +58,16 @@ def change_files(spec: ChangeSpec, files: Sequence[FilePart]) -> Iterator[pa.Rec
     def find(file: DataFileReader) -> RowRanges:
         return file.matching(predicate, file.ranges)
 
+    def change(found: tuple[FilePart, RowRanges | None]) -> Iterator[pa.RecordBatch]:
+        part, matching = found
+        yield from () if matching == [] else _change(spec, part, matching)
+
+    readers = readers_of(spec.read.storage)
     if predicate is None:
-        for part in files:
-            yield from _change(spec, part)
+        yield from in_order(partial(_change, spec), files, readers)
         return
-    for part, matching in found_together(spec.read, files, predicate.leaves, find, of_files):
-        if matching != []:
-            yield from _change(spec, part, matching)
+    looked = found_together(spec.read, files, predicate.leaves, find, of_files)
+    yield from in_order(change, looked, readers)
 
 
 def _change(spec: ChangeSpec, part: FilePart, matching: RowRanges | None = None) -> Iterator[pa.RecordBatch]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from mica.schema.arrow import from_arrow_type, to_arrow
 from mica.schema.types import StructField, StructType
 from mica.skipping.row_ranges import rows_of
 from mica.tasks import ranges
+from mica.tasks.ahead import in_order, readers_of
 from mica.tasks.file import DataFileReader, ReadSpec
 from mica.tasks.packed import packing
 from mica.tasks.parts import FilePart
@@ -160,7 +162,8 @@ class KeysSpec:
 
 def sample(spec: KeysSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
     """Partition values and keys of a sample of the rows of files, `ranges.weighted` and packed."""
-    for part in parts:
+
+    def some(part: FilePart) -> Iterator[pa.RecordBatch]:
         file = DataFileReader(spec.read, part)
         chosen = spots(file.ranges, max(LEAST_ROWS, SAMPLE_ROWS * (part.size or 0) // max(1, spec.total)))
         rows = rows_of(chosen)
@@ -168,6 +171,8 @@ def sample(spec: KeysSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch
             keys = [key for dimension in spec.dimensions for key in dimension.keys(batch)]
             columns = [*(batch.column(name) for name in spec.partition_by), *keys]
             yield from packing([ranges.weighted(columns, np.full(batch.num_rows, (part.size or 1) / rows))])
+
+    yield from in_order(some, parts, readers_of(spec.read.storage))
 
 
 @dataclass(frozen=True)
@@ -195,9 +200,8 @@ class CurveSpec:
 def curve_rows(spec: CurveSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
     """The rows of the files as columns of the table, and the keys of the order."""
     schema = to_arrow(spec.rows)
-    for part in parts:
-        for batch in read_file(spec.read, part):
-            keys = [dimension.keys(batch) for dimension in spec.curve.dimensions]
-            more = keys[0] if len(keys) == 1 else []
-            columns: list[Any] = [*batch.columns[: len(spec.columns.fields)], spec.curve.places(keys), *more]
-            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+    for batch in in_order(partial(read_file, spec.read), parts, readers_of(spec.read.storage)):
+        keys = [dimension.keys(batch) for dimension in spec.curve.dimensions]
+        more = keys[0] if len(keys) == 1 else []
+        columns: list[Any] = [*batch.columns[: len(spec.columns.fields)], spec.curve.places(keys), *more]
+        yield pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -18,6 +18,7 @@ import pyarrow as pa
 from mica.expressions.bind import BoundExpr
 from mica.records import dataclass
 from mica.skipping.row_ranges import RowRanges, rows_of, without
+from mica.tasks.ahead import in_order, readers_of
 from mica.tasks.changed_rows import of_type, write_changes
 from mica.tasks.facts import facts
 from mica.tasks.file import DataFileReader, ReadSpec
@@ -50,13 +51,14 @@ class EraseSpec:
 
 def erase_files(spec: EraseSpec, files: Iterable[FilePart]) -> Iterator[pa.RecordBatch]:
     """Facts of new files and of the files that they replace."""
-    for part in files:
+
+    def erase(part: FilePart) -> Iterator[pa.RecordBatch]:
         file = DataFileReader(spec.read, part)
         ranges = file.ranges
         matching = file.matching(spec.read.predicate, ranges)
         changed = rows_of(matching)
         if not changed and not _hides(spec, file, part, ranges) and not _names(spec, part, ranges):
-            continue
+            return
         write = _write_spec(spec, file)
         if ranges:
             yield from write_files(write, read_ranges(file, ranges))
@@ -68,6 +70,8 @@ def erase_files(spec: EraseSpec, files: Iterable[FilePart]) -> Iterator[pa.Recor
             {"kind": "remove", "file": part.number},
         ]
         yield facts(told, spec.write.collated)
+
+    yield from in_order(erase, files, readers_of(spec.read.storage))
 
 
 def _changed_rows(file: DataFileReader, matching: RowRanges) -> Iterator[pa.RecordBatch]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import re
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import partial
@@ -16,6 +17,7 @@ from functools import partial
 import pyarrow as pa
 
 from mica import compute as pc
+from mica import late, threads
 from mica.cached import cached_property
 from mica.errors import CorruptDataError, UserError
 from mica.expressions.bind import BoundExpr
@@ -23,6 +25,7 @@ from mica.records import dataclass
 from mica.schema.arrow import to_arrow, to_arrow_field
 from mica.schema.types import StructField, StructType
 from mica.storage import Storage
+from mica.storage.base import another
 from mica.tasks import lane, not_json
 from mica.tasks.bad_lines import BadLines
 from mica.tasks.batches import HELD, JOINED_BYTES
@@ -43,11 +46,14 @@ FEW_ROWS = 1024
 #: Rows of a split of so many bytes are enough to say which columns a file has.
 SAMPLE_BYTES = 64 << 10
 
-#: Bytes that are fetched at once from an object store.
-FETCH_BYTES = 8 << 20
+#: Bytes that are fetched at once from an object store, and how many such requests are under way.
+FETCH_BYTES = 4 << 20
+FETCHES = 3
 
-#: The first bytes of a file, which say how it is compressed and mostly whether it is NDJSON.
+#: The first bytes of a file, which say how it is compressed and mostly whether it is NDJSON. A small file of an object
+#: store is fetched whole.
 HEAD_BYTES = 64 << 10
+SMALL_BYTES = 1 << 20
 
 #: A zstd file may begin with a frame to skip, as those of pzstd do (RFC 8878, 3.1.2).
 _MAGIC = {"gzip": re.compile(rb"\x1f\x8b"), "zstd": re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")}
@@ -164,8 +170,9 @@ def ingest_rows(spec: IngestSpec, splits: Sequence[Split]) -> Iterator[pa.Record
     schema = to_arrow(spec.rows_schema)
     with BadLines(spec.quarantine, [(split.name, split.start) for split in splits]) as bad:
         documents = _Documents(bad, partial(_keyed, spec, schema))
-        for split in splits:
-            reader = open_reader(spec, split)
+        readers = _Readers(splits, partial(open_reader, spec))
+        for at, split in enumerate(splits):
+            reader = readers.take(at)
             while True:
                 read = reader.next_batch(pa.null(), BATCH_ROWS, BATCH_BYTES)
                 bad.take(reader)
@@ -262,15 +269,27 @@ def complete(spec: IngestSpec, batch: pa.RecordBatch, name: str) -> pa.RecordBat
 
 class _Readers:
     """Readers of splits, opened in their turn, or before it: where a file begins with a split of a line or two, the
-    rows of a larger one after it say which columns it has."""
+    rows of a larger one after it say which columns it has. The first bytes of files in an object store are asked for
+    before their turn, several at once."""
 
-    def __init__(self, splits: Sequence[Split], opened: Callable[[Split], JsonSource]) -> None:
+    def __init__(self, splits: Sequence[Split], opened: Callable[[Split, Head], JsonSource]) -> None:
         self._splits, self._opened = splits, opened
         self._waiting: dict[int, JsonSource] = {}
+        self._heads: dict[int, late.futures.Future[Head]] = {}
+        self._asked = 0
 
     def take(self, at: int) -> JsonSource:
         """The reader of this split."""
-        return self._waiting.pop(at, None) or self._opened(self._splits[at])
+        self._asked = max(self._asked, at)
+        for split in self._splits[self._asked : at + threads.REQUESTS]:
+            if split.storage.local_path is None:
+                self._heads[self._asked] = threads.soon(partial(head_of, split))
+            self._asked += 1
+        return self._waiting.pop(at, None) or self._open(at)
+
+    def _open(self, at: int) -> JsonSource:
+        split, coming = self._splits[at], self._heads.pop(at, None)
+        return self._opened(split, head_of(split) if coming is None else coming.result())
 
     def sampled(self, at: int, reader: JsonSource) -> JsonSource:
         """The reader to infer from, while that of the split `at` is read: the next one of a split that is large enough
@@ -281,7 +300,7 @@ class _Readers:
         if chosen == at:
             return reader
         if chosen not in self._waiting:
-            self._waiting[chosen] = self._opened(self._splits[chosen])
+            self._waiting[chosen] = self._open(chosen)
         return self._waiting[chosen]
 
 
@@ -308,17 +327,17 @@ class ReadCounter:
             self._at = now
 
 
-def open_reader(spec: IngestSpec, split: Split, *, views: bool = False) -> JsonSource:
+def open_reader(spec: IngestSpec, split: Split, head: Head | None = None, *, views: bool = False) -> JsonSource:
     """A reader of the split: the kernel reads local files itself; bytes of other files are fed to it."""
-    head, tag = _head(split)
-    compression, format_ = _told_by(head, split)
+    head = head_of(split) if head is None else head
+    compression, format_ = told_by(head, split)
     local = split.storage.path(split.path) if split.storage.local_path is not None else None
     reader = kernel.JsonReader(
         column=spec.column, format=format_, compression=compression, path=local, name=split.name, start=split.start,
         end=split.end, options={"on_error": "fail" if spec.quarantine is None else "collect", **spec.reader},
         views=views,
     )  # fmt: skip
-    return reader if local is not None else _Fed(reader, split, head, tag)
+    return reader if local is not None else _Fed(reader, split, *head)
 
 
 class _Fed:
@@ -329,6 +348,8 @@ class _Fed:
         self._reader, self._split, self._head, self._tag = reader, split, head, tag
         # The byte before a split says whether a line begins at its start.
         self._at = max(0, split.start - 1)
+        self._asked = self._at + len(head)
+        self._coming = deque[late.futures.Future[Head]]()
 
     def infer(self, limits: Limits) -> kernel.Inferred:
         self._feed()
@@ -359,9 +380,7 @@ class _Fed:
         while self._reader.wants_input():
             data, self._head = self._head, b""
             if not data and self._at < split.size:
-                # A small split of a large file does not need a full fetch.
-                end = min(self._at + min(FETCH_BYTES, max(split.bytes, HEAD_BYTES)), split.size)
-                data, self._tag = split.storage.read_same(split.path, self._at, end, self._tag, size=split.size)
+                data = self._fetched()
             if data:
                 self._reader.feed(data)
                 self._at += len(data)
@@ -369,37 +388,56 @@ class _Fed:
                 # Said with the last bytes: a row without a line break, and what gzip holds back, are there at once.
                 self._reader.finish()
 
+    def _fetched(self) -> bytes:
+        """The next bytes, while those after them are asked for. Beyond its end a split needs the rest of a line."""
+        split = self._split
+        while not self._coming or (len(self._coming) < FETCHES and self._asked < split.start + split.bytes):
+            # A small split of a large file does not need a full fetch.
+            end = min(self._asked + min(FETCH_BYTES, max(split.bytes, HEAD_BYTES)), split.size)
+            read = partial(split.storage.read_same, split.path, self._asked, end, self._tag, size=split.size)
+            self._coming.append(threads.soon(read))
+            self._asked = end
+        data, tag = self._coming.popleft().result()
+        if self._tag not in (None, tag):
+            raise another(split.storage.path(split.path))
+        self._tag = tag
+        return data
+
 
 JsonSource = kernel.JsonReader | _Fed
+
+#: The first bytes of a file and, in a store, its tag.
+Head = tuple[bytes, str | None]
 
 
 def look(split: Split) -> tuple[str | None, str]:
     """(compression, format) of a file by its first bytes; the format is `auto` where they do not say."""
-    return _told_by(_head(split)[0], split)
+    return told_by(head_of(split), split)
 
 
-def _head(split: Split) -> tuple[bytes, str | None]:
-    """The first bytes of a file and, in a store, its tag; nothing of a part of one, or of an empty one."""
+def head_of(split: Split) -> Head:
+    """The head of a file; nothing of a part of one, or of an empty one."""
     if split.start or split.end is not None or not split.size:
         return b"", None
-    end = min(HEAD_BYTES, split.size)
     if split.storage.local_path is not None:
-        return split.storage.read_ranges(split.path, [(0, end)])[0], None
+        return split.storage.read_ranges(split.path, [(0, min(HEAD_BYTES, split.size))])[0], None
+    end = split.size if split.size <= SMALL_BYTES else HEAD_BYTES
     return split.storage.read_same(split.path, 0, end, None, size=split.size)
 
 
-def _told_by(head: bytes, split: Split) -> tuple[str | None, str]:
+def told_by(head: Head, split: Split) -> tuple[str | None, str]:
+    """The same of a file whose head is known."""
     if split.start or split.end is not None:
         return None, "ndjson"  # only plain NDJSON is split
-    compression = next((name for name, magic in _MAGIC.items() if magic.match(head)), None)
-    text = head
+    data = text = head[0][:HEAD_BYTES]
+    compression = next((name for name, magic in _MAGIC.items() if magic.match(data)), None)
     if compression is not None:
         text = b""
         # The reader reports a damaged file, with the position.
         with contextlib.suppress(OSError, pa.ArrowInvalid):
-            text = pa.CompressedInputStream(pa.BufferReader(head), compression).read(4096)
+            text = pa.CompressedInputStream(pa.BufferReader(data), compression).read(4096)
     not_json.refuse(split.name, text)
     if split.format != "auto":
         return compression, split.format
-    whole = compression is None and len(head) == split.size
+    whole = compression is None and len(data) == split.size
     return compression, kernel.json_format(text, whole, split.path) or "auto"

@@ -31,6 +31,7 @@ from mica.schema.evolution import cast_to
 from mica.schema.types import StructField
 from mica.skipping.row_ranges import RowRanges, numbers_at, places_in, ranges_of, rows_of, without
 from mica.tasks import lane
+from mica.tasks.ahead import in_order, readers_of
 from mica.tasks.batches import cut
 from mica.tasks.change import new_vector
 from mica.tasks.changed_rows import of_type, write_changes, write_inserted
@@ -99,10 +100,14 @@ def merge_files(spec: MergeSpec, source: SharedSource, files: Sequence[FilePart]
     def find(file: DataFileReader) -> Changes:
         return _found(spec, file, rows, matched)
 
-    for part, changes in found_together(spec.read, files, leaves, find, Changes.of_files):
+    def change(found: tuple[FilePart, Changes | None]) -> Iterator[pa.RecordBatch]:
+        part, changes = found
         if changes is None or len(changes.rows):
             file = DataFileReader(spec.read, part)
             yield from change_file(spec, file, find(file) if changes is None else changes, rows.leaves)
+
+    found = found_together(spec.read, files, leaves, find, Changes.of_files)
+    yield from in_order(change, found, readers_of(spec.read.storage))
     packed = zlib.compress(np.packbits(matched).tobytes(), 1)
     yield facts([{"kind": "matched", "vector": packed}], spec.write.collated)
 

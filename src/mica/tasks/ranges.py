@@ -8,6 +8,7 @@ Spark's own range partitioning would run the whole job once more for its sample 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -16,11 +17,12 @@ import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
+from mica import threads
 from mica.arrays import NDArray, arrow_array, scalar, to_numpy
 from mica.records import dataclass
 from mica.tasks.bad_lines import sifted
 from mica.tasks.groups import scattered
-from mica.tasks.ingest import BATCH_BYTES, BATCH_ROWS, IngestSpec, Split, complete, look, open_reader
+from mica.tasks.ingest import BATCH_BYTES, BATCH_ROWS, Head, IngestSpec, Split, complete, head_of, open_reader, told_by
 from mica.tasks.leaf_values import compute
 from mica.tasks.packed import packing
 
@@ -67,19 +69,26 @@ def sample(spec: IngestSpec, total: int, splits: Sequence[Split]) -> Iterator[pa
     # Bad lines are reported by the real read, not by the sample.
     spec = replace(spec, reader={**spec.reader, "on_error": "collect"})
     stride = min(STRIDE, max(SPOT, total // SPOTS))
-    for split in splits:
-        if look(split) != (None, "ndjson"):
-            yield from packing(_keys(spec, split, EVERY, float(EVERY)))
-            continue
+
+    def some(split: Split) -> list[pa.RecordBatch]:
+        head = head_of(split)
+        if told_by(head, split) != (None, "ndjson"):
+            return list(packing(_keys(spec, split, EVERY, float(EVERY), head)))
         end = split.start + split.bytes
-        for start in range(split.start, end, stride):
-            spot = replace(split, start=start, end=min(start + SPOT, end))
-            yield from packing(_keys(spec, spot, 1, (min(start + stride, end) - start) / spot.bytes))
+        spots = [replace(split, start=start, end=min(start + SPOT, end)) for start in range(split.start, end, stride)]
+        weights = [(min(spot.start + stride, end) - spot.start) / spot.bytes for spot in spots]
+        keys = (_keys(spec, spot, 1, weight) for spot, weight in zip(spots, weights, strict=True))
+        return list(packing(itertools.chain.from_iterable(keys)))
+
+    for first in range(0, len(splits), threads.REQUESTS):
+        share = splits[first : first + threads.REQUESTS]
+        for found in share[0].storage.each(some, share):
+            yield from found
 
 
-def _keys(spec: IngestSpec, split: Split, every: int, weight: float) -> Iterator[pa.Table]:
+def _keys(spec: IngestSpec, split: Split, every: int, weight: float, head: Head | None = None) -> Iterator[pa.Table]:
     """The keys of one row in `every`; each stands for `weight` rows."""
-    reader = open_reader(spec, split)
+    reader = open_reader(spec, split, head)
     while (batch := reader.next_batch(pa.null(), BATCH_ROWS, BATCH_BYTES)) is not None:
         reader.take_errors()
         rows = batch.to_arrow().take(arrow_array(np.arange(0, batch.num_rows, every)))

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from mica.records import dataclass
 from mica.stats.columns import physical_names
+from mica.tasks.ahead import in_order, readers_of
 from mica.tasks.facts import facts
 from mica.tasks.file import DataFileReader, ReadSpec
 from mica.tasks.packed import packing
@@ -42,22 +43,28 @@ class VariantsSpec:
 
 def reshred_files(spec: ReshredSpec, files: Iterable[FilePart]) -> Iterator[pa.RecordBatch]:
     """Facts of the new files, and of those that they replace."""
-    for part in files:
+
+    def reshred(part: FilePart) -> Iterator[pa.RecordBatch]:
         reader = opened(spec, part)
         found = {name: reader.tree(physical_names(spec.write.schema, name)) for name in spec.trees}
         # A column that the file lacks has nothing to shred.
         if all(tree is None or tree[0] == spec.trees[name] for name, tree in found.items()):
-            continue
+            return
         write = shredded_as(spec.write, reader)
         if write.trees is not None:
             write = replace(write, trees={**write.trees, **spec.trees})
         yield from write_files(write, read_file(spec.read, part))
         yield facts([{"kind": "remove", "file": part.number}], spec.write.collated)
 
+    yield from in_order(reshred, files, readers_of(spec.read.storage))
+
 
 def sample(spec: VariantsSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
     """Rows of the files, spread evenly over all of them, packed."""
-    for part in parts:
+
+    def some(part: FilePart) -> Iterator[pa.RecordBatch]:
         file = DataFileReader(spec.read, part)
         wanted = max(LEAST_ROWS, SAMPLE_ROWS * (part.size or 0) // max(1, spec.total))
         yield from packing(read_ranges(file, spots(file.ranges, wanted)))
+
+    yield from in_order(some, parts, readers_of(spec.read.storage))

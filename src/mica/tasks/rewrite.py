@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from mica.records import dataclass
 from mica.stats.columns import physical_names
+from mica.tasks.ahead import in_order, readers_of
 from mica.tasks.batches import joined
 from mica.tasks.facts import facts
 from mica.tasks.file import ReadSpec
@@ -32,19 +33,25 @@ class RewriteSpec:
 
 def rewrite_files(spec: RewriteSpec, files: Iterable[FilePart]) -> Iterator[pa.RecordBatch]:
     """Facts of the new files, and of the old ones to remove; a file without rows gets no new file."""
-    for part in files:
+
+    def rewrite(part: FilePart) -> Iterator[pa.RecordBatch]:
         reader = opened(spec, part)
         yield from write_files(shredded_as(spec.write, reader), read_file(spec.read, part))
         yield facts([{"kind": "remove", "file": part.number}], spec.write.collated)
 
+    yield from in_order(rewrite, files, readers_of(spec.read.storage))
+
 
 def unshred_files(spec: RewriteSpec, files: Iterable[FilePart]) -> Iterator[pa.RecordBatch]:
     """As `rewrite_files`, of the files whose footers do not say that every Variant is unshredded."""
-    for part in files:
+
+    def unshred(part: FilePart) -> Iterator[pa.RecordBatch]:
         reader = opened(spec, part)
         trees = [reader.tree(physical_names(spec.read.columns, at)) for at in spec.write.variants]
         if any(tree is None or tree != (pa.null(), False) for tree in trees):
             yield from rewrite_files(spec, [part])
+
+    yield from in_order(unshred, files, readers_of(spec.read.storage))
 
 
 def opened(spec: RewriteSpec, part: FilePart) -> kernel.FileReader:

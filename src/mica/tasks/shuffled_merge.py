@@ -34,6 +34,7 @@ from mica.schema.types import BOOLEAN, INTEGER, LONG, StructField, StructType
 from mica.skipping.keys import KeyValues
 from mica.skipping.row_ranges import numbers_at
 from mica.stats.partition import format_values
+from mica.tasks.ahead import in_order, readers_of
 from mica.tasks.batches import cut
 from mica.tasks.file import DataFileReader
 from mica.tasks.groups import groups
@@ -186,7 +187,8 @@ def _source_keys(spec: MatchSpec, batch: pa.RecordBatch) -> tuple[np.ndarray[Any
 
 def target_key_rows(spec: ShuffleSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
     """What matching needs of the target's rows, with their keys and places."""
-    for part in parts:
+
+    def keys_of(part: FilePart) -> Iterator[pa.RecordBatch]:
         file, before = DataFileReader(spec.merge.read, part), 0
         for chunk in target_rows(spec.merge, file):
             try:
@@ -200,6 +202,8 @@ def target_key_rows(spec: ShuffleSpec, parts: Sequence[FilePart]) -> Iterator[pa
             for leaf, names in spec.leaf_columns.items():
                 own |= zip(names, chunk.columns[leaf], strict=True)
             yield from _shuffled(spec, keys, chunk.rows, own)
+
+    yield from in_order(keys_of, parts, readers_of(spec.merge.read.storage))
 
 
 def _shuffled(

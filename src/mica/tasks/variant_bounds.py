@@ -14,6 +14,7 @@ import pyarrow as pa
 from mica.arrays import arrow_array, scalar
 from mica.records import dataclass
 from mica.storage import Storage
+from mica.tasks.ahead import in_order, readers_of
 from mica.tasks.file_columns import Level, called
 from mica.tasks.parts import FilePart
 from mica.variant import kernel
@@ -47,13 +48,14 @@ class VariantBoundsSpec:
 
 def bounds_of_files(spec: VariantBoundsSpec, files: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
     """The path bounds of each file, over all of its rows, including deleted ones."""
-    for file in files:
+
+    def bounds(file: FilePart) -> Iterator[pa.RecordBatch]:
         reader = kernel.open_file(*spec.storage.locate(file.path), file.size, variants=spec.columns)
         level = Level(reader.schema)
         places = {str(i): called(level, names) for i, names in enumerate(spec.columns)}
         there = {name: spec.columns[int(name)] for name, names in places.items() if names is not None}
         if not there:
-            continue
+            return
         items = [kernel.Request(names, name=name) for name, names in places.items() if names is not None]
         trees: dict[tuple[str, ...], pa.DataType] = {}
         sink: kernel.FileWriter | None = None
@@ -73,3 +75,5 @@ def bounds_of_files(spec: VariantBoundsSpec, files: Sequence[FilePart]) -> Itera
             yield pa.RecordBatch.from_arrays(
                 [numbers, arrow_array(columns, PATHS.field("column").type), *rest], schema=PATHS
             )
+
+    yield from in_order(bounds, files, readers_of(spec.storage))

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from mica.arrays import batch_of
 from mica.errors import MicaError, UserError
-from mica.log.paths import NULL_DIRECTORY, encode_path, escape_partition_value, new_file_name
+from mica.log.paths import encode_path, new_file_name, partition_directory
 from mica.records import dataclass
 from mica.schema.arrow import to_arrow
 from mica.schema.evolution import check_nulls, plan_write
@@ -32,6 +32,7 @@ from mica.stats.named import Named
 from mica.stats.partition import log_texts
 from mica.stats.render import stats_json
 from mica.storage import Storage, Writer
+from mica.storage.uploads import Uploads
 from mica.tasks import candidates, lane
 from mica.tasks.batches import cut
 from mica.tasks.facts import facts, numbers
@@ -186,6 +187,7 @@ class TableWriter:
         self._adds: list[dict[str, Any]] = []
         self._left: list[dict[str, Any]] = []
         self._finished: list[str] = []
+        self._uploads = Uploads()
         self._closed = False
 
     def __enter__(self) -> Self:
@@ -219,6 +221,7 @@ class TableWriter:
         """Finishes all files; one fact (of kind `add`) each, and those of kind `left`."""
         for values in list(self._open):
             self._finish(values)
+        self._uploads.wait()
         self._closed = True
         return [*self._adds, *self._left]
 
@@ -231,6 +234,7 @@ class TableWriter:
         for file in self._open.values():
             file.abort()
         self._open.clear()
+        self._uploads.give_up()
         self.spec.storage.discard(self._finished)
         self._finished.clear()
         self._closed = True
@@ -247,7 +251,7 @@ class TableWriter:
 
     def _finish(self, values: tuple[str | None, ...]) -> None:
         file = self._open[values]
-        add = file.close()
+        add = file.close(self._uploads)
         del self._open[values]
         self._finished.append(file.path)
         self._adds.append(add)
@@ -274,14 +278,6 @@ class TableWriter:
         for texts, indices in found:
             yield texts, rows.slice(start, len(indices))
             start += len(indices)
-
-
-def partition_directory(values: Mapping[str, str | None]) -> str:
-    """The directory of a partition, named as by Hive and Spark. Readers use the values in the log, not this name."""
-    return "/".join(
-        f"{escape_partition_value(name)}={NULL_DIRECTORY if text is None else escape_partition_value(text)}"
-        for name, text in values.items()
-    )
 
 
 class DataFileWriter:
@@ -371,8 +367,8 @@ class DataFileWriter:
         """Begins the file before there is a row; Variants are unshredded."""
         self._begin(physical(batch_of([], to_arrow(self.spec.schema)), self.spec.schema))
 
-    def close(self) -> dict[str, Any]:
-        """Finishes the file and returns its fact."""
+    def close(self, uploads: Uploads | None = None) -> dict[str, Any]:
+        """Finishes the file and returns its fact. With `uploads` it is complete when these are."""
         if self._writer is None:
             self._begin_inferred()
         assert self._writer is not None
@@ -380,7 +376,7 @@ class DataFileWriter:
         storage = self.spec.storage
         if self._upload is not None:
             self._drain()
-            self._upload.close()
+            self._upload.close() if uploads is None else uploads.end(self._upload, closed["size"])
         else:
             storage.sync(self.path)
         found = {

@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 import mica
-from mica.checking.survey import look_at
+from mica.checking.survey import looks
 from mica.cli.app import app
 from mica.schema.ddl import type_to_ddl
 from mica.variant import from_python
@@ -76,7 +76,7 @@ def test_the_rules_that_follow_can_be_set_and_hold_for_every_file(table: mica.Ta
     assert rules == "`V 1`:deep.fresh: STRING, `V 1`:price: STRING, `V 1`:mix: BIGINT"
     table.set_properties({"mica.shredding": rules})
     table.append([{"V 1": {"other": 1}}])
-    look = look_at(table.snapshot, table.snapshot.files.num_rows - 1)
+    [look] = looks(table.snapshot, [table.snapshot.files.num_rows - 1])
     types = {path.steps: type_to_ddl(one.type) for path, one in look.paths.items()}
     assert types == {("deep", "fresh"): "STRING", ("price",): "STRING", ("mix",): "BIGINT", ("other",): "BIGINT"}
 
@@ -96,7 +96,7 @@ def test_what_changed_in_arrays(tmp_path: Path) -> None:
     }
     table.set_properties({"mica.shredding": found.rules})
     table.append([{"V 1": {"items": [{"price": 1}]}}])
-    look = look_at(table.snapshot, table.snapshot.files.num_rows - 1)
+    [look] = looks(table.snapshot, [table.snapshot.files.num_rows - 1])
     assert type_to_ddl(look.paths[("V 1",), ("items", None, "price")].type) == "STRING"
 
 

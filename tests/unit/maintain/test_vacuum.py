@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 import random
 import time
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import mica
 from mica.errors import StorageError, UserError
 from mica.log.checkpoint_writer import write_checkpoint
-from mica.maintain import vacuum as maintain_vacuum
 from mica.maintain.vacuum import millis, vacuum
 from mica.storage.local import LocalStorage
 from tests.unit.log.tables import before_commit
@@ -87,13 +86,13 @@ def test_a_schema_that_changes_while_files_are_deleted_does_not_hide_that_they_a
     table = table_of(tmp_path)
     table.overwrite([{"id": 9, "p": "x"}])
     older(tmp_path)
-    deleted = maintain_vacuum._delete
+    deleted = LocalStorage.delete_all
 
-    def meanwhile(*what: Any) -> None:
+    def meanwhile(storage: LocalStorage, files: Sequence[str]) -> None:
         mica.Table.open(tmp_path).add_columns("more INT")
-        deleted(*what)
+        deleted(storage, files)
 
-    monkeypatch.setattr(maintain_vacuum, "_delete", meanwhile)
+    monkeypatch.setattr(LocalStorage, "delete_all", meanwhile)
     done = table.vacuum(0, enforce_retention=False)
     assert (done.files, table.schema.names) == (6, ["id", "p", "more"])
     operations = [row["operation"] for row in table.history(limit=3).to_pylist()]
