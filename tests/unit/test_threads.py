@@ -29,3 +29,15 @@ def test_what_is_asked_at_once_comes_in_its_order_and_the_first_error_counts() -
     assert threads.each(work, range(40)) == [100 // (50 - number) for number in range(40)]
     with pytest.raises(ZeroDivisionError):
         threads.each(work, range(60))
+
+
+def test_requests_have_threads_of_their_own() -> None:
+    """A task that found theirs idle would leave its memory in another thread each time."""
+    last = threading.Event()
+    asked = [threads.soon(lambda: last.wait(30)) for _ in range(threads.REQUESTS)]
+    assert threads.submit(lambda: threading.current_thread().name).result(timeout=30).startswith("mica_")
+    last.set()
+    assert all(one.result(timeout=30) for one in asked)
+    assert threads.soon(lambda: threading.current_thread().name).result(timeout=30).startswith("mica-ask")
+    with pytest.raises(ZeroDivisionError):
+        threads.soon(lambda: 1 // 0).result(timeout=30)

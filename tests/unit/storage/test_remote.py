@@ -109,3 +109,41 @@ def test_a_put_beside_another_one_has_not_lost() -> None:
         Storage.open("s3://bucket/t", {**options, "conditional_put": "disabled"}).put_if_absent("b", b"1")
     assert denied.value.code == "NOT_SUPPORTED"
     server.shutdown()
+
+
+def test_many_files_are_deleted_by_one_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    memory, asked, real = MemoryStore(), list[int](), obstore.delete
+    storage = RemoteStorage("s3://bucket", "t", None, memory)
+    for number in range(50):
+        storage.put(f"f{number}", b"1")
+
+    def counted(store: MemoryStore, paths: str | list[str]) -> None:
+        asked.append(1 if isinstance(paths, str) else len(paths))
+        real(store, paths)
+
+    monkeypatch.setattr(obstore, "delete", counted)
+    storage.delete_all([f"f{number}" for number in range(40)])
+    assert asked == [40]
+    assert len(list(storage.list())) == 10
+    storage.delete_all([])
+    storage.delete_all(["f3", "f45"])  # one is not there any more
+    storage.discard(f"f{number}" for number in range(45))
+    assert {entry.path for entry in storage.list()} == {f"f{number}" for number in range(46, 50)}
+
+
+def test_a_store_that_deletes_one_file_at_a_time_is_asked_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    memory, real = MemoryStore(), obstore.delete
+    storage = RemoteStorage("s3://bucket", "t", None, memory)
+    for number in range(30):
+        storage.put(f"f{number}", b"1")
+
+    def one_by_one(store: MemoryStore, paths: str | list[str]) -> None:
+        if not isinstance(paths, str) or paths == "t/f7":
+            raise PermissionError(f"{paths}: access denied")
+        real(store, paths)
+
+    monkeypatch.setattr(obstore, "delete", one_by_one)
+    with pytest.raises(StorageError, match="t/f7"):
+        storage.delete_all([f"f{number}" for number in range(20)])
+    storage.discard([f"f{number}" for number in range(30)])
+    assert [entry.path for entry in storage.list()] == ["f7"]

@@ -1,5 +1,6 @@
 """Files are read ahead of their turn, in order and within bounds."""
 
+import contextvars
 import threading
 from collections.abc import Iterator, Sequence
 
@@ -89,3 +90,22 @@ def test_of_groups_no_more_files_are_read_ahead_than_allowed() -> None:
     rows.close()  # type: ignore[attr-defined]
     assert len(begun) <= 2
     assert len(list(in_order(counts, groups, 8, most_files=10))) == 3 * len(groups)
+
+
+def test_a_file_is_taken_in_the_context_of_its_task() -> None:
+    task = contextvars.ContextVar[str]("task")
+    task.set("this one")
+
+    def named(file: FilePart) -> Iterator[pa.RecordBatch]:
+        yield pa.record_batch({"task": [task.get()]})
+
+    found = pa.Table.from_batches(in_order(named, parts(1, 1, 1), 2))
+    assert found.column("task").to_pylist() == ["this one"] * 3
+
+
+def test_files_come_with_what_is_known_of_them() -> None:
+    def told(known: tuple[FilePart, list[int] | None]) -> Iterator[pa.RecordBatch]:
+        yield pa.record_batch({"file": [known[0].path], "rows": [str(known[1])]})
+
+    found = pa.Table.from_batches(in_order(told, zip(parts(5, 5), [[1], None], strict=True), 4))
+    assert found.to_pylist() == [{"file": "0", "rows": "[1]"}, {"file": "1", "rows": "None"}]
