@@ -46,6 +46,9 @@ if TYPE_CHECKING:
 
 #: How often a version is read again because its checkpoint is replaced again and again.
 _ATTEMPTS = 5
+#: After so many commits a version that was followed is read from a newer checkpoint: what it holds of files that are
+#: gone, the lines of their adds and removes, goes with no commit. A read costs less than the ten checkpoints meanwhile.
+_FOLLOWED = 100
 _REALIGNING = threading.Lock()
 T = TypeVar("T")
 
@@ -287,7 +290,22 @@ class Snapshot:
             return load(self.storage, version)
         deltas = tuple(_delta(number, listing.commits[number]) for number in wanted)
         segment = Segment(target, self.segment.checkpoint, self.segment.deltas + deltas)
-        return _extended(self.storage, self.state, segment, deltas, _commits(self.storage, deltas))
+        found = _extended(self.storage, self.state, segment, deltas, _commits(self.storage, deltas))
+        # Whoever follows commit by commit lists no checkpoint that comes after its commit: the pointer tells.
+        passed = len(segment.deltas) // _FOLLOWED > len(self.segment.deltas) // _FOLLOWED
+        return found.renewed(_last_checkpoint(self.storage)) if passed else found
+
+    def renewed(self, checkpoint: int | None) -> Snapshot:
+        """The same version, read from a checkpoint if it was followed for long; `checkpoint` is the last one's version,
+        if there is one. What cannot be read stays as it is."""
+        ours = -1 if self.segment.checkpoint is None else self.segment.checkpoint.version
+        if len(self.segment.deltas) < _FOLLOWED or checkpoint is None or not ours < checkpoint <= self.version:
+            return self
+        try:
+            found = load(self.storage, self.version)
+        except MicaError:
+            return self
+        return found if found.fingerprint == self.fingerprint else self  # the table may be another one meanwhile
 
 
 def _again(storage: Storage, version: int, error: ReplacedCheckpointError) -> State:

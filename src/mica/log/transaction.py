@@ -426,6 +426,7 @@ class Transaction:
         if version and version % properties.CHECKPOINT_INTERVAL.of(snapshot.metadata.configuration) == 0:
             try:
                 write_checkpoint(snapshot)
+                snapshot = snapshot.renewed(version)
                 clean_log(snapshot, now=int(time.time() * 1000))
             except Exception as error:  # noqa: BLE001 - the commit is valid, whatever happens to its checkpoint
                 _LOG.warning(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -391,3 +392,46 @@ def test_a_damaged_commit_is_named_among_many(storage: Storage) -> None:
         load(storage)
     assert (error.value.context["path"], error.value.context["version"]) == (storage.path(name), 4)
     assert storage.path(name) in error.value.message
+
+
+def test_a_version_that_is_followed_for_long_goes_on_from_a_newer_checkpoint(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mica.log.snapshot._FOLLOWED", 8)
+    writer = create(storage, delta__checkpointInterval="3")
+    reader = writer
+    for number in range(60):
+        transaction = Transaction(writer, "WRITE")
+        transaction.add_files([added(f"f{number}")])
+        if number:
+            transaction.remove_files([0])
+        writer = transaction.commit().snapshot
+        reader = reader.refresh()
+        read = load(storage)
+        for kept in (writer, reader):
+            same(kept, read)
+            assert (kept.timestamp, kept.fingerprint, paths(kept)) == (read.timestamp, read.fingerprint, paths(read))
+            assert kept.stats().to_pylist() == read.stats().to_pylist()
+            # Lines of files that are gone are not kept for good.
+            assert max(len(kept.segment.deltas), kept.state.removes.num_rows) <= 2 * 8
+
+
+def test_a_version_that_was_followed_for_long_stays_where_it_cannot_be_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mica.log.snapshot._FOLLOWED", 2)
+    table = create(tmp_path, delta__checkpointInterval="1000")
+    for name in "abc":
+        table = append(table, name).snapshot
+    assert table.renewed(None) is table
+    assert table.renewed(table.version + 1) is table
+    renewed = table.renewed(write_checkpoint(table) and table.version)
+    assert renewed is not table
+    same(renewed, table)
+    assert renewed.renewed(table.version) is renewed
+    shutil.rmtree(tmp_path / LOG)
+    assert table.renewed(table.version) is table
+    create(tmp_path)
+    for name in "xyz":
+        append(load(table.storage), name)
+    assert table.renewed(table.version) is table
