@@ -386,9 +386,19 @@ class Transaction:
         for version in range(base.version + 1, latest.version + 1):
             name = commit_name(version)
             winner = parse_commits([self.storage.read(name)], keys, self.storage.path(name))
-            intent = conflicts.check(intent, winner, version, str(self.storage), *excluded)
+            try:
+                intent = conflicts.check(intent, winner, version, str(self.storage), *excluded)
+            except ConflictError as error:
+                if error.code != "CONCURRENT_APPEND" or version == latest.version or not self._is_bounded():
+                    raise
+                # What it added may be gone again (joined, deleted): only its own version has the bounds of such files.
+                then = conflicts.excluded_in(base.refresh(version, known_to_stand=True))
+                intent = conflicts.check(intent, winner, version, str(self.storage), excluded[0], then)
         self._precedes = intent.precedes
         return latest
+
+    def _is_bounded(self) -> bool:
+        return any(isinstance(one, conflicts.Bounded) for one in self._reads)
 
     def _after_cleanup(self, base: Snapshot) -> Snapshot:
         """The newest version, if this transaction may follow it without what was committed before."""

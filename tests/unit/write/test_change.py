@@ -236,6 +236,22 @@ def test_an_append_of_rows_that_might_match_is_a_conflict(tmp_path: Path) -> Non
     assert {p for p in tmp_path.rglob("*.parquet") if "_delta_log" not in p.parts} >= set(map(Path, other.file_uris()))
 
 
+@WAYS
+def test_an_append_that_cannot_match_is_no_conflict_when_its_file_is_gone_too(
+    tmp_path: Path, properties: dict[str, str]
+) -> None:
+    table_of(tmp_path, properties=properties)
+    stale, late = mica.Table.open(tmp_path), mica.Table.open(tmp_path)
+    other = mica.Table.open(tmp_path)
+    for number in (100, 200):
+        other.append([{"id": number, "p": "a", "n": 1, "v": None}])
+    other.delete("id = 100")  # its file has no bounds in the newest version
+    stale.update({"n": "-1"}, "id < 3")
+    late.delete("id BETWEEN 10 AND 12")
+    assert ids(late) == [*range(10), *range(13, 40), 200]
+    assert ids(late, "n = -1") == [0, 1, 2]
+
+
 def test_partitions_that_a_part_of_the_predicate_excludes_are_no_conflict(tmp_path: Path) -> None:
     table = table_of(tmp_path, partition_by=["p"])
     stale = mica.Table.open(tmp_path)
