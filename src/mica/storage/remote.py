@@ -5,6 +5,7 @@ contains a secret.
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -69,6 +70,10 @@ _SAYS = {
     "Undecided": " is being written by another request",
 }
 
+#: The process that asked a store first. The threads that wait for answers are there, and not in a fork of it, which
+#: would wait for ever.
+_asked_in: int | None = None
+
 _FAILURES = (OSError, ValueError, NotImplementedError, BaseError)
 
 
@@ -102,7 +107,7 @@ class RemoteStorage(Storage):
         return "/".join(part for part in (self._prefix, rel) if part)
 
     def child(self, rel: str) -> Storage:
-        return RemoteStorage(self._root, self._key(rel), self._options, self._open())
+        return RemoteStorage(self._root, self._key(rel), self._options, self._made())
 
     def at(self, absolute: str) -> tuple[Storage, str]:
         if absolute.startswith("/"):
@@ -125,6 +130,19 @@ class RemoteStorage(Storage):
         return SCHEMES.get(scheme) == SCHEMES[mine] and rest.removeprefix("//").partition("/")[0] == my_host
 
     def _open(self) -> ObjectStore:
+        """The store, to ask it. Errors: FORKED."""
+        global _asked_in  # noqa: PLW0603 - as the threads are
+        _asked_in = _asked_in or os.getpid()
+        if _asked_in != os.getpid():
+            raise StorageError(
+                "FORKED",
+                f"{self.uri} cannot be read or written here: this process is a fork of one that has asked a store",
+                hint="Start processes by spawn or forkserver, or ask no store before they are forked.",
+                path=self.uri,
+            )
+        return self._made()
+
+    def _made(self) -> ObjectStore:
         if self._store is None:
             import obstore.store
 

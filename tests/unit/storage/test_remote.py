@@ -147,3 +147,30 @@ def test_a_store_that_deletes_one_file_at_a_time_is_asked_for_each(monkeypatch: 
         storage.delete_all([f"f{number}" for number in range(20)])
     storage.discard([f"f{number}" for number in range(30)])
     assert [entry.path for entry in storage.list()] == ["f7"]
+
+
+def test_a_fork_of_a_process_that_asked_a_store_is_told_that_it_cannot() -> None:
+    code = textwrap.dedent(
+        """
+        import os
+        from obstore.store import MemoryStore
+        from mica.errors import StorageError
+        from mica.storage.remote import RemoteStorage
+
+        def forked(storage):
+            child = os.fork()
+            if not child:
+                try:
+                    os._exit(0 if storage.read("y") == b"1" else 2)
+                except StorageError as error:
+                    os._exit(3 if error.code == "FORKED" and "s3://bucket/x" in str(error) else 4)
+            return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+        made = MemoryStore()
+        made.put("x/y", b"1")
+        storage = RemoteStorage("s3://bucket", "x", None, made).child("")
+        print(forked(storage), storage.read("y"), forked(storage))
+        """
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=60)
+    assert done.stdout == "0 b'1' 3\n", done.stderr
