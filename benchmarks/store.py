@@ -1,13 +1,15 @@
-"""An object store on this machine that is as slow as one far away: a folder by S3's protocol, read only.
+"""An object store on this machine that is as slow as one far away: a folder by S3's protocol.
 
-Each answer begins after a delay, and all answers share a link of so many bytes a second. The store keeps a record of
-its requests, which `/__requests` gives and empties. It knows LIST (version 2), GET with one range, and HEAD.
+Each answer begins after a delay, and all of them share a link of so many bytes a second. The store keeps a record of
+its requests, which `/__requests` gives and empties. It knows LIST (version 2), GET with one range, HEAD, PUT (also
+where nothing is), uploads in parts, and DELETE of one object or many.
 
 python -m benchmarks.store FOLDER DELAY_SECONDS BYTES_PER_SECOND   (prints its port)
 """
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import subprocess
@@ -15,8 +17,11 @@ import sys
 import threading
 import time
 import urllib.request
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
+from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -48,6 +53,8 @@ class Store(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.folder, self.delay, self.link = folder, delay, Link(rate)
         self.requests: list[tuple[float, float, str, int]] = []
+        self.parts: dict[str, dict[int, bytes]] = {}
+        self.one_at_a_time = threading.Lock()
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -69,26 +76,87 @@ class Handler(BaseHTTPRequestHandler):
             return
         began, query = time.perf_counter(), parse_qs(url.query, keep_blank_values=True)
         time.sleep(self.server.delay)
-        key = unquote(url.path).lstrip("/").partition("/")[2]
-        count = self._list(query) if "list-type" in query else self._get(key)
-        self.server.requests.append((began, time.perf_counter(), key or "LIST", count))
+        count = self._list(query) if "list-type" in query else self._get(self._key)
+        self.server.requests.append((began, time.perf_counter(), self._key or "LIST", count))
 
     def do_HEAD(self) -> None:
         """The size of an object."""
+        began, path = time.perf_counter(), self.server.folder / self._key
         time.sleep(self.server.delay)
-        path = self.server.folder / unquote(urlsplit(self.path).path).lstrip("/").partition("/")[2]
         self._head(200, path.stat().st_size) if path.is_file() else self._answer(404, b"")
+        self.server.requests.append((began, time.perf_counter(), self._key, 0))
 
-    def _answer(self, code: int, body: bytes) -> None:
+    def do_PUT(self) -> None:
+        """An object, or a part of one."""
+        began, data = time.perf_counter(), self._sent()
+        query, path = parse_qs(urlsplit(self.path).query), self.server.folder / self._key
+        if "uploadId" in query:
+            self.server.parts[query["uploadId"][0]][int(query["partNumber"][0])] = data
+            code = 200
+        else:
+            code = self._put(path, data)
+        self._answer(code, b"<Error><Code>PreconditionFailed</Code></Error>" if code == 412 else b"", ("ETag", '"1"'))
+        self.server.requests.append((began, time.perf_counter(), self._key, len(data)))
+
+    def do_POST(self) -> None:
+        """The beginning and the end of an upload in parts, and objects to delete."""
+        began, data = time.perf_counter(), self._sent()
+        query, body = parse_qs(urlsplit(self.path).query, keep_blank_values=True), b"<R><ETag>1</ETag></R>"
+        if "uploads" in query:
+            name = uuid.uuid4().hex
+            self.server.parts[name] = {}
+            begun = f"<UploadId>{name}</UploadId>"
+            body = f"<InitiateMultipartUploadResult>{begun}</InitiateMultipartUploadResult>".encode()
+        elif "delete" in query:
+            keys = re.findall("<Key>(.*?)</Key>", data.decode())
+            for key in keys:
+                (self.server.folder / html.unescape(key)).unlink(missing_ok=True)
+            gone = "".join(f"<Deleted><Key>{key}</Key></Deleted>" for key in keys)
+            body = f"<DeleteResult>{gone}</DeleteResult>".encode()
+        else:
+            parts = self.server.parts.pop(query["uploadId"][0])
+            self._put(self.server.folder / self._key, b"".join(parts[number] for number in sorted(parts)))
+        self._answer(200, body)
+        self.server.requests.append((began, time.perf_counter(), self._key or "DELETE", len(data)))
+
+    def do_DELETE(self) -> None:
+        """An object less."""
+        began = time.perf_counter()
+        time.sleep(self.server.delay)
+        (self.server.folder / self._key).unlink(missing_ok=True)
+        self._answer(204, b"")
+        self.server.requests.append((began, time.perf_counter(), self._key, 0))
+
+    @property
+    def _key(self) -> str:
+        return unquote(urlsplit(self.path).path).lstrip("/").partition("/")[2]
+
+    def _sent(self) -> bytes:
+        data = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.server.link.take(len(data))
+        time.sleep(self.server.delay)
+        return data
+
+    def _put(self, path: Path, data: bytes) -> int:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with self.server.one_at_a_time:
+            if self.headers.get("If-None-Match") == "*" and path.exists():
+                return 412
+            path.write_bytes(data)
+        return 200
+
+    def _answer(self, code: int, body: bytes, *more: tuple[str, str]) -> None:
         self.send_response(code)
-        self.send_header("Content-Length", str(len(body)))
+        for name, value in [("Content-Length", str(len(body))), *more]:
+            self.send_header(name, value)
         self.end_headers()
         self.wfile.write(body)
 
     def _head(self, code: int, length: int, *more: tuple[str, str]) -> None:
         self.send_response(code)
-        own = [("Content-Length", str(length)), ("Last-Modified", "Thu, 01 Jan 2026 00:00:00 GMT"), ("ETag", '"1"')]
-        for name, value in [*own, *more]:
+        written = (self.server.folder / self._key).stat().st_mtime
+        changed = ("Last-Modified", formatdate(written, usegmt=True))
+        for name, value in [("Content-Length", str(length)), changed, ("ETag", f'"{written}"'), *more]:
             self.send_header(name, value)
         self.end_headers()
 
@@ -100,7 +168,7 @@ class Handler(BaseHTTPRequestHandler):
         found = [key for key in keys if key.startswith(prefix) and key > after]
         more = f"<NextContinuationToken>{found[PAGE - 1]}</NextContinuationToken>" if len(found) > PAGE else ""
         items = "".join(
-            f"<Contents><Key>{key}</Key><LastModified>2026-01-01T00:00:00.000Z</LastModified><ETag>1</ETag>"
+            f"<Contents><Key>{html.escape(key)}</Key><LastModified>{self._written(key)}</LastModified><ETag>1</ETag>"
             f"<Size>{(self.server.folder / key).stat().st_size}</Size></Contents>"
             for key in found[:PAGE]
         )
@@ -108,6 +176,10 @@ class Handler(BaseHTTPRequestHandler):
         body = f"<ListBucketResult><Name>b</Name>{cut}{items}{more}</ListBucketResult>".encode()
         self._answer(200, body)
         return len(body)
+
+    def _written(self, key: str) -> str:
+        written = datetime.fromtimestamp((self.server.folder / key).stat().st_mtime, UTC)
+        return written.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
     def _get(self, key: str) -> int:
         path = self.server.folder / key

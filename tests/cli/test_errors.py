@@ -170,9 +170,9 @@ ELSEWHERE: dict[str, str] = {
         "UNSUPPORTED_BY_SPARK VERSION_MISMATCH WORKER_LOST WORKER_WITHOUT_MICA"
     ),
     "A table must have been changed in a certain way first.": "CHANGES_UNREADABLE",
-    "Another writer must be at work, or a store fail in the middle.": (
+    "Another writer or process must be at work, or a store fail in the middle.": (
         "COMMIT_NOT_READ COMMIT_UNKNOWN CONCURRENT_APPEND CONCURRENT_DELETE CONCURRENT_DOMAIN CONCURRENT_TRANSACTION "
-        "LISTING_BEHIND METADATA_CHANGED PROTOCOL_CHANGED TABLE_REPLACED TOO_MANY_CONFLICTS"
+        "FORKED LISTING_BEHIND METADATA_CHANGED PROTOCOL_CHANGED TABLE_REPLACED TOO_MANY_CONFLICTS"
     ),
     "The machine or the store must be full, without rights or without a library.": (
         "DISK_FULL IO NOT_INSTALLED NOT_SUPPORTED PERMISSION_DENIED TOO_MANY_FILES INVALID_NAME"

@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import TypeVar
 
-from mica import late
+from mica import late, threads
 from mica.storage.base import Storage
 
 #: The maximum of cached bytes, of all files together and of one.
@@ -26,7 +25,6 @@ LIMIT_OF_ONE = 1 << 20
 BRIEFLY = 10.0
 
 Ranges = Sequence[tuple[int, int]]
-T = TypeVar("T")
 
 #: Files of an object store that one task reads at once, and requests of it that are under way ahead of their turn.
 REQUESTS = 16
@@ -42,14 +40,6 @@ class Tails:
         self._since: dict[tuple[str, int], float] = {}
         self._bytes = 0
         self._lock = threading.Lock()
-        self._pool: late.futures.ThreadPoolExecutor | None = None
-
-    def ahead(self, read: Callable[[], T]) -> late.futures.Future[T]:
-        """Reads in the background."""
-        with self._lock:
-            if self._pool is None:
-                self._pool = late.futures.ThreadPoolExecutor(AHEAD_REQUESTS, thread_name_prefix="mica-fetch")
-            return self._pool.submit(read)
 
     def whole(self, files: Iterable[tuple[Storage, str, int]]) -> list[bytes]:
         """Returns all bytes of files of these sizes; what is not cached is requested at once."""
@@ -63,7 +53,7 @@ class Tails:
             self.keep(key, end, before)
             return before + end if end else before
 
-        return [coming.result() for coming in [self.ahead(partial(read, *file)) for file in files]]
+        return [coming.result() for coming in [threads.soon(partial(read, *file)) for file in files]]
 
     def __reduce__(self) -> tuple[type[Tails], tuple[float | None]]:
         return Tails, (self._seconds,)
@@ -99,7 +89,7 @@ class Fetch:
     def announce(self, ranges: Ranges) -> None:
         """These ranges will be asked for together soon: they are read in the background, once."""
         if any(start < self._size - len(self._tails.of(self._key)) for start, _ in ranges):
-            self._announced = ranges, self._tails.ahead(lambda: self._storage.read_ranges(self._rel, ranges))
+            self._announced = ranges, threads.soon(lambda: self._storage.read_ranges(self._rel, ranges))
 
     def __call__(self, ranges: Ranges) -> list[bytes]:
         """Returns the bytes [start, end) of each range."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from mica import threads
 from mica.arrays import arrow_array, scalar
 from mica.cached import cached_property
 from mica.errors import CorruptDataError, MicaError, StorageError, UserError
@@ -257,7 +258,7 @@ class DataFileReader:
 
         read = partial(deleted_rows, self.spec.storage, vector)
         alone = len(self._parts) == 1 or self.spec.storage.local_path is not None
-        return read if alone else self.spec.tails.ahead(read).result
+        return read if alone else threads.soon(read).result
 
     @staticmethod
     def _own(before: int, span: tuple[int, int], vectors: Sequence[Rows | None]) -> RowRanges:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from mica import threads
 from mica.errors import StorageError
 from mica.storage import tails
 from mica.storage.local import LocalStorage
@@ -76,6 +77,14 @@ def test_whole_files_are_read_once_and_at_once(tmp_path: Path) -> None:
     assert found == [BYTES[:size] for size in sizes]
     with pytest.raises(StorageError, match="g"):
         Tails().whole([(disk, "f", SIZE), (disk, "g", SIZE)])
+
+
+def test_what_is_kept_keeps_no_threads(tmp_path: Path) -> None:
+    disk, before = Counted(tmp_path), threading.active_count()
+    kept = [Tails() for _ in range(50)]
+    for one in kept:
+        assert one.whole([(disk, "f", SIZE)] * 40) == [BYTES] * 40
+    assert threading.active_count() <= before + 4 * threads.REQUESTS
 
 
 def test_other_files_and_other_sizes_are_others(tmp_path: Path) -> None:
