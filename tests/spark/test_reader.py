@@ -193,3 +193,11 @@ def test_a_field_that_a_file_lacks_beside_a_shredded_variant(spark: SparkSession
     table.append([{"id": 1, "s": {"v": {"t": True}}}])
     table.add_columns("s.e INT")
     assert [row.e for row in table.to_df(spark).selectExpr("s.e").collect()] == [None]
+
+
+def test_a_session_whose_parquet_files_have_sparks_second_reader(spark: SparkSession, table: mica.Table) -> None:
+    expected = sorted(map(str, table.to_df(spark).collect()))
+    with conf(spark, {"spark.sql.sources.useV1SourceList": ""}):
+        frame = table.to_df(spark)
+        assert is_native(frame)
+        assert sorted(map(str, frame.collect())) == expected

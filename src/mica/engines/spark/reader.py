@@ -32,6 +32,10 @@ MAX_FILES = 2_000
 #: have only that one.
 WITH_ZEROS = {"parquet.filter.dictionary.enabled": "false", "parquet.filter.bloom.enabled": "false"}
 
+#: By this name it is the first of Spark's two readers, whatever `spark.sql.sources.useV1SourceList` says: the second
+#: reads shredded Variants as null.
+FORMAT = "org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat"
+
 #: Files that Spark leaves out without a word, though they are asked for (`HadoopFSUtils.shouldFilterOutPathName`): by
 #: their own names, not by those of folders. `_x=1` and `_metadata`, which it keeps, are read by the kernel too.
 HIDDEN = re.compile(r"/[._][^/]*$|\._COPYING_$")
@@ -113,8 +117,8 @@ def native(spark: SparkSession, reading: Reading) -> DataFrame:
     zone = str(spark.conf.get("spark.sql.session.timeZone"))
     for values, paths in reading.files.items():
         found = [storage.path(rel) for storage, rel in map(reading.storage.locate, paths)]
-        reader = spark.read.schema(stored).options(**options)
-        frame = reader.parquet(*[f"file:{unglobbed(path)}" for path in found])
+        reader = spark.read.format(FORMAT).schema(stored).options(**options)
+        frame = reader.load([f"file:{unglobbed(path)}" for path in found])
         for name, text in zip(reading.partition_by, values, strict=True):
             if name in reading.schema.names:
                 field = reading.columns.field(name)
