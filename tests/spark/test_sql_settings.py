@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
@@ -159,6 +160,8 @@ def test_what_the_session_reads_otherwise_than_mica_is_refused(spark: SparkSessi
     [
         ("legacy.timeParserPolicy", "LEGACY", "DELETE FROM t WHERE try_to_date(s, 'yyyy-MM-dd') = DATE'2024-01-05'",
          "DELETE FROM t WHERE to_date(s) = DATE'2024-01-05'"),
+        ("legacy.consecutiveStringLiterals.enabled", "true", "DELETE FROM t WHERE s = 'a''b'",
+         "UPDATE t SET s = '' WHERE s = 'a' 'b' OR s = ''"),
         ("storeAssignmentPolicy", "STRICT", "INSERT INTO t (id) SELECT 7L", "DELETE FROM t WHERE id = 7"),
         ("storeAssignmentPolicy", "LEGACY", "UPDATE t SET id = '7'", "OPTIMIZE t "),
         ("storeAssignmentPolicy", "STRICT", "WITH q AS (SELECT 7L AS i) INSERT INTO t (id) SELECT i FROM q",
@@ -209,6 +212,64 @@ def test_settings_that_mica_does_not_follow_are_named(
         with pytest.raises(mica.UserError, match=setting):
             run(refused)
         run(same)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "refused", "same"),
+    [
+        ("legacy.sizeOfNull", "false", "size(l) = -1", "l IS NULL"),
+        (
+            "legacy.typeCoercion.datetimeToString.enabled",
+            "true",
+            "d = '2024-1-5'",
+            "d = DATE'2024-01-05' AND l IS NULL",
+        ),
+        ("legacy.typeCoercion.datetimeToString.enabled", "true", "d < s OR s = '7'", "d = DATE '2024-1-5'"),
+    ],
+)
+def test_what_settings_mean_without_ansi_is_named(
+    spark: SparkSession, tmp_path: Path, setting: str, value: str, refused: str, same: str
+) -> None:
+    mica.Table.create(tmp_path, "d DATE, s STRING, l ARRAY<INT>").append([{"d": dt.date(2024, 1, 5)}])
+    delete = f"DELETE FROM delta.`{tmp_path}` WHERE"
+    with conf(spark, {f"spark.sql.{setting}": value}):
+        mica.sql(f"{delete} {refused} AND false", spark)  # ANSI is on: it says nothing
+        with conf(spark, {"spark.sql.ansi.enabled": "false"}):
+            with pytest.raises(mica.UserError, match=setting):
+                mica.sql(f"{delete} {refused}", spark)
+            assert mica.sql(f"{delete} {same}", spark).collect()[0].num_affected_rows == 1
+
+
+#: Names, and what Spark puts in their places.
+VARIABLES = {"who": "it", "deep": "${who}-${spark:who}", "spark.own": "mine"}
+PLACES = ["${who}", "${deep}", "${hiveconf:who}", "${spark.own}", "${nobody}", "${system:mica.none}", "${x:who}",
+          "${who"]  # fmt: skip
+
+
+def test_variables_have_their_values_in_statements(delta_session: SparkSession, tmp_path: Path) -> None:
+    spark, found = delta_session, []
+    with conf(spark, {**VARIABLES, "place": f"{tmp_path}/ours"}):
+        for name, run in (("ours", lambda text, **args: mica.sql(text, spark, **args)), ("theirs", spark.sql)):
+            table = mica.Table.create(tmp_path / name, "id INT, s STRING")
+            table.append([{"id": 1, "s": "it"}, {"id": 2, "s": "${who}"}])
+            for place in PLACES:
+                run(f"INSERT INTO delta.`{tmp_path / name}` VALUES (3, '{place}') -- ${{who}}")
+                run(f"UPDATE delta.`{tmp_path / name}` SET s = concat(s, '{place}') WHERE s = '{place}'")
+            run(f"DELETE FROM delta.`{tmp_path / name}` WHERE s = '${{system:java.io.tmpdir}}' OR id = ${{nobody}} 1")
+            found.append(sorted(mica.Table.open(tmp_path / name).to_arrow().column("s").to_pylist()))
+        assert found[0] == found[1]
+        assert "itit" in found[0]
+        count = "SELECT count(*) FROM delta.`${place}` WHERE s = "
+        assert mica.sql(f"{count}'mine' OR s = 'minemine'", spark).collect()[0][0] == 1
+        assert mica.explain(f"{count}'${{spark.own}}'", spark).to_dict()["tables"][0]["table"] == f"{tmp_path}/ours"
+        # What is given as a value is no text of Spark's.
+        mica.sql("UPDATE delta.`${place}` SET s = :s WHERE id = 2", spark, {"s": "${who}"})
+        assert mica.sql(f"{count}:s", spark, {"s": "${who}"}).collect()[0][0] == 1
+    with conf(spark, {"a": "${b}", "b": "${a}"}), pytest.raises(mica.UserError, match="itself"):
+        mica.sql(f"DELETE FROM delta.`{tmp_path}/ours` WHERE s = '${{a}}'", spark)
+    with conf(spark, {"who": "it", "spark.sql.variable.substitute": "false"}):
+        done = mica.sql(f"DELETE FROM delta.`{tmp_path}/ours` WHERE s = '${{who}}'", spark)
+        assert done.collect()[0].num_affected_rows == 1
 
 
 def test_a_text_has_the_current_catalog_and_the_variables_of_the_session(

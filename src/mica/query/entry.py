@@ -18,7 +18,7 @@ from mica.engines.spark import catalog
 from mica.engines.spark.errors import is_condition
 from mica.engines.spark.session import current, has_delta, is_connect, without_sql_log
 from mica.errors import UserError
-from mica.query import around, changes, connect, lent, names, scripts, select, settings
+from mica.query import around, changes, connect, lent, names, scripts, select, settings, variables
 from mica.query.located import located
 from mica.query.parameters import bound, has_places
 from mica.query.statements import begins, makes_ours, parse_statement
@@ -72,6 +72,7 @@ def sql(
 
 def run(text: str, spark: SparkSession, args: Any, otherwise: Callable[[], DataFrame]) -> DataFrame:
     """The rows of a text, or what `otherwise` makes of it if it names no table of mica's."""
+    text = variables.substituted(text, spark)
     if scripts.begins(text):
         return scripts.run(spark, text, args, lambda text, own: run(text, spark, None, own), otherwise)
     if lent.lists(text):

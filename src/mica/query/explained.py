@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mica.arguments import FLAG, SESSION, TEXT, takes
 from mica.engines.spark.session import current, is_connect
 from mica.errors import UserError
-from mica.query import connect, entry, select
+from mica.query import connect, entry, select, variables
 from mica.query.narrowed import Narrowed
 from mica.records import dataclass
 from mica.scan.explanation import Explanation
@@ -40,7 +40,8 @@ def explain(
     reading with `analyze`.
     """
     spark = current(spark)
-    found = entry.tables_of(entry.identified(text, spark, args), spark)
+    text = entry.identified(variables.substituted(text, spark), spark, args)
+    found = entry.tables_of(text, spark)
     if found is None or not found.views:
         raise UserError(
             "INVALID_ARGUMENT",

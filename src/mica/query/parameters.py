@@ -100,7 +100,9 @@ def _literal(name: str, value: Any) -> str:
             return value
         case None:
             return show(value, VOID)
-        case bool() | str():
+        case str():
+            return show(value, STRING).replace("${", r"$\{")  # Spark puts no variable's value into a parameter
+        case bool():
             return show(value, STRING)
         case bytes() | bytearray():
             return show(bytes(value), STRING)

@@ -16,6 +16,7 @@ from mica.engines.spark.session import is_true
 from mica.errors import UserError
 from mica.expressions.parse import parse
 from mica.expressions.tree import Column, walk
+from mica.query import variables
 from mica.records import dataclass
 from mica.schema.lexical import QUOTED_NAME, QUOTED_STRING, RAW_STRING, REST, SKIPPED
 from mica.schema.types import ArrayType, DataType, MapType, StructType
@@ -47,6 +48,10 @@ class _Refused:
     ours: bool = False
     #: Whether strings and comments are searched too.
     everywhere: bool = False
+    #: Whether only what is in strings is searched.
+    inside: bool = False
+    #: Whether the setting says nothing where ANSI is on.
+    lenient: bool = False
 
 
 _REFUSED = (
@@ -90,6 +95,21 @@ _REFUSED = (
         ours=True,
     ),
     _Refused(
+        "spark.sql.legacy.consecutiveStringLiterals.enabled", "false", re.compile(r"''|\"\""),
+        "two strings where a quote is doubled", r"Write \' for a quote in a string", inside=True,
+    ),
+    _Refused(
+        "spark.sql.legacy.sizeOfNull", "true", re.compile(r"(?i)\b(?:size|cardinality)\s*\("),
+        "NULL for the size of NULL", "Write the condition for NULL, too: a IS NULL", ours=True, lenient=True,
+    ),
+    # A string beside a date or a time; which column is one, the text does not say.
+    _Refused(
+        "spark.sql.legacy.typeCoercion.datetimeToString.enabled", "false",
+        re.compile(r"""(?ix) (?: \A | [^\w\s'"] | \b(?!(?:date|interval|timestamp(?:_ntz|_ltz)?|x)\b)\w+ ) \s* ['"]"""),
+        "strings of dates and times where they are compared with strings",
+        "Write DATE'2026-01-31' or TIMESTAMP'2026-01-31 12:00:00'", ours=True, lenient=True,
+    ),
+    _Refused(
         "spark.sql.storeAssignmentPolicy", "ANSI", re.compile(r"(?i)\A\s*(?:insert|update|merge)\b"),
         "other casts to the types of columns", "Cast the values to the types of the columns in a DataFrame", ours=True,
     ),
@@ -109,18 +129,32 @@ def refuse_other_meaning(spark: SparkSession, text: str, queries: Iterable[str] 
 
     Errors: UNSUPPORTED_EXPRESSION.
     """
+    variables.refuse_the_servers(text, spark)
     ours = text
     for query in filter(None, queries):
         ours = ours.replace(query, "")
     for one in _REFUSED:
-        part = ours if one.ours else text
-        found = one.mark.search(part if one.everywhere else _NO_WORD.sub(_emptied, _ZONED.sub("timestamp_ltz", part)))
-        if found and _text(spark, one.setting, one.usual).lower() != one.usual.lower():
+        if one.mark.search(_searched(one, ours if one.ours else text)) and _differs(spark, one):
             raise UserError(
                 "UNSUPPORTED_EXPRESSION",
                 f"the session has {one.meaning} ({one.setting}), which statements that change a table do not follow",
                 hint=f"{one.hint}, or set {one.setting} to {one.usual}.",
             )
+
+
+def _searched(one: _Refused, part: str) -> str:
+    """What of a text is searched."""
+    if one.everywhere:
+        return part
+    if one.inside:
+        return " ".join(found["quoted"][1:-1] for found in _NO_WORD.finditer(part) if found["quoted"])
+    return _NO_WORD.sub(_emptied, _ZONED.sub("timestamp_ltz", part))
+
+
+def _differs(spark: SparkSession, one: _Refused) -> bool:
+    if _text(spark, one.setting, one.usual).lower() == one.usual.lower():
+        return False
+    return not (one.lenient and is_true(spark, "spark.sql.ansi.enabled"))
 
 
 def refuse_other_blanks(spark: SparkSession, schema: StructType) -> None:

@@ -206,9 +206,9 @@ class OpenedTable:
         and `_metadata.row_commit_version`, the version that inserted or last updated it, as in Spark. Elsewhere that is
         an error, FEATURE_NEEDED.
 
-        `ansi` and `timezone` apply to reading in process; on Spark the session's settings apply. `spark` is the session
-        that compares strings by collation during planning (`to_df` uses its own). Without a session only UTF8_LCASE
-        comparisons skip files; `explain()` says so.
+        `ansi` and `timezone` apply to reading in process; on Spark the session's ANSI mode and time zone apply, and no
+        other setting changes what a text means. `spark` is the session that compares strings by collation during
+        planning (`to_df` uses its own). Without a session only UTF8_LCASE comparisons skip files; `explain()` says so.
         """
         return Scan(self._source, where, columns, limit, ansi, timezone, spark)
 

@@ -32,7 +32,7 @@ LITERALS: list[tuple[Any, str]] = [
     (dt.date(2024, 1, 2), "DATE'2024-01-02'"), (dt.date(1, 1, 1), "DATE'0001-01-01'"),
     (dt.datetime(2024, 1, 2, 3, 4, 5, 600_000, dt.UTC), "TIMESTAMP'2024-01-02 03:04:05.6Z'"),
     (dt.timedelta(days=1, seconds=2), "INTERVAL '1 00:00:02' DAY TO SECOND"), (np.int64(3), "3"),
-    ([1, None], "array(1, NULL)"), ((), "array()"), ({"a": 1}, "map('a', 1)"),
+    ("${a}", "'$\\{a}'"), ([1, None], "array(1, NULL)"), ((), "array()"), ({"a": 1}, "map('a', 1)"),
 ]  # fmt: skip
 
 
