@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -201,3 +202,17 @@ def test_a_session_whose_parquet_files_have_sparks_second_reader(spark: SparkSes
         frame = table.to_df(spark)
         assert is_native(frame)
         assert sorted(map(str, frame.collect())) == expected
+
+
+@pytest.mark.parametrize("mode", ["LEGACY", "EXCEPTION"])
+def test_a_session_that_takes_files_for_old_ones(spark: SparkSession, tmp_path: Path, mode: str) -> None:
+    """Of files that do not name Spark's version."""
+    row = {"d": dt.date(2, 1, 2), "ts": dt.datetime(1582, 10, 10, 12, tzinfo=dt.UTC)}
+    table = mica.Table.create(tmp_path, "d DATE, ts TIMESTAMP")
+    table.append([row])
+    with conf(spark, {f"spark.sql.parquet.{kind}RebaseModeInRead": mode for kind in ("datetime", "int96")}):
+        frame = table.to_df(spark)
+        assert is_native(frame)
+        assert frame.toArrow().to_pylist() == table.to_arrow().to_pylist() == [row]
+        found = mica.sql(f"SELECT count(*), d FROM delta.`{tmp_path}` WHERE d < '1000-01-01' GROUP BY d", spark)
+        assert found.toArrow().to_pylist() == [{"count(1)": 1, "d": row["d"]}]

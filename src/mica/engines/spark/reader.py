@@ -36,6 +36,10 @@ WITH_ZEROS = {"parquet.filter.dictionary.enabled": "false", "parquet.filter.bloo
 #: reads shredded Variants as null.
 FORMAT = "org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat"
 
+#: Files without Spark's version, such as ours, have today's calendar, whatever the session says of them
+#: (`spark.sql.parquet.datetimeRebaseModeInRead`): the kernel reads them so, too.
+CALENDAR = {"datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
+
 #: Files that Spark leaves out without a word, though they are asked for (`HadoopFSUtils.shouldFilterOutPathName`): by
 #: their own names, not by those of folders. `_x=1` and `_metadata`, which it keeps, are read by the kernel too.
 HIDDEN = re.compile(r"/[._][^/]*$|\._COPYING_$")
@@ -117,7 +121,7 @@ def native(spark: SparkSession, reading: Reading) -> DataFrame:
     zone = str(spark.conf.get("spark.sql.session.timeZone"))
     for values, paths in reading.files.items():
         found = [storage.path(rel) for storage, rel in map(reading.storage.locate, paths)]
-        reader = spark.read.format(FORMAT).schema(stored).options(**options)
+        reader = spark.read.format(FORMAT).schema(stored).options(**CALENDAR, **options)
         frame = reader.load([f"file:{unglobbed(path)}" for path in found])
         for name, text in zip(reading.partition_by, values, strict=True):
             if name in reading.schema.names:
