@@ -81,7 +81,7 @@ def test_a_statement_with_a_transaction_happens_once(delta_session: SparkSession
 def test_a_new_table_has_the_defaults_of_the_session(delta_session: SparkSession, tmp_path: Path) -> None:
     spark, prefix, found = delta_session, "spark.databricks.delta.properties.defaults.", []
     settings = {f"{prefix}enableChangeDataFeed": "true", f"{prefix}logRetentionDuration": "interval 9 days"}
-    with conf(spark, settings | {f"{prefix}minReaderVersion": "1"}):
+    with conf(spark, settings | {f"{prefix}minReaderVersion": "1", f"{prefix}ofAnotherEngine": "true"}):
         for run, source in ((lambda text: mica.sql(text, spark), "mica"), (spark.sql, "delta")):
             place = tmp_path / source
             run(f"""CREATE TABLE delta.`{place}` (id INT) USING {source}

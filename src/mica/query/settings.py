@@ -16,6 +16,7 @@ from mica.engines.spark.session import is_true
 from mica.errors import UserError
 from mica.expressions.parse import parse
 from mica.expressions.tree import Column, walk
+from mica.properties import PROPERTIES
 from mica.query import variables
 from mica.records import dataclass
 from mica.schema.lexical import QUOTED_NAME, QUOTED_STRING, RAW_STRING, REST, SKIPPED
@@ -31,6 +32,7 @@ _WRITE = f"{_DELTA}write."
 _DEFAULTS = f"{_DELTA}properties.defaults."
 #: Defaults that mica ignores: a new table gets the lowest protocol that it needs.
 _PROTOCOL = {"delta.minreaderversion", "delta.minwriterversion"}
+_FEATURE = "delta.feature."
 
 _CASES = "spark.sql.caseSensitive"
 
@@ -264,11 +266,16 @@ def keeps_retention(spark: SparkSession) -> bool:
 
 
 def with_defaults(spark: SparkSession, properties: Mapping[str, str]) -> dict[str, str]:
-    """The properties of a new table: those of its statement, and the session's defaults of others."""
+    """The properties of a new table: those of its statement, and the session's defaults of others. Defaults that are
+    not known are for other engines, as delta-spark has it."""
     settings: Any = spark.conf.getAll
     found = {f"delta.{name.removeprefix(_DEFAULTS)}": v for name, v in settings.items() if name.startswith(_DEFAULTS)}
     own = {name.lower() for name in properties} | _PROTOCOL
-    return {**{name: value for name, value in found.items() if name.lower() not in own}, **properties}
+    return {**{name: v for name, v in found.items() if name.lower() not in own and _is_known(name)}, **properties}
+
+
+def _is_known(name: str) -> bool:
+    return name.lower().startswith(_FEATURE) or name.lower() in {known.lower() for known in PROPERTIES}
 
 
 def _text(spark: SparkSession, name: str, default: str) -> str:
