@@ -164,6 +164,16 @@ if __name__ == "__main__":
     found = [mica.sql(text.replace("[]", "several"), spark), spark.sql(text.replace("[]", "whole"))]
     assert [frame.collect() for frame in found] == [[(3,)]] * 2, found
     spark.conf.set("spark.sql.ansi.doubleQuotedIdentifiers", "false")
+    # Variables: settings are asked of the server, which alone has an environment.
+    spark.conf.set("who", "s3")
+    mica.Table.create(home / "named", "s STRING").append([{"s": "s3"}, {"s": "${who}"}])
+    assert mica.sql(f"DELETE FROM delta.`{home}/named` WHERE s = '${{who}}'", spark).collect()[0][0] == 1
+    assert mica.sql(f"SELECT s FROM delta.`{home}/named` WHERE s <> '${{who}}'", spark).collect() == [("${who}",)]
+    try:
+        mica.sql(f"DELETE FROM delta.`{home}/named` WHERE s = '${{env:HOME}}'", spark)
+        raise SystemExit("a variable of the server was taken for a text")
+    except mica.UserError as e:
+        assert "the server of Spark Connect" in str(e), e
     rng = random.Random(int(sys.argv[2]))
     for name in ("one", "two"):
         table = mica.Table.create(home / name, DDL, properties={"delta.enableDeletionVectors": "true"})
