@@ -121,6 +121,24 @@ fn a_footer_bounds_floats_only_where_no_value_is_nan() {
     assert!(part(&summary, "min").column_by_name("d").unwrap().is_null(0));
 }
 
+/// A column of lists without a column index where the library would take a page with values for one of nulls.
+#[test]
+fn a_page_of_lists_with_as_many_nulls_as_rows_is_none_of_nulls() {
+    let index = |rows: Vec<Option<Vec<Option<i32>>>>| {
+        let batch = plain(vec![("l", Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>(rows)))]);
+        let mut writer = FileWriter::new(batch.schema(), None, WriteOptions::default()).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        let reader = ParquetMetaDataReader::new().with_page_index_policy(PageIndexPolicy::Optional);
+        let metadata = reader.parse_and_finish(&Bytes::from(writer.take_bytes())).unwrap();
+        assert_eq!(metadata.page_index_for_row_group(0).page_locations(0).unwrap().len(), 1);
+        metadata.page_index_for_row_group(0).column_index(0).map(|index| index.is_null_page(0))
+    };
+    assert_eq!(index(vec![Some(vec![Some(1), None]), Some(vec![Some(2), None])]), None);
+    assert_eq!(index(vec![Some(vec![Some(1)]), Some(vec![Some(2), None])]), Some(false));
+    assert_eq!(index(vec![None, Some(vec![]), Some(vec![None])]), Some(true));
+}
+
 #[test]
 fn long_strings_are_cut_and_their_maximum_stays_one() {
     let long = "ж".repeat(40);

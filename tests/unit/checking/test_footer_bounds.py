@@ -87,6 +87,16 @@ def test_a_value_column_that_is_said_to_be_null(tmp_path: Path) -> None:
     assert found(path) == [("footer_null_count", "v.typed_value.a.value", 0, 0)]
 
 
+def test_a_page_of_lists_that_is_said_to_have_no_value(tmp_path: Path) -> None:
+    """arrow-rs 60.1 says so where a page has as many nulls as rows; parquet-java's `contains` skips such pages."""
+    path = tmp_path / "l.parquet"
+    rows = pa.array([[number, None] for number in range(40)], pa.list_(pa.int64()))
+    pq.write_table(pa.table({"l": rows}), path, write_page_index=True)
+    assert found(path) == []
+    forged(path, b"\x19\x11\x02", b"\x19\x11\x01", pages=True)  # null_pages: [false], [true]
+    assert found(path) == [("footer_null_count", "l.list.element", 0, 0)]
+
+
 TYPES: list[tuple[pa.DataType, list[Any]]] = [
     (pa.bool_(), [True, False]),
     (pa.int8(), [-128, 127]),

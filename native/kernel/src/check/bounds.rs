@@ -54,6 +54,8 @@ struct Bounded {
     min: Option<ArrayRef>,
     max: Option<ArrayRef>,
     null_count: Option<i64>,
+    /// Whether the column index takes the page for one without a value.
+    null_page: bool,
     nulls: i64,
     /// Values that are not null.
     present: i64,
@@ -143,6 +145,12 @@ impl FooterBounds {
     /// The row group is over: its null counts are known.
     pub fn finish(self, findings: &mut Findings) {
         for leaf in &self.leaves {
+            for span in leaf.spans.iter().filter(|span| leaf.in_list && span.null_page && span.present > 0) {
+                let row = Some(self.first_row + span.rows.start);
+                let found =
+                    || format!("{} is one of nulls in the column index, but has {} values", span.what, span.present);
+                findings.add(NULLS, &leaf.path, row, found);
+            }
             for span in leaf.spans.iter().filter(|span| !leaf.in_list || span.kind == ROW_GROUP) {
                 let nulls = if leaf.in_list { leaf.values - span.present } else { span.nulls };
                 let wrong = |&said: &i64| if leaf.in_list { said > nulls } else { said != nulls };
@@ -196,6 +204,8 @@ impl CheckedLeaf {
             let span = Span { group, first: first + start, rows: end - start };
             if let Some(bound) = page_bound(metadata, &span, start, column) {
                 leaf.said(PAGE, format!("page {number}"), start..end, bound, metadata_trusts(file, node), node)?;
+                let null_page = index.column_index(column).is_some_and(|pages| pages.is_null_page(number));
+                leaf.spans.last_mut().into_iter().for_each(|span| span.null_page = null_page);
             }
         }
         Ok(leaf)
@@ -216,7 +226,8 @@ impl CheckedLeaf {
         };
         let (min, max) = (side(bound.min.as_ref())?, side(bound.max.as_ref())?);
         let null_count = bound.null_count;
-        self.spans.push(Bounded { kind, what, rows, min, max, null_count, nulls: 0, present: 0, told: [false; 2] });
+        let (null_page, nulls, present, told) = (false, 0, 0, [false; 2]);
+        self.spans.push(Bounded { kind, what, rows, min, max, null_count, null_page, nulls, present, told });
         Ok(())
     }
 

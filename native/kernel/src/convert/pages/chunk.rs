@@ -25,6 +25,7 @@ use crate::parquet::bits::push_unsigned;
 use crate::parquet::parts::Parts;
 use crate::parquet::unpacked;
 use crate::parquet::write::floats::certain;
+use crate::parquet::write::null_pages;
 use crate::parquet::write::pages::renamed;
 
 /// A chunk of the old file, with what its footer and page index say of it.
@@ -348,7 +349,8 @@ fn copy(old: &Old, column: &ColumnDescPtr) -> Result<New> {
     Ok(New { part: old.part.clone(), close })
 }
 
-/// The bounds of the pages, which are those of the same values; only the counts of levels are others.
+/// The bounds of the pages, which are those of the same values; only the counts of levels are others. None where the old
+/// index takes a page with values for one of nulls.
 fn column_index(
     old: &ColumnIndexMetaData,
     pages: &[Rewritten],
@@ -369,7 +371,7 @@ fn column_index(
         let repetition = old.repetition_level_histogram(at).map(|levels| LevelHistogram::from(levels.to_vec()));
         builder.append_histograms(&repetition, &Some(LevelHistogram::from(map.histogram(&page.seen))));
     }
-    Ok(Some(builder.build()?))
+    Ok(Some(builder.build()?).filter(null_pages::holds))
 }
 
 /// That of pages without a value.

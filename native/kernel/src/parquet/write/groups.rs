@@ -20,6 +20,7 @@ use parquet::schema::types::SchemaDescriptor;
 
 use crate::parquet::write::byte_arrays::{ByteArrayColumn, Given, may_write};
 use crate::parquet::write::floats::certain;
+use crate::parquet::write::null_pages;
 use crate::parquet::write::pages::{Collector, Compressor};
 use crate::parquet::write::room::{Room, uneven};
 use crate::parquet::write::sparse::{Chunks, Sparse, Way};
@@ -205,6 +206,9 @@ impl<W: Write + Send> RowGroups<W> {
                         metadata = metadata.set_statistics(certain(statistics));
                     }
                     close.metadata = metadata.build()?;
+                    if descriptor.max_rep_level() > 0 {
+                        close.column_index = close.column_index.filter(null_pages::holds);
+                    }
                     pages.close(close)?
                 }
             };

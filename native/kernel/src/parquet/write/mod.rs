@@ -10,6 +10,7 @@ mod digits;
 pub mod encoding;
 pub(crate) mod floats;
 mod groups;
+pub(crate) mod null_pages;
 pub(crate) mod pages;
 mod room;
 pub mod schema;
