@@ -13,8 +13,8 @@ use crate::error::{Code, Error, Result};
 use crate::parquet::chunks::{Batches, Manner};
 use crate::parquet::file::FileReader;
 use crate::parquet::guard::guard;
-use crate::parquet::rows;
 use crate::parquet::rows::Rows;
+use crate::parquet::{padded, rows};
 
 /// What is decoded at a time where all rows of a row group are looked at.
 const ROWS: usize = 8192;
@@ -105,8 +105,11 @@ impl Decoder {
                 Some(Ok(batch)) if batch.num_rows() == 0 => {}
                 Some(Ok(batch)) if batch.num_rows() as u64 <= left => {
                     self.given += batch.num_rows() as u64;
-                    let legacy = self.file.legacy.as_ref().filter(|_| !self.manner.stored);
-                    return legacy.map_or(Ok(batch.clone()), |old| old.batch(&batch)).map(Some);
+                    if self.manner.stored {
+                        return Ok(Some(batch));
+                    }
+                    let batch = if self.file.padded { padded::cut(batch, self.file.columns())? } else { batch };
+                    return self.file.legacy.as_ref().map_or(Ok(batch.clone()), |old| old.batch(&batch)).map(Some);
                 }
                 None if left == 0 => return Ok(None),
                 Some(Ok(_)) | None => {

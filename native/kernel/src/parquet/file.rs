@@ -17,7 +17,7 @@ use crate::parquet::opened::Opened;
 use crate::parquet::page_index::PageIndex;
 use crate::parquet::schema::Node;
 use crate::parquet::source::Source;
-use crate::parquet::{footer, opened, schema};
+use crate::parquet::{footer, opened, padded, schema};
 use crate::tree::Tree;
 
 /// One open Parquet file.
@@ -30,6 +30,8 @@ pub struct FileReader {
     pub(super) pages: Arc<PageIndex>,
     /// What has to be done to dates and timestamps; nothing in the files of today.
     pub(super) legacy: Option<Legacy>,
+    /// Whether its Variants may have bytes behind their ends.
+    pub(super) padded: bool,
     bytes_read: AtomicU64,
 }
 
@@ -49,8 +51,8 @@ impl FileReader {
             }
         };
         let Opened { metadata, schema, first_rows, pages, legacy, bytes_read } = opened;
-        let bytes_read = AtomicU64::new(bytes_read);
-        Ok(FileReader { source, metadata, schema, first_rows, pages, legacy, bytes_read })
+        let (padded, bytes_read) = (padded::may_be(&metadata), AtomicU64::new(bytes_read));
+        Ok(FileReader { source, metadata, schema, first_rows, pages, legacy, padded, bytes_read })
     }
 
     pub fn name(&self) -> &str {

@@ -14,7 +14,8 @@
 //! - `projection`: the leaf columns that an item needs
 //! - `rows`, `chunks`, `decoder`: fetched pages to batches of leaf columns; `changed`: pages that are changed on their
 //!   way there; `coded`: texts decoded as codes; `alone`, `one_bit`: leaves without the nulls of the structs around
-//!   them; `texts`, `hybrid`: texts of few values, which the library does not decode; `legacy`: dates and timestamps by the calendar of old Sparks
+//!   them; `texts`, `hybrid`: texts of few values, which the library does not decode; `legacy`: dates and timestamps by the calendar of old Sparks;
+//!   `padded`: Variants with bytes behind their ends
 //! - `write`: rows to a file
 
 pub(crate) mod alone;
@@ -41,6 +42,7 @@ pub(crate) mod level;
 pub(crate) mod one_bit;
 pub(crate) mod opened;
 pub(crate) mod packed;
+pub(crate) mod padded;
 pub(crate) mod page_check;
 pub(crate) mod page_header;
 pub(crate) mod page_index;
