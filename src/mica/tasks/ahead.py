@@ -47,10 +47,12 @@ def in_order(
     *,
     few: bool = False,
     most_files: float = math.inf,
+    once: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """The batches of all files, or groups of them, in their order; up to `readers` are read at once, of groups so many
     as have at most `most_files`. Where `few` rows may be enough, two are read first, and twice as many ahead after each
-    that was not enough."""
+    that was not enough. What fails is read again in its turn, for what comes before the error, and fewer
+    rows may be wanted by then; what writes is done `once`: a second time would leave the files of the first."""
     if readers <= 1:
         for file in files:
             yield from read(file)
@@ -78,9 +80,8 @@ def in_order(
                 filled, ahead = filled + size, ahead + count
                 coming = next(left, None)
             file, size, future = waiting.popleft()
-            # An error is raised in the file's turn, by doing it again: fewer rows may be wanted by then, and those
-            # before it are given. Who writes has deleted its files.
-            yield from read(file) if future is None or future.exception() else future.result()
+            failed = future is not None and not once and future.exception() is not None
+            yield from read(file) if future is None or failed else future.result()
             filled, ahead = filled - size, ahead - _count(file)
             most = min(2 * most, 4 * readers)
     finally:

@@ -64,10 +64,10 @@ def change_files(spec: ChangeSpec, files: Sequence[FilePart]) -> Iterator[pa.Rec
 
     readers = readers_of(spec.read.storage)
     if predicate is None:
-        yield from in_order(partial(_change, spec), files, readers)
+        yield from in_order(partial(_change, spec), files, readers, once=True)
         return
     looked = found_together(spec.read, files, predicate.leaves, find, of_files)
-    yield from in_order(change, looked, readers)
+    yield from in_order(change, looked, readers, once=True)
 
 
 def _change(spec: ChangeSpec, part: FilePart, matching: RowRanges | None = None) -> Iterator[pa.RecordBatch]:

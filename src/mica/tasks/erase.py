@@ -71,7 +71,7 @@ def erase_files(spec: EraseSpec, files: Iterable[FilePart]) -> Iterator[pa.Recor
         ]
         yield facts(told, spec.write.collated)
 
-    yield from in_order(erase, files, readers_of(spec.read.storage))
+    yield from in_order(erase, files, readers_of(spec.read.storage), once=True)
 
 
 def _changed_rows(file: DataFileReader, matching: RowRanges) -> Iterator[pa.RecordBatch]:

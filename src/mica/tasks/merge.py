@@ -107,7 +107,7 @@ def merge_files(spec: MergeSpec, source: SharedSource, files: Sequence[FilePart]
             yield from change_file(spec, file, find(file) if changes is None else changes, rows.leaves)
 
     found = found_together(spec.read, files, leaves, find, Changes.of_files)
-    yield from in_order(change, found, readers_of(spec.read.storage))
+    yield from in_order(change, found, readers_of(spec.read.storage), once=True)
     packed = zlib.compress(np.packbits(matched).tobytes(), 1)
     yield facts([{"kind": "matched", "vector": packed}], spec.write.collated)
 

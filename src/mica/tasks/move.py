@@ -62,7 +62,8 @@ def move_files(spec: MoveSpec, files: Iterable[FilePart]) -> Iterator[pa.RecordB
             return
         yield facts(_transcribed(spec.write, reader) or _moved(spec.write, reader), spec.write.collated)
 
-    yield from in_order(move, files, readers_of(spec.source))
+    readers = max(map(readers_of, (spec.source, spec.write.storage)))
+    yield from in_order(move, files, readers, once=True)
 
 
 def _read(reading: ReadSpec, write: WriteSpec, part: FilePart) -> Iterator[pa.RecordBatch]:

@@ -56,7 +56,7 @@ def reshred_files(spec: ReshredSpec, files: Iterable[FilePart]) -> Iterator[pa.R
         yield from write_files(write, read_file(spec.read, part))
         yield facts([{"kind": "remove", "file": part.number}], spec.write.collated)
 
-    yield from in_order(reshred, files, readers_of(spec.read.storage))
+    yield from in_order(reshred, files, readers_of(spec.read.storage), once=True)
 
 
 def sample(spec: VariantsSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:

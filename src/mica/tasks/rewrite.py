@@ -39,7 +39,7 @@ def rewrite_files(spec: RewriteSpec, files: Iterable[FilePart]) -> Iterator[pa.R
         yield from write_files(shredded_as(spec.write, reader), read_file(spec.read, part))
         yield facts([{"kind": "remove", "file": part.number}], spec.write.collated)
 
-    yield from in_order(rewrite, files, readers_of(spec.read.storage))
+    yield from in_order(rewrite, files, readers_of(spec.read.storage), once=True)
 
 
 def unshred_files(spec: RewriteSpec, files: Iterable[FilePart]) -> Iterator[pa.RecordBatch]:
@@ -51,7 +51,7 @@ def unshred_files(spec: RewriteSpec, files: Iterable[FilePart]) -> Iterator[pa.R
         if any(tree is None or tree != (pa.null(), False) for tree in trees):
             yield from rewrite_files(spec, [part])
 
-    yield from in_order(unshred, files, readers_of(spec.read.storage))
+    yield from in_order(unshred, files, readers_of(spec.read.storage), once=True)
 
 
 def opened(spec: RewriteSpec, part: FilePart) -> kernel.FileReader:

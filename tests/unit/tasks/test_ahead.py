@@ -77,6 +77,21 @@ def test_an_error_comes_in_its_turn() -> None:
         next(rows)
 
 
+@pytest.mark.parametrize(("once", "times"), [(True, 1), (False, 2)])
+def test_what_writes_is_not_done_again(once: bool, times: int) -> None:
+    begun: list[str] = []
+
+    def fails(file: FilePart) -> Iterator[pa.RecordBatch]:
+        begun.append(file.path)
+        yield from batches(file)
+        if file.path == "1":
+            raise ValueError(file.path)
+
+    with pytest.raises(ValueError, match="1"):
+        list(in_order(fails, parts(1, 1, 1), 2, once=once))
+    assert begun.count("1") == times
+
+
 def test_of_groups_no_more_files_are_read_ahead_than_allowed() -> None:
     begun: list[int] = []
 
