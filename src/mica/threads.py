@@ -33,7 +33,10 @@ def soon(ask: Callable[[], Found]) -> late.futures.Future[Found]:
         return _asking().submit(ask)
     except RuntimeError:
         done = late.futures.Future[Found]()
-        done.set_result(ask())
+        try:
+            done.set_result(ask())
+        except Exception as error:  # noqa: BLE001 - it belongs to whoever wants the result
+            done.set_exception(error)
         return done
 
 
@@ -47,7 +50,15 @@ def each(work: Callable[[Item], Found], items: Iterable[Item]) -> list[Found]:
     if len(given) < 2:
         return [work(item) for item in given]
     with late.futures.ThreadPoolExecutor(REQUESTS, thread_name_prefix="mica") as pool:
-        return list(pool.map(work, given))
+        try:
+            begun = [pool.submit(work, item) for item in given]
+        except RuntimeError:  # Python ends
+            return [work(item) for item in given]
+        try:
+            return [one.result() for one in begun]
+        finally:
+            for one in begun:
+                one.cancel()
 
 
 @cache
@@ -57,7 +68,7 @@ def _pool() -> late.futures.ThreadPoolExecutor:
 
 @cache
 def _asking() -> late.futures.ThreadPoolExecutor:
-    return late.futures.ThreadPoolExecutor(4 * REQUESTS, thread_name_prefix="mica-ask")
+    return late.futures.ThreadPoolExecutor(16 * REQUESTS, thread_name_prefix="mica-ask")
 
 
 if hasattr(os, "register_at_fork"):

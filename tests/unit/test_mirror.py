@@ -31,10 +31,12 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "query/select.py": "tests/property/test_sql_spark.py",
         "query/settings.py": "tests/spark/test_sql_settings.py",
         "query/subqueries.py": "tests/spark/test_subqueries.py",
+        "query/variables.py": "tests/spark/test_sql_settings.py",
         "format/source.py": "tests/spark/test_format.py",
         "collation/trust.py": "tests/property/test_collations_spark.py",
     },
     "A part of one rule, which is proved as a whole.": {
+        "tasks/each_file.py": "tests/unit/tasks/test_at_once.py",
         "query/row_statements.py": "tests/unit/query/test_statements.py",
         "query/statement_parts.py": "tests/unit/query/test_statements.py",
         "pictures/paged.py": "tests/unit/scan/test_pictured.py",

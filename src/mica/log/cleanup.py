@@ -48,12 +48,13 @@ def clean_log(snapshot: Snapshot, *, now: int) -> int:
         return 0
     stay = (one for found in listing.checkpoints.values() for one in found if one.version >= kept.version)
     try:
-        sidecars = storage.list(SIDECARS, recursive=False, links=False)
-        gone += [entry.path for entry in unnamed_sidecars(storage, sidecars, stay, now)]
+        listed = storage.list(SIDECARS, recursive=False, links=False)
+        sidecars = [entry.path for entry in unnamed_sidecars(storage, listed, stay, now)]
     except MicaError:
         return 0  # never delete on the strength of an unreadable checkpoint
     storage.discard(gone)
-    return len(gone)
+    storage.discard(sidecars)  # after those that name them
+    return len(gone) + len(sidecars)
 
 
 def _old_log(storage: Storage, before: int) -> Iterator[Entry]:

@@ -16,7 +16,7 @@ from mica.engines.spark.session import is_true
 from mica.errors import UserError
 from mica.expressions.parse import parse
 from mica.expressions.tree import Column, walk
-from mica.properties import PROPERTIES
+from mica.properties import FEATURE, PROPERTIES
 from mica.query import variables
 from mica.records import dataclass
 from mica.schema.lexical import QUOTED_NAME, QUOTED_STRING, RAW_STRING, REST, SKIPPED
@@ -32,7 +32,6 @@ _WRITE = f"{_DELTA}write."
 _DEFAULTS = f"{_DELTA}properties.defaults."
 #: Defaults that mica ignores: a new table gets the lowest protocol that it needs.
 _PROTOCOL = {"delta.minreaderversion", "delta.minwriterversion"}
-_FEATURE = "delta.feature."
 
 _CASES = "spark.sql.caseSensitive"
 
@@ -275,7 +274,7 @@ def with_defaults(spark: SparkSession, properties: Mapping[str, str]) -> dict[st
 
 
 def _is_known(name: str) -> bool:
-    return name.lower().startswith(_FEATURE) or name.lower() in {known.lower() for known in PROPERTIES}
+    return name.lower().startswith(FEATURE) or name.lower() in {known.lower() for known in PROPERTIES}
 
 
 def _text(spark: SparkSession, name: str, default: str) -> str:

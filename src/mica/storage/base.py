@@ -170,20 +170,18 @@ class Storage(ABC):
         """Deletes a file; a missing file is not an error."""
 
     def delete_all(self, rels: Sequence[str]) -> None:
-        """Deletes files, several at once; missing files are not an error."""
+        """Deletes files, several at once, in no order; missing files are not an error. After an error some are left."""
         threads.each(self.delete, rels)
 
     def discard(self, rels: Iterable[str]) -> None:
         """Deletes unreferenced files, as far as possible. Never pass files of a commit whose outcome is unknown:
         after an error of `put_if_absent` a log may name them.
         """
-        rels = list(rels)
-        try:
-            self.delete_all(rels)
-        except MicaError:
-            for rel in rels:
-                with contextlib.suppress(MicaError):
-                    self.delete(rel)
+        self.each(self._discard, rels)
+
+    def _discard(self, rel: str) -> None:
+        with contextlib.suppress(MicaError):
+            self.delete(rel)
 
     def clear(self) -> None:
         """Deletes all files below this location, which must be unreferenced, as far as possible."""

@@ -36,27 +36,27 @@ class Pieces:
         """`Storage.read_ranges` of a file that never changes."""
         if storage.local_path is not None:
             return storage.read_ranges(rel, ranges)
+        if any(end - start > PIECE for start, end in ranges):
+            return storage.read_ranges(rel, ranges)
         return [self._range(storage, rel, start, end) for start, end in ranges]
 
     def keep(self, storage: Storage, rel: str, data: bytes) -> None:
         """Caches a file that was written just now."""
         if storage.local_path is None and len(data) <= _MOST * PIECE:
             for number, start in enumerate(range(0, len(data), PIECE)):
-                self._of(storage, rel, number)[0].set_result(data[start : start + PIECE])
+                piece, is_new = self._of(storage, rel, number)
+                if is_new:
+                    piece.set_result(data[start : start + PIECE])
 
     def _range(self, storage: Storage, rel: str, start: int, end: int) -> bytes:
-        if end - start <= PIECE:
-            first, last = start // PIECE, (end - 1) // PIECE
-            try:
-                data = b"".join(self._piece(storage, rel, number) for number in range(first, last + 1))
-            except StorageError:
-                data = b""
-            found = data[start - first * PIECE : end - first * PIECE]
-            if len(found) == end - start:
-                return found
-        # It is large, or what is wrong with the file is said where just this is asked for.
-        [found] = storage.read_ranges(rel, [(start, end)])
-        return found
+        first, last = start // PIECE, (end - 1) // PIECE
+        try:
+            data = b"".join(self._piece(storage, rel, number) for number in range(first, last + 1))
+        except StorageError:
+            data = b""
+        found = data[start - first * PIECE : end - first * PIECE]
+        # What is wrong with the file is said where just this is asked for.
+        return found if len(found) == end - start else storage.read_ranges(rel, [(start, end)])[0]
 
     def _piece(self, storage: Storage, rel: str, number: int) -> bytes:
         piece, is_new = self._of(storage, rel, number)
@@ -65,8 +65,12 @@ class Pieces:
                 piece.set_result(storage.read_up_to(rel, number * PIECE, (number + 1) * PIECE))
             except BaseException as error:
                 with self._lock:
-                    self._kept.pop((storage.path(rel), number), None)
-                piece.set_exception(error)
+                    key = storage.path(rel), number
+                    if self._kept.get(key) is piece:
+                        del self._kept[key]
+                # An interrupt is for one thread: the others ask for themselves.
+                given = error if isinstance(error, Exception) else StorageError("IO", "the request was interrupted")
+                piece.set_exception(given)
                 raise
         return piece.result()
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from obstore.exceptions import BaseError
@@ -270,13 +270,24 @@ class RemoteStorage(Storage):
                 raise
 
     def delete_all(self, rels: Sequence[str]) -> None:
+        if not self._deleted(rels):
+            super().delete_all(rels)  # says which, and which are not there
+
+    def discard(self, rels: Iterable[str]) -> None:
+        rels = list(rels)
+        if not self._deleted(rels):
+            super().discard(rels)
+
+    def _deleted(self, rels: Sequence[str]) -> bool:
+        """Whether a store deletes files by a request for a thousand, and all of them."""
         import obstore
 
         try:
-            with self.errors(rels[0] if rels else ""):
-                obstore.delete(self._open(), [self._key(rel) for rel in rels])  # a request for a thousand, or for each
+            with self.errors(""):
+                obstore.delete(self._open(), [self._key(rel) for rel in rels])
         except StorageError:
-            super().delete_all(rels)  # says which, and which are not there
+            return False
+        return True
 
     def writer(self, rel: str, *, private: bool = False) -> Writer:  # noqa: ARG002 - who reads a bucket is its own business
         import obstore

@@ -26,10 +26,6 @@ BRIEFLY = 10.0
 
 Ranges = Sequence[tuple[int, int]]
 
-#: Files of an object store that one task reads at once, and requests of it that are under way ahead of their turn.
-REQUESTS = 16
-AHEAD_REQUESTS = 32
-
 
 class Tails:
     """The ends of some files, valid for so many seconds; None: forever."""
@@ -37,6 +33,7 @@ class Tails:
     def __init__(self, seconds: float | None = None) -> None:
         self._seconds = seconds
         self._kept: dict[tuple[str, int], bytes] = {}
+        self._lent: dict[tuple[str, int], bytes] = {}
         self._since: dict[tuple[str, int], float] = {}
         self._bytes = 0
         self._lock = threading.Lock()
@@ -55,12 +52,31 @@ class Tails:
 
         return [coming.result() for coming in [threads.soon(partial(read, *file)) for file in files]]
 
+    def lend(self, storage: Storage, rel: str, size: int) -> tuple[str, int]:
+        """Caches all bytes of a file of this size until it is given back; returns how it is called."""
+        key = storage.path(rel), size
+        end = self.of(key)
+        if len(end) < size:
+            [before] = storage.read_ranges(rel, [(0, size - len(end))])
+            self.keep(key, end, before)
+            end = before + end
+        with self._lock:
+            self._lent[key] = end
+        return key
+
+    def give_back(self, key: tuple[str, int]) -> None:
+        """Ends a `lend`."""
+        with self._lock:
+            self._lent.pop(key, None)
+
     def __reduce__(self) -> tuple[type[Tails], tuple[float | None]]:
         return Tails, (self._seconds,)
 
     def of(self, key: tuple[str, int]) -> bytes:
         """Returns the cached end of a file, by its full name and its size."""
         with self._lock:
+            if key in self._lent:
+                return self._lent[key]
             if self._seconds is not None and time.monotonic() - self._since.get(key, 0.0) > self._seconds:
                 self._bytes -= len(self._kept.pop(key, b""))
             return self._kept.get(key, b"")

@@ -1,7 +1,7 @@
 """Files in object stores whose last request ends while others are written.
 
 The rule: who writes many small files to a store would wait for the answer to each, so these are asked for in the
-background, and whoever needs the files waits for all of them at once. On a disk a file is complete when it is closed.
+background, and whoever needs the files waits for all of them at once.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import contextlib
 from collections import deque
 
 from mica import late, threads
-from mica.errors import MicaError
 from mica.storage.base import Writer
 
 #: Bytes that a file has at most when it ends: those before were sent as parts.
@@ -43,10 +42,13 @@ class Uploads:
     def give_up(self) -> None:
         """Returns when no file will appear any more."""
         while self._ending:
-            with contextlib.suppress(MicaError):
+            with contextlib.suppress(Exception):
                 self._wait_for_one()
 
     def _wait_for_one(self) -> None:
-        size, ending = self._ending.popleft()
+        size, ending = self._ending[0]
+        error = ending.exception()  # who is interrupted here waits again when he gives up
+        self._ending.popleft()
         self._bytes -= size
-        ending.result()
+        if error is not None:
+            raise error

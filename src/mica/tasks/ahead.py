@@ -7,17 +7,21 @@ writes one there waits for the answer.
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import math
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import TypeVar
 
 import pyarrow as pa
 
-from mica import late
+from mica import late, threads
+from mica.errors import MicaError
 from mica.storage import Storage
-from mica.storage.tails import AHEAD_REQUESTS, REQUESTS
+from mica.storage.tails import Tails
 from mica.tasks.parts import FilePart
 
 #: A file, or several, with what is known of them.
@@ -27,17 +31,64 @@ Item = TypeVar("Item", bound="FilePart | Sequence[object]")
 AHEAD_BYTES = 16 << 20
 
 #: Files of an object store that are read ahead at most, if several at once: who closes what is read waits for them.
-AHEAD_FILES = 4 * AHEAD_REQUESTS
+AHEAD_FILES = 128
+
+#: Files that a task decodes at once of those that are fetched, and bytes of one that is fetched whole: about what a
+#: link gives within the time of another request.
+DECODED = 4
+LENT_BYTES = 256 << 10
+
+#: Bytes of rows that wait for their turn at most.
+HELD_BYTES = 256 << 20
 
 
 def readers_of(storage: Storage) -> int:
     """How many files of this place one task has at once: requests wait for an object store, not for a core."""
-    return 1 if storage.local_path is not None else REQUESTS
+    return 1 if storage.local_path is not None else threads.REQUESTS
 
 
 def at_once(storage: Storage, files: Sequence[FilePart]) -> int:
-    """The same of a process in which each file is a task: large ones have something to do while they wait."""
-    return min(readers_of(storage), max(1, AHEAD_BYTES // max([1, *map(_size, files)])))
+    """The same of a process in which each file is a task that decodes it."""
+    mean = sum(map(_size, files)) // max(1, len(files))
+    return min(readers_of(storage), 2 * DECODED, max(1, AHEAD_BYTES // max(1, mean)))
+
+
+class Lending:
+    """Fetches small files of a place whole, before it is their turn, and lends their bytes to who reads them."""
+
+    def __init__(self, storage: Storage, tails: Tails | None = None) -> None:
+        self.storage, self.tails = storage, Tails() if tails is None else tails
+        self._lent: dict[int, tuple[str, int]] = {}
+        self._lock, self._ended = threading.Lock(), False
+
+    def fetch(self, file: FilePart) -> None:
+        """Fetches the file, if it is small; who reads it says what is wrong with it."""
+        if file.size is None or file.size > LENT_BYTES:
+            return
+        with contextlib.suppress(MicaError):
+            storage, rel = self.storage.locate(file.path)
+            if storage.local_path is None:
+                key = self.tails.lend(storage, rel, file.size)
+                with self._lock:
+                    self._lent[id(file)] = key
+                    ended = self._ended
+                if ended:
+                    self.give_back(file)
+
+    def give_back(self, file: FilePart) -> None:
+        """The file is read."""
+        with self._lock:
+            key = self._lent.pop(id(file), None)
+        if key is not None:
+            self.tails.give_back(key)
+
+    def end(self) -> None:
+        """No file is read any more."""
+        with self._lock:
+            self._ended, keys = True, [*self._lent.values()]
+            self._lent.clear()
+        for key in keys:
+            self.tails.give_back(key)
 
 
 def in_order(
@@ -48,24 +99,48 @@ def in_order(
     few: bool = False,
     most_files: float = math.inf,
     once: bool = False,
+    lending: Lending | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The batches of all files, or groups of them, in their order; up to `readers` are read at once, of groups so many
     as have at most `most_files`. Where `few` rows may be enough, two are read first, and twice as many ahead after each
-    that was not enough. What fails is read again in its turn, for what comes before the error, and fewer
-    rows may be wanted by then; what writes is done `once`: a second time would leave the files of the first."""
+    that was not enough. What fails is read again in its turn, for what comes before the error, and fewer rows may be
+    wanted by then; what writes is done `once`: a second time would leave the files of the first. With `lending` files
+    are fetched before, and few have a thread: what is decoded may be large, and allocators keep memory for each."""
     if readers <= 1:
         for file in files:
             yield from read(file)
         return
 
-    def whole(file: Item) -> list[pa.RecordBatch]:
-        return list(read(file))
+    lock, held = threading.Lock(), 0
 
-    def begun(file: Item) -> late.futures.Future[list[pa.RecordBatch]]:
-        return pool.submit(contextvars.copy_context().run, whole, file)
+    def whole(file: Item, fetched: Sequence[late.futures.Future[None]]) -> list[pa.RecordBatch] | None:
+        """What comes of a file, None if too much would wait."""
+        nonlocal held
+        found, size = list[pa.RecordBatch](), 0
+        for coming in fetched:
+            coming.result()
+        for batch in read(file):
+            found.append(batch)
+            size += batch.nbytes
+            if not once and held + size > HELD_BYTES:
+                return None
+        with lock:
+            held += size
+        if lending is not None:
+            for one in _files(file):
+                lending.give_back(one)
+        return found
 
-    pool = late.futures.ThreadPoolExecutor(readers, thread_name_prefix="mica-ahead")
-    waiting: deque[tuple[Item, int, late.futures.Future[list[pa.RecordBatch]] | None]] = deque()
+    def begun(file: Item) -> late.futures.Future[list[pa.RecordBatch] | None] | None:
+        fetched = [] if lending is None else [threads.soon(partial(lending.fetch, one)) for one in _files(file)]
+        try:
+            return pool.submit(contextvars.copy_context().run, whole, file, fetched)
+        except RuntimeError:  # Python ends
+            return None
+
+    decoded = readers if lending is None else min(readers, DECODED)
+    pool = late.futures.ThreadPoolExecutor(decoded, thread_name_prefix="mica-ahead")
+    waiting: deque[tuple[Item, int, late.futures.Future[list[pa.RecordBatch] | None] | None]] = deque()
     left, filled, ahead = iter(files), 0, 0
     most = 2 if few else 4 * readers
     try:
@@ -80,12 +155,19 @@ def in_order(
                 filled, ahead = filled + size, ahead + count
                 coming = next(left, None)
             file, size, future = waiting.popleft()
-            failed = future is not None and not once and future.exception() is not None
-            yield from read(file) if future is None or failed else future.result()
+            found = None if future is None or (not once and future.exception()) else future.result()
+            if found is None:
+                yield from read(file)
+            else:
+                yield from found
+                with lock:
+                    held -= sum(batch.nbytes for batch in found)
             filled, ahead = filled - size, ahead - _count(file)
             most = min(2 * most, 4 * readers)
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+        if lending is not None:
+            lending.end()
 
 
 def _files(item: FilePart | Sequence[object]) -> Sequence[FilePart]:

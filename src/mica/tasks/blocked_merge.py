@@ -20,7 +20,7 @@ import pyarrow as pa
 from mica.arrays import arrow_array
 from mica.expressions.evaluate import RowError
 from mica.skipping.row_ranges import numbers_at
-from mica.tasks.ahead import in_order, readers_of
+from mica.tasks.each_file import each_file
 from mica.tasks.file import DataFileReader
 from mica.tasks.leaf_values import Leaves
 from mica.tasks.matching import NOT_BY_SOURCE, Changes, Rows, SourceRows, single, without_source
@@ -48,7 +48,7 @@ def match_block(spec: ShuffleSpec, batches: Batches) -> Iterator[pa.RecordBatch]
             yield from moving(spec, task, numbered, rows, found.clauses, source.batch, found.sources)
 
     files = (part for some in spec.files for part in some)
-    yield from in_order(match, files, readers_of(spec.merge.read.storage))
+    yield from each_file(match, files, spec.merge.read)
     if spec.match.numbers("not matched"):
         yield from inserts(spec, source, np.flatnonzero(~matched).astype(np.int64))
 

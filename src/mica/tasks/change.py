@@ -21,8 +21,8 @@ from mica.expressions.bind import BoundExpr
 from mica.log.deletion_vectors import vector_of
 from mica.records import dataclass
 from mica.skipping.row_ranges import RowRanges, numbers_at, of_files, rows_of, without
-from mica.tasks.ahead import in_order, readers_of
 from mica.tasks.changed_rows import of_type, write_changes
+from mica.tasks.each_file import each_file
 from mica.tasks.facts import facts
 from mica.tasks.file import DataFileReader, ReadSpec
 from mica.tasks.parts import FilePart
@@ -59,15 +59,13 @@ def change_files(spec: ChangeSpec, files: Sequence[FilePart]) -> Iterator[pa.Rec
         return file.matching(predicate, file.ranges)
 
     def change(found: tuple[FilePart, RowRanges | None]) -> Iterator[pa.RecordBatch]:
-        part, matching = found
-        yield from () if matching == [] else _change(spec, part, matching)
+        yield from _change(spec, *found)
 
-    readers = readers_of(spec.read.storage)
     if predicate is None:
-        yield from in_order(partial(_change, spec), files, readers, once=True)
+        yield from each_file(partial(_change, spec), files, spec.read, once=True)
         return
     looked = found_together(spec.read, files, predicate.leaves, find, of_files)
-    yield from in_order(change, looked, readers, once=True)
+    yield from each_file(change, (found for found in looked if found[1] != []), spec.read, once=True)
 
 
 def _change(spec: ChangeSpec, part: FilePart, matching: RowRanges | None = None) -> Iterator[pa.RecordBatch]:

@@ -26,7 +26,7 @@ from mica.schema.arrow import from_arrow_type, to_arrow
 from mica.schema.types import StructField, StructType
 from mica.skipping.row_ranges import rows_of
 from mica.tasks import ranges
-from mica.tasks.ahead import in_order, readers_of
+from mica.tasks.each_file import each_file
 from mica.tasks.file import DataFileReader, ReadSpec
 from mica.tasks.packed import packing
 from mica.tasks.parts import FilePart
@@ -172,7 +172,7 @@ def sample(spec: KeysSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch
             columns = [*(batch.column(name) for name in spec.partition_by), *keys]
             yield from packing([ranges.weighted(columns, np.full(batch.num_rows, (part.size or 1) / rows))])
 
-    yield from in_order(some, parts, readers_of(spec.read.storage))
+    yield from each_file(some, parts, spec.read)
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,7 @@ class CurveSpec:
 def curve_rows(spec: CurveSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
     """The rows of the files as columns of the table, and the keys of the order."""
     schema = to_arrow(spec.rows)
-    for batch in in_order(partial(read_file, spec.read), parts, readers_of(spec.read.storage)):
+    for batch in each_file(partial(read_file, spec.read), parts, spec.read):
         keys = [dimension.keys(batch) for dimension in spec.curve.dimensions]
         more = keys[0] if len(keys) == 1 else []
         columns: list[Any] = [*batch.columns[: len(spec.columns.fields)], spec.curve.places(keys), *more]

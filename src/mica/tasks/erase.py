@@ -18,8 +18,8 @@ import pyarrow as pa
 from mica.expressions.bind import BoundExpr
 from mica.records import dataclass
 from mica.skipping.row_ranges import RowRanges, rows_of, without
-from mica.tasks.ahead import in_order, readers_of
 from mica.tasks.changed_rows import of_type, write_changes
+from mica.tasks.each_file import each_file
 from mica.tasks.facts import facts
 from mica.tasks.file import DataFileReader, ReadSpec
 from mica.tasks.parts import FilePart
@@ -71,7 +71,7 @@ def erase_files(spec: EraseSpec, files: Iterable[FilePart]) -> Iterator[pa.Recor
         ]
         yield facts(told, spec.write.collated)
 
-    yield from in_order(erase, files, readers_of(spec.read.storage), once=True)
+    yield from each_file(erase, files, spec.read, once=True)
 
 
 def _changed_rows(file: DataFileReader, matching: RowRanges) -> Iterator[pa.RecordBatch]:

@@ -282,7 +282,7 @@ class _Readers:
         """The reader of this split."""
         self._asked = max(self._asked, at)
         for split in self._splits[self._asked : at + threads.REQUESTS]:
-            if split.storage.local_path is None:
+            if split.storage.local_path is None and self._asked not in self._waiting:
                 self._heads[self._asked] = threads.soon(partial(head_of, split))
             self._asked += 1
         return self._waiting.pop(at, None) or self._open(at)

@@ -31,10 +31,10 @@ from mica.schema.evolution import cast_to
 from mica.schema.types import StructField
 from mica.skipping.row_ranges import RowRanges, numbers_at, places_in, ranges_of, rows_of, without
 from mica.tasks import lane
-from mica.tasks.ahead import in_order, readers_of
 from mica.tasks.batches import cut
 from mica.tasks.change import new_vector
 from mica.tasks.changed_rows import of_type, write_changes, write_inserted
+from mica.tasks.each_file import each_file
 from mica.tasks.facts import facts
 from mica.tasks.file import DataFileReader, ReadSpec
 from mica.tasks.halves import in_halves
@@ -102,12 +102,12 @@ def merge_files(spec: MergeSpec, source: SharedSource, files: Sequence[FilePart]
 
     def change(found: tuple[FilePart, Changes | None]) -> Iterator[pa.RecordBatch]:
         part, changes = found
-        if changes is None or len(changes.rows):
-            file = DataFileReader(spec.read, part)
-            yield from change_file(spec, file, find(file) if changes is None else changes, rows.leaves)
+        file = DataFileReader(spec.read, part)
+        yield from change_file(spec, file, find(file) if changes is None else changes, rows.leaves)
 
-    found = found_together(spec.read, files, leaves, find, Changes.of_files)
-    yield from in_order(change, found, readers_of(spec.read.storage), once=True)
+    looked = found_together(spec.read, files, leaves, find, Changes.of_files)
+    found = (one for one in looked if one[1] is None or len(one[1].rows))
+    yield from each_file(change, found, spec.read, once=True)
     packed = zlib.compress(np.packbits(matched).tobytes(), 1)
     yield facts([{"kind": "matched", "vector": packed}], spec.write.collated)
 

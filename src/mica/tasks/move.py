@@ -21,7 +21,7 @@ from mica.records import dataclass
 from mica.schema.arrow import to_arrow_field, to_arrow_type
 from mica.schema.types import VARIANT, StructType, contains, nests_variants
 from mica.storage import Storage
-from mica.tasks.ahead import in_order, readers_of
+from mica.tasks.ahead import Lending, in_order, readers_of
 from mica.tasks.facts import facts
 from mica.tasks.file import ReadSpec
 from mica.tasks.file_columns import Level, aligned, find
@@ -51,19 +51,23 @@ class MoveSpec:
 
 def move_files(spec: MoveSpec, files: Iterable[FilePart]) -> Iterator[pa.RecordBatch]:
     """Rewrites the files; yields facts of the new files, and row counts of kinds `copied` and `rebuilt`."""
+    lending = Lending(spec.source) if spec.reading is None else Lending(spec.source, spec.reading.tails)
 
     def move(part: FilePart) -> Iterator[pa.RecordBatch]:
         if spec.reading is not None and (spec.every_row or part.deletion_vector is not None):
             yield from _read(spec.reading, spec.write, part)
             return
-        reader = kernel.open_file(*spec.source.locate(part.path), part.size, variants=spec.variants, early=spec.early)
+        reader = kernel.open_file(
+            *spec.source.locate(part.path), part.size, variants=spec.variants, early=spec.early,
+            tails=lending.tails,
+        )  # fmt: skip
         if spec.reading is not None and not _is_named_as(reader.schema, spec.write.schema):
             yield from _read(spec.reading, spec.write, part)
             return
         yield facts(_transcribed(spec.write, reader) or _moved(spec.write, reader), spec.write.collated)
 
     readers = max(map(readers_of, (spec.source, spec.write.storage)))
-    yield from in_order(move, files, readers, once=True)
+    yield from in_order(move, files, readers, once=True, lending=lending)
 
 
 def _read(reading: ReadSpec, write: WriteSpec, part: FilePart) -> Iterator[pa.RecordBatch]:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from mica.records import dataclass
 from mica.stats.columns import physical_names
-from mica.tasks.ahead import in_order, readers_of
+from mica.tasks.each_file import each_file
 from mica.tasks.facts import facts
 from mica.tasks.file import DataFileReader, ReadSpec
 from mica.tasks.packed import packing
@@ -56,7 +56,7 @@ def reshred_files(spec: ReshredSpec, files: Iterable[FilePart]) -> Iterator[pa.R
         yield from write_files(write, read_file(spec.read, part))
         yield facts([{"kind": "remove", "file": part.number}], spec.write.collated)
 
-    yield from in_order(reshred, files, readers_of(spec.read.storage), once=True)
+    yield from each_file(reshred, files, spec.read, once=True)
 
 
 def sample(spec: VariantsSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
@@ -67,4 +67,4 @@ def sample(spec: VariantsSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordB
         wanted = max(LEAST_ROWS, SAMPLE_ROWS * (part.size or 0) // max(1, spec.total))
         yield from packing(read_ranges(file, spots(file.ranges, wanted)))
 
-    yield from in_order(some, parts, readers_of(spec.read.storage))
+    yield from each_file(some, parts, spec.read)

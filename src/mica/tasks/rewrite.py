@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from mica.records import dataclass
 from mica.stats.columns import physical_names
-from mica.tasks.ahead import in_order, readers_of
 from mica.tasks.batches import joined
+from mica.tasks.each_file import each_file
 from mica.tasks.facts import facts
 from mica.tasks.file import ReadSpec
 from mica.tasks.parts import FilePart
@@ -35,11 +35,14 @@ def rewrite_files(spec: RewriteSpec, files: Iterable[FilePart]) -> Iterator[pa.R
     """Facts of the new files, and of the old ones to remove; a file without rows gets no new file."""
 
     def rewrite(part: FilePart) -> Iterator[pa.RecordBatch]:
-        reader = opened(spec, part)
-        yield from write_files(shredded_as(spec.write, reader), read_file(spec.read, part))
-        yield facts([{"kind": "remove", "file": part.number}], spec.write.collated)
+        yield from _rewritten(spec, part, opened(spec, part))
 
-    yield from in_order(rewrite, files, readers_of(spec.read.storage), once=True)
+    yield from each_file(rewrite, files, spec.read, once=True)
+
+
+def _rewritten(spec: RewriteSpec, part: FilePart, reader: kernel.FileReader) -> Iterator[pa.RecordBatch]:
+    yield from write_files(shredded_as(spec.write, reader), read_file(spec.read, part))
+    yield facts([{"kind": "remove", "file": part.number}], spec.write.collated)
 
 
 def unshred_files(spec: RewriteSpec, files: Iterable[FilePart]) -> Iterator[pa.RecordBatch]:
@@ -49,15 +52,16 @@ def unshred_files(spec: RewriteSpec, files: Iterable[FilePart]) -> Iterator[pa.R
         reader = opened(spec, part)
         trees = [reader.tree(physical_names(spec.read.columns, at)) for at in spec.write.variants]
         if any(tree is None or tree != (pa.null(), False) for tree in trees):
-            yield from rewrite_files(spec, [part])
+            yield from _rewritten(spec, part, reader)
 
-    yield from in_order(unshred, files, readers_of(spec.read.storage), once=True)
+    yield from each_file(unshred, files, spec.read, once=True)
 
 
 def opened(spec: RewriteSpec, part: FilePart) -> kernel.FileReader:
     """The file, with the table's Variant columns."""
     variants = [physical_names(spec.read.columns, at) for at in spec.write.variants]
-    return kernel.open_file(*spec.read.storage.locate(part.path), part.size, variants=variants)
+    place, rel = spec.read.storage.locate(part.path)
+    return kernel.open_file(place, rel, part.size, variants=variants, tails=spec.read.tails)
 
 
 def join_files(spec: RewriteSpec, files: Sequence[FilePart], readers: int = 1) -> Iterator[pa.RecordBatch]:

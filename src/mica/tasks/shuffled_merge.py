@@ -34,8 +34,8 @@ from mica.schema.types import BOOLEAN, INTEGER, LONG, StructField, StructType
 from mica.skipping.keys import KeyValues
 from mica.skipping.row_ranges import numbers_at
 from mica.stats.partition import format_values
-from mica.tasks.ahead import in_order, readers_of
 from mica.tasks.batches import cut
+from mica.tasks.each_file import each_file
 from mica.tasks.file import DataFileReader
 from mica.tasks.groups import groups
 from mica.tasks.leaf_values import Leaves, extract
@@ -203,7 +203,7 @@ def target_key_rows(spec: ShuffleSpec, parts: Sequence[FilePart]) -> Iterator[pa
                 own |= zip(names, chunk.columns[leaf], strict=True)
             yield from _shuffled(spec, keys, chunk.rows, own)
 
-    yield from in_order(keys_of, parts, readers_of(spec.merge.read.storage))
+    yield from each_file(keys_of, parts, spec.merge.read)
 
 
 def _shuffled(

@@ -14,7 +14,7 @@ from mica.arrays import arrow_array
 from mica.records import dataclass
 from mica.stats.collated import CollatedColumn
 from mica.storage import Storage
-from mica.tasks.ahead import in_order, readers_of
+from mica.tasks.ahead import Lending, in_order, readers_of
 from mica.tasks.candidates import Candidates, columns, values
 from mica.tasks.file_columns import Level, called
 from mica.tasks.parts import FilePart
@@ -41,15 +41,16 @@ class StringsSpec:
 
 def strings_of_files(spec: StringsSpec, files: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
     """One row per file, or several for long ones: candidates of all rows, including deleted ones."""
+    lending = Lending(spec.storage)
 
     def strings(file: FilePart) -> Iterator[pa.RecordBatch]:
         found = [Candidates(leaf, spec.version) for leaf in spec.leaves]
-        for _ in gathered(kernel.open_file(*spec.storage.locate(file.path), file.size), found):
+        for _ in gathered(kernel.open_file(*spec.storage.locate(file.path), file.size, tails=lending.tails), found):
             if any(candidates.many for candidates in found):
                 yield _row(spec, file, found)
         yield _row(spec, file, found)
 
-    yield from in_order(strings, files, readers_of(spec.storage))
+    yield from in_order(strings, files, readers_of(spec.storage), lending=lending)
 
 
 def gathered(reader: kernel.FileReader, found: Sequence[Candidates]) -> Iterator[None]:

@@ -16,10 +16,10 @@ from typing import TypeVar
 
 import pyarrow as pa
 
+from mica import threads
 from mica.errors import MicaError
 from mica.expressions.bind import Leaf
 from mica.schema.types import VARIANT, contains
-from mica.storage.tails import REQUESTS
 from mica.tasks.ahead import AHEAD_FILES, in_order, readers_of
 from mica.tasks.file import DataFileReader, ReadSpec
 from mica.tasks.parts import FilePart
@@ -131,7 +131,7 @@ def groups(
     leaves = spec.leaves if leaves is None else leaves
     names = {leaf.column[0] for leaf in leaves}
     # A few rows may be in the first file.
-    files = 1 if spec.limit is not None else REQUESTS if spec.storage.local_path is None else TOGETHER_FILES
+    files = 1 if spec.limit is not None else threads.REQUESTS if spec.storage.local_path is None else TOGETHER_FILES
     one, most, at = _most_of_one(spec, leaves), TOGETHER_BYTES / share(leaves), 0
     if readers > 1 and spec.storage.local_path is not None:
         most = min(most, sum(part.size or 0 for part in parts) / readers)

@@ -14,7 +14,7 @@ import pyarrow as pa
 from mica.arrays import arrow_array, scalar
 from mica.records import dataclass
 from mica.storage import Storage
-from mica.tasks.ahead import in_order, readers_of
+from mica.tasks.ahead import Lending, in_order, readers_of
 from mica.tasks.file_columns import Level, called
 from mica.tasks.parts import FilePart
 from mica.variant import kernel
@@ -48,9 +48,12 @@ class VariantBoundsSpec:
 
 def bounds_of_files(spec: VariantBoundsSpec, files: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
     """The path bounds of each file, over all of its rows, including deleted ones."""
+    lending = Lending(spec.storage)
 
     def bounds(file: FilePart) -> Iterator[pa.RecordBatch]:
-        reader = kernel.open_file(*spec.storage.locate(file.path), file.size, variants=spec.columns)
+        reader = kernel.open_file(
+            *spec.storage.locate(file.path), file.size, variants=spec.columns, tails=lending.tails
+        )
         level = Level(reader.schema)
         places = {str(i): called(level, names) for i, names in enumerate(spec.columns)}
         there = {name: spec.columns[int(name)] for name, names in places.items() if names is not None}
@@ -76,4 +79,4 @@ def bounds_of_files(spec: VariantBoundsSpec, files: Sequence[FilePart]) -> Itera
                 [numbers, arrow_array(columns, PATHS.field("column").type), *rest], schema=PATHS
             )
 
-    yield from in_order(bounds, files, readers_of(spec.storage))
+    yield from in_order(bounds, files, readers_of(spec.storage), lending=lending)

@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
+from mica import threads
 from mica.arrays import arrow_array, scalar, to_numpy
 from mica.engines.base import Engine, Task
 from mica.errors import ConflictError
@@ -32,7 +33,6 @@ from mica.scan.scan import Scan
 from mica.scan.table import TableSource
 from mica.schema.types import variant_columns
 from mica.stats.partition import column_texts
-from mica.storage.tails import REQUESTS
 from mica.tasks.ahead import readers_of
 from mica.tasks.parts import FilePart
 from mica.tasks.rewrite import RewriteSpec, join_files
@@ -77,7 +77,7 @@ def joined(
     read = scan.rewriting()
     # Cores that no bin has read for the others; requests wait for an object store, not for a core.
     idle = engine.parallelism // max(len(bins), 1)
-    readers = min(max(idle, readers_of(scan.source.storage)), REQUESTS)
+    readers = min(max(idle, readers_of(scan.source.storage)), threads.REQUESTS)
 
     def task(write: WriteSpec) -> Task:
         return partial(join_files, RewriteSpec(read, write), readers=readers)

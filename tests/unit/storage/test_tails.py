@@ -65,14 +65,14 @@ def test_whole_files_are_read_once_and_at_once(tmp_path: Path) -> None:
     assert kept.whole([(disk, "f", SIZE)]) == [BYTES]
     assert 1 <= len(disk.asked) <= 2
     assert _read(kept, disk, (0, 10), (900, SIZE)) == []
-    both = threading.Barrier(tails.AHEAD_REQUESTS, timeout=20)
+    both = threading.Barrier(threads.REQUESTS, timeout=20)
 
     class Waits(Counted):
         def read_ranges(self, rel: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
             both.wait()
             return super().read_ranges(rel, ranges)
 
-    sizes = range(SIZE, SIZE - tails.AHEAD_REQUESTS, -1)
+    sizes = range(SIZE, SIZE - threads.REQUESTS, -1)
     found = Tails().whole([(Waits(tmp_path), "f", size) for size in sizes])
     assert found == [BYTES[:size] for size in sizes]
     with pytest.raises(StorageError, match="g"):
@@ -84,7 +84,7 @@ def test_what_is_kept_keeps_no_threads(tmp_path: Path) -> None:
     kept = [Tails() for _ in range(50)]
     for one in kept:
         assert one.whole([(disk, "f", SIZE)] * 40) == [BYTES] * 40
-    assert threading.active_count() <= before + 4 * threads.REQUESTS
+    assert threading.active_count() <= before + 16 * threads.REQUESTS
 
 
 def test_other_files_and_other_sizes_are_others(tmp_path: Path) -> None:

@@ -75,3 +75,17 @@ def test_an_error_comes_with_the_file_that_has_no_room(monkeypatch: pytest.Monke
     ending.end(Ending(error="refused"), 1)
     with pytest.raises(StorageError, match="refused"):
         ending.end(Ending(), 1)
+
+
+def test_who_is_interrupted_waits_again_when_he_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    ending, may = Uploads(), threading.Event()
+    file = Ending(may)
+    ending.end(file, 1)
+    [(_, coming)] = ending._ending
+    with monkeypatch.context() as patch:
+        patch.setattr(coming, "exception", lambda: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            ending.wait()
+    threading.Timer(0.05, may.set).start()
+    ending.give_up()
+    assert file.ended

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pytest
 
+from mica.tasks import ahead
 from mica.tasks.ahead import AHEAD_BYTES, in_order
 from mica.tasks.parts import FilePart
 
@@ -124,3 +125,18 @@ def test_files_come_with_what_is_known_of_them() -> None:
 
     found = pa.Table.from_batches(in_order(told, zip(parts(5, 5), [[1], None], strict=True), 4))
     assert found.to_pylist() == [{"file": "0", "rows": "[1]"}, {"file": "1", "rows": "None"}]
+
+
+def test_of_rows_no_more_wait_than_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ahead, "HELD_BYTES", 100)
+    begun: list[str] = []
+
+    def counts(file: FilePart) -> Iterator[pa.RecordBatch]:
+        begun.append(file.path)
+        for row in range(30):
+            yield pa.record_batch({"file": [file.path], "row": [row]})
+
+    found = pa.Table.from_batches(in_order(counts, parts(*[1] * 20), 4))
+    assert found.column("file").to_pylist() == [str(file) for file in range(20) for _ in range(30)]
+    assert found.column("row").to_pylist() == [*range(30)] * 20
+    assert len(begun) == 40, "all are read in their turn"

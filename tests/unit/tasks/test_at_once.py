@@ -6,6 +6,7 @@ import json
 import re
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,13 @@ import pytest
 from obstore.store import MemoryStore
 
 import mica
-from mica.storage import Storage
+from mica.storage import Storage, local
 from mica.storage import remote as stores
 from mica.storage.remote import RemoteStorage
+from mica.tasks.each_file import each_file
+from mica.tasks.read import read_file
 
-FILES, ROWS, SEVERAL = 12, 20, 6
+FILES, ROWS, SEVERAL = 12, 20, 4
 PLACE = "s3://bucket"
 AtOnce = Callable[..., bool]
 DATA, LOG = r"^(?!.*_delta_log).*\.(parquet|json)$", "_delta_log.*json$"
@@ -208,3 +211,51 @@ def test_what_fails_among_others_leaves_nothing(store: MemoryStore, monkeypatch:
             CHANGES[change](table)
         assert rows_of(mica.Table.open(f"{PLACE}/t")) == before
         assert {entry.path for entry in Storage.open(f"{PLACE}/t").list()} == files
+
+
+@pytest.mark.parametrize("far", [True, False])
+def test_a_file_that_is_replaced_stays_if_the_new_one_fails(
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, far: bool
+) -> None:
+    """It was deleted as a leftover of the write that failed."""
+    place = f"{PLACE}/one.parquet" if far else str(tmp_path / "one.parquet")
+    mica.write_parquet(pa.table({"id": [1, 2, 3]}), place, mode="overwrite")
+
+    def refused(_: Any) -> None:
+        raise mica.StorageError("DISK_FULL", "no more")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stores._RemoteWriter if far else local._LocalWriter, "close", refused)
+        with pytest.raises(mica.StorageError, match="no more"):
+            mica.write_parquet(pa.table({"id": [7]}), place, mode="overwrite")
+    assert mica.read_parquet(place).to_arrow().column("id").to_pylist() == [1, 2, 3]
+
+
+def test_a_change_file_that_fails_leaves_no_data_file(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The change was done again, and the commit named the files of the second time alone."""
+    table = table_at(f"{PLACE}/t")
+    files = {entry.path for entry in Storage.open(f"{PLACE}/t").list()}
+    real, refused = stores._RemoteWriter.close, list[str]()
+
+    def close(self: Any) -> None:
+        if "/cdc-" in self._rel and not refused:
+            refused.append(self._rel)
+            raise mica.StorageError("IO", "this time")
+        real(self)
+
+    monkeypatch.setattr(stores._RemoteWriter, "close", close)
+    with pytest.raises(mica.StorageError, match="this time"):
+        CHANGES["update"](table)
+    assert {entry.path for entry in Storage.open(f"{PLACE}/t").list()} == files
+
+
+def test_what_is_lent_is_given_back(store: MemoryStore) -> None:
+    table_at(f"{PLACE}/t")
+    scan = mica.Table.open(f"{PLACE}/t").scan()
+    spec, parts = scan.spec(), scan.whole_files()
+    rows = each_file(partial(read_file, spec), parts, spec)
+    assert next(rows).num_rows == ROWS
+    rows.close()  # type: ignore[attr-defined]
+    assert spec.tails._lent == {}
+    assert sum(batch.num_rows for batch in each_file(partial(read_file, spec), parts, spec)) == FILES * ROWS
+    assert spec.tails._lent == {}
