@@ -73,14 +73,15 @@ class Lending:
                     self._lent[id(file)] = key
                     ended = self._ended
                 if ended:
-                    self.give_back(file)
+                    self.give_back([file])
 
-    def give_back(self, file: FilePart) -> None:
-        """The file is read."""
-        with self._lock:
-            key = self._lent.pop(id(file), None)
-        if key is not None:
-            self.tails.give_back(key)
+    def give_back(self, files: Iterable[FilePart]) -> None:
+        """The files are read."""
+        for file in files:
+            with self._lock:
+                key = self._lent.pop(id(file), None)
+            if key is not None:
+                self.tails.give_back(key)
 
     def end(self) -> None:
         """No file is read any more."""
@@ -119,16 +120,17 @@ def in_order(
         found, size = list[pa.RecordBatch](), 0
         for coming in fetched:
             coming.result()
-        for batch in read(file):
-            found.append(batch)
-            size += batch.nbytes
-            if not once and held + size > HELD_BYTES:
-                return None
+        try:
+            for batch in read(file):
+                found.append(batch)
+                size += batch.nbytes
+                if not once and held + size > HELD_BYTES:
+                    return None
+        finally:
+            if lending is not None:
+                lending.give_back(_files(file))
         with lock:
             held += size
-        if lending is not None:
-            for one in _files(file):
-                lending.give_back(one)
         return found
 
     def begun(file: Item) -> late.futures.Future[list[pa.RecordBatch] | None] | None:
