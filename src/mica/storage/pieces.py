@@ -34,9 +34,7 @@ class Pieces:
 
     def read_ranges(self, storage: Storage, rel: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
         """`Storage.read_ranges` of a file that never changes."""
-        if storage.local_path is not None:
-            return storage.read_ranges(rel, ranges)
-        if any(end - start > PIECE for start, end in ranges):
+        if storage.local_path is not None or any(end - start > PIECE for start, end in ranges):
             return storage.read_ranges(rel, ranges)
         return [self._range(storage, rel, start, end) for start, end in ranges]
 

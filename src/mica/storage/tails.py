@@ -40,29 +40,23 @@ class Tails:
 
     def whole(self, files: Iterable[tuple[Storage, str, int]]) -> list[bytes]:
         """Returns all bytes of files of these sizes; what is not cached is requested at once."""
-
-        def read(storage: Storage, rel: str, size: int) -> bytes:
-            key = storage.path(rel), size
-            end = self.of(key)
-            if len(end) >= size:
-                return end
-            [before] = storage.read_ranges(rel, [(0, size - len(end))])
-            self.keep(key, end, before)
-            return before + end if end else before
-
-        return [coming.result() for coming in [threads.soon(partial(read, *file)) for file in files]]
+        return [coming.result() for coming in [threads.soon(partial(self._all, *file)) for file in files]]
 
     def lend(self, storage: Storage, rel: str, size: int) -> tuple[str, int]:
         """Caches all bytes of a file of this size until it is given back; returns how it is called."""
+        key, data = (storage.path(rel), size), self._all(storage, rel, size)
+        with self._lock:
+            self._lent[key] = data
+        return key
+
+    def _all(self, storage: Storage, rel: str, size: int) -> bytes:
         key = storage.path(rel), size
         end = self.of(key)
-        if len(end) < size:
-            [before] = storage.read_ranges(rel, [(0, size - len(end))])
-            self.keep(key, end, before)
-            end = before + end
-        with self._lock:
-            self._lent[key] = end
-        return key
+        if len(end) >= size:
+            return end
+        [before] = storage.read_ranges(rel, [(0, size - len(end))])
+        self.keep(key, end, before)
+        return before + end if end else before
 
     def give_back(self, key: tuple[str, int]) -> None:
         """Ends a `lend`."""

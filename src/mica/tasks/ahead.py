@@ -58,38 +58,27 @@ class Lending:
 
     def __init__(self, storage: Storage, tails: Tails | None = None) -> None:
         self.storage, self.tails = storage, Tails() if tails is None else tails
-        self._lent: dict[int, tuple[str, int]] = {}
-        self._lock, self._ended = threading.Lock(), False
 
-    def fetch(self, file: FilePart) -> None:
-        """Fetches the file, if it is small; who reads it says what is wrong with it."""
+    def begin(self, files: Sequence[FilePart]) -> Lent:
+        """Fetches those of the files that are small, in the background."""
+        return [threads.soon(partial(self._fetch, file)) for file in files]
+
+    def give_back(self, lent: Lent) -> None:
+        """The files are read, or will not be."""
+        for key in filter(None, [coming.result() for coming in lent]):
+            self.tails.give_back(key)
+
+    def _fetch(self, file: FilePart) -> tuple[str, int] | None:
+        """How its bytes are called; who reads the file says what is wrong with it."""
         if file.size is None or file.size > LENT_BYTES:
-            return
+            return None
         with contextlib.suppress(MicaError):
             storage, rel = self.storage.locate(file.path)
-            if storage.local_path is None:
-                key = self.tails.lend(storage, rel, file.size)
-                with self._lock:
-                    self._lent[id(file)] = key
-                    ended = self._ended
-                if ended:
-                    self.give_back([file])
+            return None if storage.local_path is not None else self.tails.lend(storage, rel, file.size)
+        return None
 
-    def give_back(self, files: Iterable[FilePart]) -> None:
-        """The files are read."""
-        for file in files:
-            with self._lock:
-                key = self._lent.pop(id(file), None)
-            if key is not None:
-                self.tails.give_back(key)
 
-    def end(self) -> None:
-        """No file is read any more."""
-        with self._lock:
-            self._ended, keys = True, [*self._lent.values()]
-            self._lent.clear()
-        for key in keys:
-            self.tails.give_back(key)
+Lent = Sequence["late.futures.Future[tuple[str, int] | None]"]
 
 
 def in_order(
@@ -114,35 +103,30 @@ def in_order(
 
     lock, held = threading.Lock(), 0
 
-    def whole(file: Item, fetched: Sequence[late.futures.Future[None]]) -> list[pa.RecordBatch] | None:
+    def whole(file: Item, lent: Lent) -> list[pa.RecordBatch] | None:
         """What comes of a file, None if too much would wait."""
         nonlocal held
         found, size = list[pa.RecordBatch](), 0
-        for coming in fetched:
-            coming.result()
-        try:
-            for batch in read(file):
-                found.append(batch)
-                size += batch.nbytes
-                if not once and held + size > HELD_BYTES:
-                    return None
-        finally:
-            if lending is not None:
-                lending.give_back(_files(file))
+        late.futures.wait(lent)
+        for batch in read(file):
+            found.append(batch)
+            size += batch.nbytes
+            if not once and held + size > HELD_BYTES:
+                return None
         with lock:
             held += size
         return found
 
-    def begun(file: Item) -> late.futures.Future[list[pa.RecordBatch] | None] | None:
-        fetched = [] if lending is None else [threads.soon(partial(lending.fetch, one)) for one in _files(file)]
+    def begun(file: Item) -> tuple[late.futures.Future[list[pa.RecordBatch] | None] | None, Lent]:
+        lent: Lent = () if lending is None else lending.begin(_files(file))
         try:
-            return pool.submit(contextvars.copy_context().run, whole, file, fetched)
+            return pool.submit(contextvars.copy_context().run, whole, file, lent), lent
         except RuntimeError:  # Python ends
-            return None
+            return None, lent
 
     decoded = readers if lending is None else min(readers, DECODED)
     pool = late.futures.ThreadPoolExecutor(decoded, thread_name_prefix="mica-ahead")
-    waiting: deque[tuple[Item, int, late.futures.Future[list[pa.RecordBatch] | None] | None]] = deque()
+    waiting: deque[tuple[Item, int, late.futures.Future[list[pa.RecordBatch] | None] | None, Lent]] = deque()
     left, filled, ahead = iter(files), 0, 0
     most = 2 if few else 4 * readers
     try:
@@ -153,10 +137,10 @@ def in_order(
                 count = _count(coming)
                 if waiting and (filled + size > AHEAD_BYTES or ahead + count > most_files):
                     break
-                waiting.append((coming, size, None if size >= AHEAD_BYTES else begun(coming)))
+                waiting.append((coming, size, *((None, ()) if size >= AHEAD_BYTES else begun(coming))))
                 filled, ahead = filled + size, ahead + count
                 coming = next(left, None)
-            file, size, future = waiting.popleft()
+            file, size, future, lent = waiting[0]
             found = None if future is None or (not once and future.exception()) else future.result()
             if found is None:
                 yield from read(file)
@@ -164,12 +148,15 @@ def in_order(
                 yield from found
                 with lock:
                     held -= sum(batch.nbytes for batch in found)
+            if lending is not None:
+                lending.give_back(lent)
+            waiting.popleft()
             filled, ahead = filled - size, ahead - _count(file)
             most = min(2 * most, 4 * readers)
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
         if lending is not None:
-            lending.end()
+            lending.give_back([one for *_, lent in waiting for one in lent])
 
 
 def _files(item: FilePart | Sequence[object]) -> Sequence[FilePart]:

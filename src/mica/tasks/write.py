@@ -377,8 +377,10 @@ class DataFileWriter:
         if self._upload is not None:
             self._drain()
             # A file that replaces another is not one to discard while it may not be there yet.
-            now = uploads is None or self.spec.name is not None or storage.local_path is not None
-            self._upload.close() if now or uploads is None else uploads.end(self._upload, closed["size"])
+            if uploads is None or self.spec.name is not None or storage.local_path is not None:
+                self._upload.close()
+            else:
+                uploads.end(self._upload, closed["size"])
         else:
             storage.sync(self.path)
         found = {
