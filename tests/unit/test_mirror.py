@@ -34,8 +34,13 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "query/variables.py": "tests/spark/test_sql_settings.py",
         "format/source.py": "tests/spark/test_format.py",
         "collation/trust.py": "tests/property/test_collations_spark.py",
+        "write/by_spark.py": "tests/spark/test_by_spark.py",
+        "write/change_by_spark.py": "tests/spark/test_by_spark.py",
+        "write/merge_by_spark.py": "tests/spark/test_by_spark.py",
     },
     "A part of one rule, which is proved as a whole.": {
+        "write/row_changes.py": "tests/unit/write/test_change.py",
+        "write/running_merge.py": "tests/unit/write/test_merge.py",
         "tasks/each_file.py": "tests/unit/tasks/test_at_once.py",
         "query/row_statements.py": "tests/unit/query/test_statements.py",
         "query/statement_parts.py": "tests/unit/query/test_statements.py",

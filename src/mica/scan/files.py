@@ -81,7 +81,8 @@ class FilesSource(Source):
         for path, head in zip(paths, heads, strict=True):
             if check is not None:
                 check(path, pa.schema([field for field in head.schema if field.name.lower() not in replaced]))
-        own = [from_arrow(head.schema) for head in heads]
+        # A scan may leave out a column of a type that Delta does not have; a table cannot.
+        own = [from_arrow(head.schema, strict=exact) for head in heads]
         _refuse_unknown(early, own)
         self.schema = _with_partitions(one_schema(paths, own, replaced, exact=exact), columns)
         self._files = pa.table(

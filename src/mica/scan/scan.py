@@ -7,7 +7,7 @@ running it twice returns the same rows.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,14 +23,15 @@ from mica.engines import local
 from mica.engines.foreign import Foreign
 from mica.errors import UnsupportedTableError, UserError
 from mica.errors.installed import extra
-from mica.expressions.bind import BoundExpr, Leaf, bind, bind_columns
+from mica.expressions.bind import BoundExpr, bind, bind_columns
 from mica.expressions.collations import TO_DF, collations_of, refuse_in_process
 from mica.expressions.tree import LeafRef
 from mica.records import dataclass
+from mica.scan.readable import refuse_unreadable
 from mica.scan.source import Source
 from mica.schema.arrow import to_arrow
 from mica.schema.ddl import quote_if_needed, spelled
-from mica.schema.hidden import FIELDS, METADATA, ROW_ID, ROW_VERSION, is_hidden
+from mica.schema.hidden import FIELDS, METADATA, is_hidden
 from mica.schema.types import VARIANT, StructType, contains
 from mica.skipping.file_plan import FilePlan
 from mica.skipping.partitions import holds, is_decided
@@ -109,7 +110,7 @@ class Scan:
             return None
         with moment.one_moment(self.moment):
             found = bind(self.where, self.source.readable, **self._options(ansi))
-        self.refuse_hidden(found.leaves)
+        refuse_unreadable(self.source, found.leaves)
         return found
 
     def _bind_columns(self, ansi: bool) -> Mapping[str, BoundExpr]:
@@ -127,7 +128,7 @@ class Scan:
                 self.source.readable.field(name, f"A path gets a name: give a dict, such as {{'name': {name!r}}}.")
         with moment.one_moment(self.moment):
             found = bind_columns(columns, self.source.readable, **self._options(ansi))
-        self.refuse_hidden(leaf for one in (found or {}).values() for leaf in one.leaves)
+        refuse_unreadable(self.source, [leaf for one in (found or {}).values() for leaf in one.leaves])
         if not found:
             raise UserError.bad_value("columns", self.columns, "a list or dict of at least one column")
         if all(isinstance(value.expr, LeafRef) for value in found.values()):  # in others the current time is a constant
@@ -140,21 +141,6 @@ class Scan:
     def _options(self, ansi: bool) -> dict[str, Any]:
         own = {"ansi": ansi, "timezone": self.timezone, "pads": self.pads, "blanks": self.blanks}
         return {**own, "partition_columns": self.source.partition_by}
-
-    def refuse_hidden(self, leaves: Iterable[Leaf]) -> None:
-        """Errors: FEATURE_NEEDED for ids of rows that are not tracked; UNKNOWN_COLUMN for the hidden column itself."""
-        asked = {leaf.column for leaf in leaves if is_hidden(self.source.schema, leaf.column)}
-        if (METADATA,) in asked:
-            raise UserError.unknown_column(METADATA, [".".join(one) for one in FIELDS])
-        tracked = asked & {ROW_ID, ROW_VERSION}
-        if tracked and self.source.row_ids is None:
-            name = ".".join(min(tracked))
-            raise UserError(
-                "FEATURE_NEEDED",
-                f"{self.source.name} does not track rows (delta.enableRowTracking is not true), so they have no {name}",
-                hint="Set delta.enableRowTracking to true.",
-                column=name,
-            )
 
     @cached_property
     def collations(self) -> tuple[str, ...]:

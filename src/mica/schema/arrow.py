@@ -98,43 +98,44 @@ def to_arrow_type(type_: DataType, *, marked: bool = False) -> pa.DataType:
     raise TypeError(f"{type_!r} is not a type of a schema")
 
 
-def from_arrow(schema: pa.Schema) -> StructType:
-    """Returns the Delta schema that holds all values of an Arrow schema. Names must differ by more than case."""
-    fields = tuple(from_arrow_field(f, f.name) for f in schema)
+def from_arrow(schema: pa.Schema, *, strict: bool = True) -> StructType:
+    """Returns the Delta schema that holds all values of an Arrow schema. Names must differ by more than case. Unless
+    `strict`, a type that no Delta type holds is a type by its Arrow name, which is not `known`."""
+    fields = tuple(from_arrow_field(f, f.name, strict=strict) for f in schema)
     refuse_twice(schema.names)
     return StructType(fields)
 
 
-def from_arrow_field(f: pa.Field, at: str) -> StructField:
+def from_arrow_field(f: pa.Field, at: str, *, strict: bool = True) -> StructField:
     """Returns the Delta field; `at` names the column in errors."""
-    return StructField(f.name, VARIANT if is_variant(f) else from_arrow_type(f.type, at), f.nullable)
+    return StructField(f.name, VARIANT if is_variant(f) else from_arrow_type(f.type, at, strict=strict), f.nullable)
 
 
-def from_arrow_type(type_: pa.DataType, at: str = "") -> DataType:
+def from_arrow_type(type_: pa.DataType, at: str = "", *, strict: bool = True) -> DataType:
     """Returns the Delta type of an Arrow type; `at` names the column in errors."""
     name = _READ.get(type_)
     if name is not None:
         return Primitive(name)
-    if pa.types.is_decimal(type_):
-        if type_.precision > 38 or type_.scale < 0:
-            raise _unsupported(type_, at)
+    if pa.types.is_decimal(type_) and type_.precision <= 38 and type_.scale >= 0:
         return decimal(type_.precision, type_.scale)
     if pa.types.is_timestamp(type_):
         return Primitive("timestamp_ntz" if type_.tz is None else "timestamp")
     if pa.types.is_dictionary(type_) or pa.types.is_run_end_encoded(type_):
-        return from_arrow_type(type_.value_type, at)
+        return from_arrow_type(type_.value_type, at, strict=strict)
     if pa.types.is_fixed_size_binary(type_):
         return Primitive("binary")
     if is_list(type_):
-        element = from_arrow_field(type_.value_field, f"{at}.element")
+        element = from_arrow_field(type_.value_field, f"{at}.element", strict=strict)
         return ArrayType(element.type, element.nullable)
     if pa.types.is_map(type_):
-        key = from_arrow_field(type_.key_field, f"{at}.key")
-        value = from_arrow_field(type_.item_field, f"{at}.value")
+        key = from_arrow_field(type_.key_field, f"{at}.key", strict=strict)
+        value = from_arrow_field(type_.item_field, f"{at}.value", strict=strict)
         return MapType(key.type, value.type, value.nullable)
     if pa.types.is_struct(type_):
-        return StructType(tuple(from_arrow_field(f, f"{at}.{f.name}") for f in type_))
-    raise _unsupported(type_, at)
+        return StructType(tuple(from_arrow_field(f, f"{at}.{f.name}", strict=strict) for f in type_))
+    if strict:
+        raise _unsupported(type_, at)
+    return Primitive(str(type_))
 
 
 def is_list(type_: pa.DataType) -> bool:

@@ -1,8 +1,9 @@
 """Columns that rows have beside those of the schema: `_metadata`, as Spark names it.
 
 The rule: a hidden column is found by its name and never listed, so `*` and messages leave it out. A column of the table
-with that name hides it. Its fields come from the log (a file's path, size and time), or from columns of files that no
-schema names (`log/row_tracking.py`). mica's tasks may read any share of a file, so its block is the whole file.
+with that name hides it. Its fields come from the log (a file's path, size and time), from the place of a row, or from
+columns of files that no schema names (`log/row_tracking.py`). mica's tasks may read any share of a file, so its block
+is the whole file.
 
 Source: Spark SQL reference, "File Metadata"; PROTOCOL.md, "Row Tracking".
 """
@@ -14,12 +15,13 @@ from mica.schema.types import LONG, STRING, TIMESTAMP, StructField, StructType
 
 METADATA = "_metadata"
 
-#: The fields: the stable id of a row, and the version that inserted or last updated it.
+#: Fields of rows: the number in the file, the stable id, and the version that inserted or last updated it.
+ROW_INDEX = (METADATA, "row_index")
 ROW_ID, ROW_VERSION = (METADATA, "row_id"), (METADATA, "row_commit_version")
 
 _TYPES = {
     "file_path": STRING, "file_name": STRING, "file_size": LONG, "file_block_start": LONG, "file_block_length": LONG,
-    "file_modification_time": TIMESTAMP, ROW_ID[1]: LONG, ROW_VERSION[1]: LONG,
+    "file_modification_time": TIMESTAMP, ROW_INDEX[1]: LONG, ROW_ID[1]: LONG, ROW_VERSION[1]: LONG,
 }  # fmt: skip
 _COLUMN = StructField(METADATA, StructType(tuple(StructField(name, type_) for name, type_ in _TYPES.items())))
 FIELDS = tuple((METADATA, name) for name in _TYPES)

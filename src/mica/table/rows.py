@@ -198,8 +198,8 @@ class Table(ShapedTable):
         Errors: those of a scan's `where`; APPEND_ONLY; ConflictError if another writer changed the files, or added rows
         that might match. The table is then unchanged.
         """
-        from mica.write.change import delete
         from mica.write.once import checked
+        from mica.write.row_changes import delete
 
         return self._changed(delete(self._snapshot, where, spark, checked(txn)))
 
@@ -220,8 +220,8 @@ class Table(ShapedTable):
         DUPLICATE_COLUMN for a column that is set twice, or with a field of it; NULL_IN_NOT_NULL_COLUMN. The table is
         then unchanged.
         """
-        from mica.write.change import update
         from mica.write.once import checked
+        from mica.write.row_changes import update
 
         return self._written(update(self._snapshot, set, where, spark, checked(txn)), spark)
 

@@ -30,7 +30,7 @@ from mica.schema.arrow import to_arrow_type
 from mica.schema.char import at as declared_at
 from mica.schema.char import padded
 from mica.schema.collations import COLLATIONS
-from mica.schema.hidden import ROW_ID, ROW_VERSION, is_hidden
+from mica.schema.hidden import ROW_ID, ROW_INDEX, ROW_VERSION, is_hidden
 from mica.schema.special import CHAR_VARCHAR
 from mica.schema.types import StructField, StructType, nests_variants, variant_columns
 from mica.skipping.bloom import questions, searches
@@ -387,6 +387,9 @@ class DataFileReader:
 
     def _column(self, leaf: Leaf) -> FileColumn:
         if is_hidden(self.spec.columns, leaf.column):
+            if leaf.column == ROW_INDEX:
+                first = arrow_array([0] * len(self.ends), pa.int64())
+                return ColumnOfFiles(leaf, None, values=first, ends=self.ends, rises=True)
             return self._tracked(leaf) if leaf.column in (ROW_ID, ROW_VERSION) else self._of_file(leaf)
         top = self.spec.columns.field(leaf.column[0])
         if top.name in self.part.constants or top.name in self.spec.partition_by:

@@ -15,13 +15,13 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
-from mica import engines, properties
+from mica import properties
 from mica.arrays import NDArray, arrow_array, to_numpy
 from mica.engines.base import Engine, Task
 from mica.errors import UserError
@@ -50,40 +50,8 @@ from mica.write.bytewise import Bytewise, needs_comparator
 from mica.write.commit import Commit
 from mica.write.facts import Facts
 from mica.write.ingested import forgotten
-from mica.write.once import Txn, once
 from mica.write.rules import refuse_given, regenerated
-from mica.write.target import Target, target_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-
-def delete(snapshot: Snapshot, where: str | None, spark: SparkSession | None, txn: Txn | None = None) -> Commit:
-    """Deletes the rows for which `where` is true; see `Table.delete`."""
-    return _change(snapshot, where, None, spark, txn)
-
-
-def update(
-    snapshot: Snapshot,
-    values: Mapping[str, Any],
-    where: str | None,
-    spark: SparkSession | None,
-    txn: Txn | None = None,
-) -> Commit:
-    """Updates columns of the rows for which `where` is true; see `Table.update`."""
-    if not values:
-        raise UserError.bad_value("set", dict(values), "a dict of at least one column to its expression")
-    return _change(snapshot, where, values, spark, txn)
-
-
-def _change(
-    snapshot: Snapshot, where: str | None, values: Mapping[str, Any] | None, spark: SparkSession | None, txn: Txn | None
-) -> Commit:
-    def change() -> Commit:
-        return Change(target_of(snapshot, txn), engines.of(spark), where, values).commit()
-
-    return once(snapshot.storage, snapshot, txn, change)
-
+from mica.write.target import Target
 
 #: Whether queries (SQL) that what is written comes from have read the table.
 _FROM_ITSELF: ContextVar[Callable[[], bool]] = ContextVar("from_itself", default=lambda: False)

@@ -45,7 +45,7 @@ KINDS: Mapping[str, When] = {
 }
 
 #: The sides that the expressions of a clause see.
-_SEES: Mapping[When, tuple[Side, ...]] = {
+SEES: Mapping[When, tuple[Side, ...]] = {
     "matched": BOTH,
     "not matched": ("source",),
     "not matched by source": ("target",),
@@ -74,7 +74,7 @@ def assigned_of(source: StructType, clauses: Sequence[MergeClause], alias: str, 
 def bound(sides: Sides, given: MergeClause, row_ids: tuple[str, str] | None = None, *, evolves: bool = False) -> Clause:
     """The clause with bound expressions. Rows that it updates lose their version, where files hold it (`row_ids`).
     With `evolves` the source may lack columns that it sets. Errors: those of `Merge.execute` for texts."""
-    sees = _SEES[given.when]
+    sees = SEES[given.when]
     condition = None if given.condition is None else sides.predicate(given.condition, sees)
     values: dict[str, Assigned] = {}
     if given.action != "delete":
@@ -139,7 +139,7 @@ def _values(sides: Sides, given: MergeClause, evolves: bool) -> Iterator[tuple[P
         for f in (f for f in table.fields if f.name not in missing):
             yield (f,), f"{sides.source_alias}.{f.name}", Column((sides.source_alias, f.name))
         return
-    places = [(_place(sides, name), text) for name, text in given.values.items()]
+    places = [(place_in(sides, name), text) for name, text in given.values.items()]
     together([(place, Literal(None, VOID)) for place, _ in places])  # refuses what is set twice
     for place, text in places:
         if len(place) > 1 and given.action == "insert":
@@ -168,7 +168,7 @@ def _makes(f: StructField, action: Action) -> bool:
     return GENERATED in f.metadata or is_identity(f) or (action == "insert" and DEFAULT in f.metadata)
 
 
-def _place(sides: Sides, name: str) -> Place:
+def place_in(sides: Sides, name: str) -> Place:
     """The column or field of the target that a key of `set` or `values` names, with or without the target's alias. What
     the alias is before is decided by the columns that the target had: those that evolution adds hide no field."""
     return place_of(sides.target, _key(sides.readable or sides.target, name, sides.target_alias))

@@ -18,3 +18,8 @@ def is_condition(error: BaseException, name: str) -> bool:
     if condition is not None:
         return f"{condition}.".startswith(f"{name}.")
     return f"[{name}]" in str(error) or f"[{name}." in str(error)
+
+
+def is_unread(error: BaseException) -> bool:
+    """Whether Spark cannot read a text either, or does not know a function of it."""
+    return type(error).__name__ == "ParseException" or is_condition(error, "UNRESOLVED_ROUTINE")

@@ -32,3 +32,31 @@ def judged(frame: DataFrame, where: str | None, columns: Mapping[str, str], limi
         frame = frame.where(where)
     frame = frame.select(*[sql.expr(text).alias(name) for name, text in columns.items()])
     return frame if limit is None else frame.limit(limit)
+
+
+def joined(left: DataFrame, right: DataFrame, on: str, how: str) -> DataFrame:
+    """The rows of two sides, which have aliases, for which `on` is true."""
+    from pyspark.sql import functions as sql
+
+    return left.join(right, sql.expr(on), how)
+
+
+def decided(
+    frame: DataFrame,
+    number: str,
+    conditions: Mapping[int, str | None],
+    values: Mapping[str, tuple[int, str]],
+    kept: Sequence[str],
+) -> DataFrame:
+    """The rows for which one of the conditions is true (None is), with the number of the first one in the column
+    `number`; a value is evaluated in the rows of its number. Of the other columns those of these names stay."""
+    from pyspark.sql import functions as sql
+
+    tests = [(key, sql.lit(True) if text is None else sql.expr(text)) for key, text in conditions.items()]
+    first, *others = tests
+    chosen = sql.when(first[1], sql.lit(first[0]))
+    for key, test in others:
+        chosen = chosen.when(test, sql.lit(key))
+    frame = frame.withColumn(number, chosen).where(sql.col(number).isNotNull())
+    told = [sql.when(sql.col(number) == key, sql.expr(text)).alias(name) for name, (key, text) in values.items()]
+    return frame.select(*map(sql.col, kept), number, *told)

@@ -1,0 +1,82 @@
+"""What the tokens alone say of an expression that only Spark reads.
+
+The rule: what is not certain is left open: a condition is one part, and any column may be meant.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from itertools import pairwise
+
+from mica.errors import UserError
+from mica.expressions.tokens import Token, tokenize
+
+_OPENS, _CLOSES = ("(", "[", "CASE"), (")", "]", "END")
+
+
+def conjuncts(text: str) -> list[str]:
+    """The parts of `a AND b`, as they are written: a row that fulfils the condition fulfils each of them."""
+    try:
+        tokens = tokenize(text)
+    except UserError:
+        return [text]
+    found, start, depth, betweens = list[str](), 0, 0, 0
+    for token in tokens:
+        word = _word(token)
+        depth += (word in _OPENS) - (word in _CLOSES)
+        if depth:
+            continue
+        if word == "OR":
+            return [text]
+        if word == "BETWEEN":
+            betweens += 1
+        elif word == "AND" and betweens:
+            betweens -= 1
+        elif word == "AND":
+            found.append(text[start : token.at])
+            start = token.end
+    return [text] if depth else [part.strip() for part in (*found, text[start:])]
+
+
+def names(text: str) -> set[str] | None:
+    """Every word of a text, in lower case, that may be the name of a column; None if it may mean all columns."""
+    try:
+        tokens = tokenize(text)
+    except UserError:
+        return None
+    if any(one.text in ("(", ",", ".") and other.text == "*" for one, other in pairwise(tokens)):
+        return None
+    quoted = {one.text[1:-1].replace("``", "`").lower() for one in tokens if one.kind == "quoted"}
+    return quoted | {one.text.lower() for one in tokens if one.kind == "word"}
+
+
+def for_spark(text: str) -> str:
+    """The expression with Spark's words for what only mica reads: values that a query gave (`query.subqueries`)."""
+    try:
+        tokens = tokenize(text)
+    except UserError:
+        return text
+    found, at = "", 0
+    for place, token in enumerate(tokens[:-2]):
+        one, other = tokens[place + 1 : place + 3]
+        if _is_text(token, one):
+            found, at = f"{found}{text[at : token.at]}CAST({one.text} AS STRING)", one.end
+        elif (_word(token), _word(one), _word(other)) == ("(", "SELECT", ")"):
+            found, at = f"{found}{text[at : token.at]}(SELECT NULL WHERE false)", other.end
+    return found + text[at:]
+
+
+def gives_texts(text: str) -> bool:
+    """Whether a query gave a text to the expression, beside which Spark pads no CHAR column."""
+    with suppress(UserError):
+        return any(_is_text(one, other) for one, other in pairwise(tokenize(text)))
+    return False
+
+
+def _is_text(token: Token, after: Token) -> bool:
+    """Whether two tokens are a text of type STRING, as mica writes what a query gives: `STRING'x'`."""
+    return _word(token) == "STRING" and after.kind in ("string", "raw") and token.end == after.at
+
+
+def _word(token: Token) -> str:
+    return token.text.upper() if token.kind in ("word", "mark") else ""

@@ -1,0 +1,105 @@
+"""What Spark evaluates of a change: texts that mica does not read, or whose answer it does not know.
+
+The rule: Spark runs the user's own texts, once, on the version that changes. Its rows have the place of each row of the
+table (`_metadata.file_path` and `row_index`), by which a merge changes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from mica import compute as pc
+from mica.arrays import NDArray, from_numpy
+from mica.engines.spark.errors import is_condition, is_unread
+from mica.engines.spark.session import without_sql_log
+from mica.engines.spark.texts import NESTED, nested
+from mica.errors import UserError
+from mica.expressions.tree import Column
+from mica.expressions.unparsed import gives_texts, names
+from mica.log.paths import as_uri
+from mica.scan.scan import Scan
+from mica.scan.table import TableSource
+from mica.schema.char import declared, is_padded
+from mica.schema.ddl import quote_if_needed, quoted
+from mica.schema.hidden import FIELDS, METADATA, ROW_INDEX
+from mica.schema.types import DataType
+from mica.write.assignment import Place, in_field, stored
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+#: Columns of the rows that Spark makes; no table has such names.
+FILE, INDEX, VALUE = "__mica_file", "__mica_index", "__mica_value_"
+
+
+def may_be_sparks(refused: UserError) -> bool:
+    """Whether what mica refused may be an expression that Spark has."""
+    return refused.code in ("UNSUPPORTED_EXPRESSION", "INVALID_EXPRESSION")
+
+
+def on_spark(refused: UserError) -> UserError:
+    """The error with the way out, where there is no session."""
+    hint = refused.hint or "Give spark=: what mica does not have Spark evaluates."
+    return UserError(refused.code, refused.message, hint=hint, **refused.context)
+
+
+def by_place(target: str, source: str) -> str:
+    """The condition under which rows of the two sides of a merge have one place."""
+    pairs = ((f"{METADATA}.file_path", FILE), (".".join(ROW_INDEX), INDEX))
+    return " AND ".join(f"{quoted(target)}.{own} = {quoted(source)}.{told}" for own, told in pairs)
+
+
+def rows_with_places(scan: Scan, spark: SparkSession, texts: Sequence[str], refused: UserError) -> DataFrame:
+    """The rows of a scan of a table, with the columns that the texts may name and their places. Errors: `refused`, if
+    the texts would mean something else there."""
+    schema, said = scan.source.schema, [names(text) for text in texts]
+    every, words = None in said, set[str]().union(*(one or () for one in said))
+    asked = {f.name: quote_if_needed(f.name) for f in schema.fields if every or f.name.lower() in words}
+    # Spark pads texts beside CHAR columns, but for what a query gave.
+    pads = any(map(gives_texts, texts)) and any(is_padded(declared(schema.field(name))) for name in asked)
+    if pads or schema.find(METADATA) is not None:
+        raise refused
+    hidden = {f"{NESTED}{name}": f"{METADATA}.{name}" for _, name in FIELDS if METADATA in words and name in words}
+    places = {FILE: f"{METADATA}.file_path", INDEX: ".".join(ROW_INDEX)}
+    frame = replace(scan, columns={**asked, **hidden, **places}).to_df(spark)
+    return nested(frame, METADATA, list(hidden)) if hidden else frame
+
+
+@contextmanager
+def analysed(refused: UserError, columns: Iterable[str]) -> Iterator[None]:
+    """While Spark reads texts: what it does not know either is `refused`, and a name without a column as by mica."""
+    try:
+        with without_sql_log():
+            yield
+    except Exception as error:
+        if is_unread(error):
+            raise refused from error
+        if is_condition(error, "UNRESOLVED_COLUMN"):
+            parameters: dict[str, str] = getattr(error, "getMessageParameters", dict)() or {}
+            raise UserError.unknown_column(parameters.get("objectName", "").strip("`"), list(columns)) from error
+        raise
+
+
+def refuse_value(place: Place, text: str, given: DataType) -> None:
+    """Refuses a value of this type for a column or field, as an update does. Errors: INCOMPATIBLE_TYPE."""
+    value = Column((VALUE,))
+    if len(place) > 1:
+        in_field(value, given, place, text)
+    else:
+        stored(value, given, place[0], text)
+
+
+def files_of(kept: NDArray[np.int64], source: TableSource, rows: pa.RecordBatch | DataFrame) -> NDArray[np.int64]:
+    """Those of the files at `kept` that the rows are of, if the rows are here."""
+    if not isinstance(rows, pa.RecordBatch):
+        return kept
+    uris = set(pc.unique(rows.column(FILE)).to_pylist())
+    paths = source.files(from_numpy(kept)).column("path").to_pylist()
+    located = (source.storage.locate(path) for path in paths)
+    return kept[np.array([as_uri(storage.path(rel)) in uris for storage, rel in located], np.bool_)]

@@ -1,0 +1,169 @@
+"""DELETE and UPDATE by expressions that only Spark has.
+
+The rule: Spark tells of each row that matches its place and its new values, and a merge by these places follows. Parts
+of the condition that mica has (`a AND b`) skip files before, and values that mica has stay its own.
+
+Operations and metrics have the names of delta-spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from mica import engines
+from mica.engines.spark import types
+from mica.engines.spark.texts import judged
+from mica.errors import UserError
+from mica.expressions.bind import bind_value
+from mica.expressions.unparsed import conjuncts, for_spark
+from mica.log.snapshot import Snapshot
+from mica.scan.scan import Scan
+from mica.scan.table import TableSource
+from mica.schema.ddl import unquoted
+from mica.write.assignment import meant, place_of
+from mica.write.by_spark import (
+    FILE,
+    INDEX,
+    VALUE,
+    analysed,
+    by_place,
+    files_of,
+    may_be_sparks,
+    refuse_value,
+    rows_with_places,
+)
+from mica.write.change import may_keep_rows, read_by_queries, read_files
+from mica.write.facts import Facts
+from mica.write.merge import Merge
+from mica.write.merge_clauses import MergeClause
+from mica.write.once import Txn
+from mica.write.rules import refuse_given
+from mica.write.running_merge import RunningMerge
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+#: The names of the two sides of the merge, which no column has.
+_ROW, _CHANGE = "__mica_row", "__mica_change"
+
+#: The metrics of an update by those of a merge.
+_METRICS = {
+    "numRemovedFiles": "FilesRemoved",
+    "numRemovedBytes": "BytesRemoved",
+    "numAddedFiles": "FilesAdded",
+    "numAddedBytes": "BytesAdded",
+    "numUpdatedRows": "RowsUpdated",
+    "numCopiedRows": "RowsCopied",
+    "numAddedChangeFiles": "ChangeFilesAdded",
+    "numDeletionVectorsAdded": "DeletionVectorsAdded",
+    "numDeletionVectorsUpdated": "DeletionVectorsUpdated",
+    "numDeletionVectorsRemoved": "DeletionVectorsRemoved",
+}
+
+
+class ChangeBySpark(RunningMerge):
+    """One delete (`values` is None) or update; `refused` is why mica does not evaluate its texts.
+
+    Errors: `refused`, if Spark does not know what mica does not; those of Spark for the texts.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        txn: Txn | None,
+        spark: SparkSession,
+        where: str | None,
+        values: Mapping[str, str] | None,
+        refused: UserError,
+    ) -> None:
+        refuse_given(snapshot.schema, map(unquoted, values or ()), str(snapshot.storage))
+        self.where, self.deletes = where, values is None
+        asking = _Asking(snapshot, spark, where)
+        self.known = asking.known
+        asked = {name: text for name, text in (values or {}).items() if asking.is_sparks(name, text)}
+        rows = asking.rows(list(asked.values()), refused)
+        for (name, text), found in zip(asked.items(), types.from_spark(rows.schema).fields[2:], strict=True):
+            refuse_value(place_of(snapshot.schema, name), text, found.type)
+        told = {name: f"{VALUE}{number}" for number, name in enumerate(asked)}
+        clause = MergeClause("matched", "delete" if self.deletes else "update", None, values and {**values, **told})
+        on = by_place(_ROW, _CHANGE)
+        super().__init__(Merge(snapshot, rows, on, _CHANGE, _ROW, spark, clauses=(clause,)), txn)
+
+    def _kept(self, predicate: Any, rows: pa.RecordBatch | DataFrame) -> Any:
+        del predicate
+        self.changed = files_of(self.known.plan.kept, self.table, rows)
+        return self.changed
+
+    def _feeds(self) -> bool:
+        """As `Change` does: a reader of the feed needs no change files of a delete by deletion vectors alone."""
+        feeds = super()._feeds()
+        return feeds and not (self.deletes and len(may_keep_rows(self.table, self.changed)) == len(self.changed))
+
+    def _describe(self, predicate: Any, source_rows: int) -> None:
+        super()._describe(predicate, source_rows)
+        target, shown = self.target, [] if self.where is None else [f"({self.where})"]
+        target.operation = "DELETE" if self.deletes else "UPDATE"
+        target.parameters = {"predicate": shown if self.deletes else (shown[0] if shown else "true")}
+        target.reads = (read_files(self.snapshot, self.known.predicate, self.engine, is_all=True), *read_by_queries())
+
+    def _metrics(self, facts: Facts) -> dict[str, int]:
+        found = super()._metrics(facts)
+        named = {name: found[f"numTarget{merged}"] for name, merged in _METRICS.items()}
+        if self.deletes:
+            del named["numUpdatedRows"]
+            named["numDeletedRows"] = found["numTargetRowsDeleted"]
+        return {**named, "executionTimeMs": found["executionTimeMs"]}
+
+
+class _Asking:
+    """What Spark is asked of a version."""
+
+    def __init__(self, snapshot: Snapshot, spark: SparkSession, where: str | None) -> None:
+        self.spark, self.where = spark, where
+        self.source = TableSource(snapshot)
+        ansi, timezone = engines.of(spark).settings()
+        self.options: dict[str, Any] = {"ansi": ansi, "timezone": timezone}
+        parts = [] if where is None else conjuncts(where)
+        mine = [self._is_mine(part) for part in parts]
+        #: By all parts that mica has, which skip files. Those before all others choose rows, too: a part behind may
+        #: fail for rows that one of Spark's leaves out.
+        self.known = self._scan([part for part, is_mine in zip(parts, mine, strict=True) if is_mine])
+        first = self._scan(parts[: [*mine, False].index(False)])
+        self.read = replace(first, planned=self.known.plan)
+
+    def _scan(self, parts: list[str]) -> Scan:
+        return Scan(self.source, " AND ".join(f"({part})" for part in parts) or None, None, None, **self.options)
+
+    def _is_mine(self, part: str) -> bool:
+        try:
+            return self._scan([part]).collations == ()
+        except UserError as refused:
+            if not may_be_sparks(refused):
+                raise
+            return False
+
+    def is_sparks(self, name: str, text: str) -> bool:
+        """Whether mica does not have a value. Errors: what else is wrong with it."""
+        schema = self.source.schema
+        try:
+            bind_value(meant(text, place_of(schema, name), schema), self.source.readable, **self.options)
+        except UserError as refused:
+            if not may_be_sparks(refused):
+                raise
+            return True
+        return False
+
+    def rows(self, values: list[str], refused: UserError) -> DataFrame:
+        """The places of the rows that match, and these values."""
+        where = [] if self.where is None else [self.where]
+        frame = rows_with_places(self.read, self.spark, [*where, *values], refused)
+        shown = {FILE: FILE, INDEX: INDEX}
+        shown |= {f"{VALUE}{number}": for_spark(text) for number, text in enumerate(values)}
+        with analysed(refused, self.source.schema.names):
+            found = judged(frame, self.where and for_spark(self.where), shown, None)
+            _ = found.schema  # Connect analyses it now
+        return found
