@@ -12,7 +12,7 @@ import logging
 import random
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
 from typing import Any
 
@@ -33,7 +33,7 @@ from mica.log.commit_info import commit_info
 from mica.log.file_lines import add_line, change_line, remove_line
 from mica.log.fingerprint import replaced
 from mica.log.paths import LOG, commit_name, file_keys
-from mica.log.replay import FILES, STATE_FILES, parse_commits, partition_keys
+from mica.log.replay import FILES, STATE_FILES, Commits, parse_commits, partition_keys
 from mica.log.snapshot import Snapshot, first
 from mica.log.user_metadata import given_user_metadata
 from mica.records import dataclass
@@ -44,6 +44,8 @@ _LOG = logging.getLogger("mica")
 _MAX_ATTEMPTS = 10_000  # each one lost means that another writer won: only a broken store gets here
 _MAX_REPEATS = 5  # of one request whose answer was lost
 _PAUSE = 0.05  # seconds before the first repeat, doubled each time
+#: So many commits of winners are held together.
+_AT_ONCE = 64
 #: What a long holds.
 _LAST_TIME = 2**63 - 1
 
@@ -381,11 +383,8 @@ class Transaction:
                 hint="Try again.",
             )
         intent = self._intent()
-        keys = partition_keys(base.metadata, base.protocol)
         excluded = [conflicts.excluded_in(snapshot) for snapshot in (self.snapshot, latest)]
-        for version in range(base.version + 1, latest.version + 1):
-            name = commit_name(version)
-            winner = parse_commits([self.storage.read(name)], keys, self.storage.path(name))
+        for version, winner in self._winners(base, latest.version):
             try:
                 intent = conflicts.check(intent, winner, version, str(self.storage), *excluded)
             except ConflictError as error:
@@ -396,6 +395,18 @@ class Transaction:
                 intent = conflicts.check(intent, winner, version, str(self.storage), excluded[0], then)
         self._precedes = intent.precedes
         return latest
+
+    def _winners(self, base: Snapshot, newest: int) -> Iterator[tuple[int, Commits]]:
+        """The commits after a version, of which a store answers for several at once."""
+        keys = partition_keys(base.metadata, base.protocol)
+
+        def read(version: int) -> Commits:
+            name = commit_name(version)
+            return parse_commits([self.storage.read(name)], keys, self.storage.path(name))
+
+        for oldest in range(base.version + 1, newest + 1, _AT_ONCE):
+            some = range(oldest, min(oldest + _AT_ONCE, newest + 1))
+            yield from zip(some, self.storage.each(read, some), strict=True)
 
     def _is_bounded(self) -> bool:
         return any(isinstance(one, conflicts.Bounded) for one in self._reads)

@@ -16,6 +16,7 @@ import pytest
 from obstore.store import MemoryStore
 
 import mica
+from mica.log.transaction import Transaction
 from mica.storage import Storage, local
 from mica.storage import remote as stores
 from mica.storage.remote import RemoteStorage
@@ -156,6 +157,14 @@ def test_a_look_at_all_files_asks_at_once(store: MemoryStore, at_once: AtOnce, l
 def test_the_history_asks_at_once(store: MemoryStore, at_once: AtOnce) -> None:
     table = table_at(f"{PLACE}/t")
     assert at_once(table.history, LOG)
+
+
+def test_commits_that_came_first_are_read_at_once(store: MemoryStore, at_once: AtOnce) -> None:
+    table = table_at(f"{PLACE}/t")
+    first = table.snapshot.refresh(1)
+    mine = Transaction(first, "WRITE")
+    assert at_once(lambda: list(mine._winners(first, table.version)), LOG)
+    assert [version for version, _ in mine._winners(first, table.version)] == list(range(2, FILES + 1))
 
 
 def test_partitions_end_at_once(store: MemoryStore, at_once: AtOnce) -> None:
