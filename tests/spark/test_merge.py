@@ -10,7 +10,7 @@ import pytest
 
 import mica
 from mica.engines.spark import engine
-from mica.write import merge
+from mica.write import running_merge
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -68,7 +68,7 @@ def test_many_rows_of_this_process_are_shuffled_too(
 ) -> None:
     """An Arrow source is sent to every task only if it is small."""
     monkeypatch.setattr(engine, "FEW_ROWS", 50)
-    monkeypatch.setattr(merge, "WithSource", None)  # nobody gets the whole source
+    monkeypatch.setattr(running_merge, "WithSource", None)  # nobody gets the whole source
     table = mica.Table.create(tmp_path, "id BIGINT, s STRING COLLATE UTF8_LCASE, v VARIANT, a ARRAY<INT>")
     table.append([{"id": i, "s": f"s{i}", "v": {"n": i}, "a": [i]} for i in range(100)])
     v = [f'{{"n":{i}}}' for i in range(90, 190)]

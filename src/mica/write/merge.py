@@ -17,7 +17,6 @@ from mica.log.snapshot import Snapshot
 from mica.records import dataclass
 from mica.write.by_spark import may_be_sparks, on_spark
 from mica.write.commit import Commit
-from mica.write.merge_by_spark import MergeBySpark
 from mica.write.merge_clauses import MergeClause
 from mica.write.once import Txn, checked, once
 from mica.write.running_merge import RunningMerge
@@ -117,6 +116,8 @@ class Merge:
                 raise
             if self.spark is None and not is_frame(self.source):
                 raise on_spark(refused) from None
+            from mica.write.merge_by_spark import MergeBySpark
+
             return MergeBySpark(self, txn, refused)
 
     def _with(self, clause: MergeClause) -> Merge:

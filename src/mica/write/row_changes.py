@@ -14,7 +14,6 @@ from mica.errors import UserError
 from mica.log.snapshot import Snapshot
 from mica.write.by_spark import may_be_sparks, on_spark
 from mica.write.change import Change
-from mica.write.change_by_spark import ChangeBySpark
 from mica.write.commit import Commit
 from mica.write.once import Txn, once
 from mica.write.target import target_of
@@ -52,6 +51,8 @@ def _change(
                 raise
             if spark is None:
                 raise on_spark(refused) from None
+            from mica.write.change_by_spark import ChangeBySpark
+
             return ChangeBySpark(snapshot, txn, spark, where, values, refused).commit()
         return mine.commit()
 
