@@ -209,7 +209,9 @@ def _chain(storage: Storage, version: int, known: Mapping[int, _Record]) -> dict
     chain, at = dict[int, _Record](), version
     while at > 0:
         chain[at] = known.get(at) or _read(storage, at)
-        at = chain[at].previous
+        before, at = at, chain[at].previous
+        if at >= before:  # records that name each other would be read for ever
+            raise _missing(storage, before, f"it names a record before it that is not, {at}")
     return chain
 
 
@@ -235,18 +237,24 @@ def _written(record: _Record) -> bytes:
 
 
 def _read(storage: Storage, version: int) -> _Record:
-    name = _file(version)
     try:
-        found = pa.ipc.open_file(pa.py_buffer(storage.read(name)))
-        names, times = (found.read_all().column(at).to_pylist() for at in _SCHEMA.names)
-        return _Record(dict(zip(names, times, strict=True)), int((found.schema.metadata or {})[_PREVIOUS]))
-    except (StorageError, pa.ArrowInvalid, KeyError, ValueError) as error:
-        raise CorruptDataError(
-            "RECORD_MISSING",
-            f"the record of the files that {storage} has cannot be read from {storage.path(name)}: {error}",
-            hint="Restore it, or leave idempotent=True out and name only files that the table does not have.",
-            path=storage.path(name),
-        ) from error
+        file = pa.ipc.open_file(pa.py_buffer(storage.read(_file(version))))
+        found = file.read_all().select(_SCHEMA.names)
+        found.validate(full=True)  # Arrow believes the offsets of texts, and would read other memory than the file's
+        names, times = (column.to_pylist() for column in found.cast(_SCHEMA).columns)
+        return _Record(dict(zip(names, times, strict=True)), int((file.schema.metadata or {})[_PREVIOUS]))
+    except (StorageError, pa.ArrowException, KeyError, ValueError, OSError) as error:
+        raise _missing(storage, version, error) from error
+
+
+def _missing(storage: Storage, version: int, why: object) -> CorruptDataError:
+    name = storage.path(_file(version))
+    return CorruptDataError(
+        "RECORD_MISSING",
+        f"the record of the files that {storage} has cannot be read from {name}: {why}",
+        hint="Restore it, or leave idempotent=True out and name only files that the table does not have.",
+        path=name,
+    )
 
 
 def _is_same(known: int, file: Split) -> bool:

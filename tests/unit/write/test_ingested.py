@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import os
 import random
+import struct
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import mica
@@ -172,3 +175,41 @@ def test_a_version_that_is_restored_goes_on_with_its_record(tmp_path: Path) -> N
     with pytest.raises(mica.CorruptDataError) as caught:
         table.restore(version=5)
     assert caught.value.code == "RECORD_MISSING"
+
+
+def record(previous: object, names: list[str | None]) -> bytes:
+    schema, sink = pa.schema({"name": pa.string(), "modified": pa.int64()}), pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, schema.with_metadata({"previous": str(previous)})) as file:
+        file.write_table(pa.table([pa.array(names, pa.string()), pa.array([1] * len(names))], schema=schema))
+    return bytes(sink.getvalue())
+
+
+def outside(at: int) -> bytes:
+    """A record whose texts are said to be in memory that is not the file's."""
+    data = record(NEVER, ["x" * 1001, "yy"])
+    return data.replace(struct.pack("<iii", 0, 1001, 1003), struct.pack("<iii", at, 2**31 - 10, 2**31 - 10))
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda own: record(own, ["a"]),  # the one before it is itself
+        lambda own: record(own + 1, ["a"]),
+        lambda own: record("9" * 5000, ["a"]),
+        lambda own: record(NEVER, [None]),
+        lambda _: outside(0),
+        lambda _: outside(2**30),
+        lambda own: record(own, ["a"])[:40],
+    ],
+)
+def test_a_record_that_somebody_else_wrote_is_refused_not_believed(
+    tmp_path: Path, made: Callable[[int], bytes]
+) -> None:
+    snapshot = taken(mica.Table.create(tmp_path, "v VARIANT").snapshot, "a")
+    [path] = (tmp_path / FOLDER).iterdir()
+    path.write_bytes(made(int(path.stem)))
+    with pytest.raises(mica.CorruptDataError) as caught:
+        Ingested(snapshot.storage).move(load(snapshot.storage))
+    assert caught.value.code == "RECORD_MISSING"
+    vacuum(snapshot, 0, enforce_retention=False)
+    assert path.exists()
