@@ -304,17 +304,24 @@ class RemoteStorage(Storage):
             # obstore panics if a file is shorter than two ranges that it reads together.
             if not isinstance(error, _FAILURES) and type(error).__name__ != "PanicException":
                 raise
-            # By name: obstore raises Python's own FileNotFoundError for its NotFoundError.
-            text = str(error)
-            name = "Undecided" if _UNDECIDED in text else type(error).__name__
-            if name not in _REMOTE_CODES:
-                name = next((kind for said, kind in _GENERIC.items() if said in text), name)
-            code, hint = _REMOTE_CODES.get(name, ("IO", None))
-            # The rest of an obstore message is a debug dump, which may hold headers and signed addresses.
-            reason = ": " + self._redacted(text.strip().partition("\n")[0])
-            says = _SAYS.get(name) or _SAYS.get(code, reason)
-            kind = AlreadyExistsError if code == "FILE_EXISTS" else StorageError
-            raise kind(code, f"{self.path(rel)}{says}", hint=hint, path=self.path(rel)) from None
+            told = self._told(error, rel)
+            try:
+                raise told from None
+            finally:
+                told.__context__ = None  # it holds the dump: not shown, but found by who reports errors elsewhere
+
+    def _told(self, error: BaseException, rel: str) -> StorageError:
+        # By name: obstore raises Python's own FileNotFoundError for its NotFoundError.
+        text = str(error)
+        name = "Undecided" if _UNDECIDED in text else type(error).__name__
+        if name not in _REMOTE_CODES:
+            name = next((kind for said, kind in _GENERIC.items() if said in text), name)
+        code, hint = _REMOTE_CODES.get(name, ("IO", None))
+        # The rest of an obstore message is a debug dump, which may hold headers and signed addresses.
+        reason = ": " + self._redacted(text.strip().partition("\n")[0])
+        says = _SAYS.get(name) or _SAYS.get(code, reason)
+        kind = AlreadyExistsError if code == "FILE_EXISTS" else StorageError
+        return kind(code, f"{self.path(rel)}{says}", hint=hint, path=self.path(rel))
 
     def _redacted(self, text: str) -> str:
         for name, value in self._options.items():

@@ -60,6 +60,15 @@ def test_a_store_that_cannot_be_reached_is_an_error_without_secrets() -> None:
     assert SECRET not in done.stdout + done.stderr
 
 
+def test_no_error_behind_an_error_has_a_secret() -> None:
+    # What a store answers may hold the signed request; here obstore itself quotes an option.
+    storage = Storage.open("s3://bucket/x", {"secret_access_key": SECRET, "access_key_id": SECRET, "timeout": SECRET})
+    with pytest.raises(StorageError, match=r"\*\*\*") as caught:
+        storage.read("y")
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+
+
 def test_what_stands_for_a_folder_is_no_file() -> None:
     store = MemoryStore()
     for key, data in {"t": b"", "t/p=1": b"", "t/p=1/a": b"1", "t/empty": b""}.items():
