@@ -18,6 +18,7 @@ from typing import Annotated, Any
 import typer
 
 from mica.cli.console import errors, progress_of, warned
+from mica.cli.plain import plain
 from mica.cli.stopped import STOPPED, stop
 from mica.errors import MicaError, StorageError
 
@@ -157,6 +158,6 @@ def main() -> None:
         if isinstance(e, OSError) and e.errno in (errno.ENOSPC, errno.EDQUOT) and e.filename is None:
             # The errors of files are of mica's storage.
             sys.exit(errors(StorageError("DISK_FULL", f"the output could not be written: {e.strerror}")))
-        sys.stderr.write(f"error: {type(e).__name__}: {str(e).splitlines()[0] if str(e) else 'no message'}\n")
+        sys.stderr.write(plain(f"error: {type(e).__name__}: {str(e).splitlines()[0] if str(e) else 'no message'}\n"))
         sys.stderr.write("This is a bug in mica or in a library that it uses; --debug shows the traceback.\n")
         sys.exit(1)

@@ -13,6 +13,7 @@ import orjson
 import typer
 
 from mica.cli.hints import spoken
+from mica.cli.plain import console, plain
 from mica.errors import MicaError
 from mica.errors.codes import way_out
 from mica.wording import counted, short_path
@@ -31,9 +32,7 @@ SHORTEST = 24
 
 def out() -> Console:
     """The console of stdout; it is wide if stdout is not a terminal, so that tables in pipes are not folded."""
-    from rich.console import Console
-
-    return Console() if sys.stdout.isatty() else Console(width=200, soft_wrap=True)
+    return console() if sys.stdout.isatty() else console(width=200, soft_wrap=True)
 
 
 def print_bytes(texts: Iterable[bytes]) -> None:
@@ -71,18 +70,18 @@ def print_rows(
     from rich.table import Table
     from rich.text import Text
 
-    console = out()
+    screen = out()
     if title:  # not as the table's title, which a narrow table would fold
-        console.print(Text(title, style="italic"))
-    if short is not None and console.is_terminal:
-        rows = _cut(rows, names, names.index(short), console.width)
+        screen.print(Text(title, style="italic"))
+    if short is not None and screen.is_terminal:
+        rows = _cut(rows, names, names.index(short), screen.width)
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in names:
         # No markup: rich would make an emoji of `v:id:`.
         table.add_column(Text(name), justify="right" if name in right else "left", overflow="fold")
     for row in rows:
         table.add_row(*[Text("" if value is None else str(value)) for value in row])
-    console.print(table)
+    screen.print(table)
 
 
 def _cut(rows: Sequence[Sequence[Any]], names: Sequence[str], place: int, width: int) -> list[list[Any]]:
@@ -97,14 +96,14 @@ def errors(error: MicaError) -> int:
     where = ", ".join(f"{name} {value}" for name, value in error.where.items())
     # The line with a caret under the text is left out on the command line.
     lines = [line for line in spoken(error.message).splitlines() if line.strip() != "^"]
-    sys.stderr.write(f"error [{error.code}]: {chr(10).join(lines)}{f' ({where})' if where else ''}\n")
-    sys.stderr.write(f"{spoken(way_out(error))}\n")
+    sys.stderr.write(plain(f"error [{error.code}]: {chr(10).join(lines)}{f' ({where})' if where else ''}\n"))
+    sys.stderr.write(plain(f"{spoken(way_out(error))}\n"))
     return error.exit_status
 
 
 def warned(message: Warning | str, *_: Any, **__: Any) -> None:
     """Prints a warning in one line; it stands in the place of `warnings.showwarning`."""
-    sys.stderr.write(f"warning: {spoken(str(message))}\n")
+    sys.stderr.write(plain(f"warning: {spoken(str(message))}\n"))
 
 
 def pairs(texts: Sequence[str], option: str, *, secret: bool = False) -> dict[str, str]:

@@ -8,6 +8,7 @@ import typer
 
 from mica.cli import options
 from mica.cli.console import out, print_json, write_page
+from mica.cli.plain import plain
 from mica.cli.sessions import spark_session
 from mica.cli.source import scan_of
 from mica.cli.sql import Tables, named, sparks_errors
@@ -66,4 +67,4 @@ def _of_query(text: str, tables: list[str] | None, *, analyze: bool, json: bool,
         if json:
             print_json(report.to_dict())
         else:
-            typer.echo(str(report))
+            typer.echo(plain(str(report)))
