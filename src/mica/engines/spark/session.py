@@ -150,6 +150,8 @@ def _defaults(master: str) -> dict[str, Any]:
         "spark.ui.showConsoleProgress": "false",
         # With more paths than this, Spark lists them in a separate job (docs/decisions.md, "Spark").
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
+        # What the UI and event logs hide of OPTIONS (…): Spark hides secrets and tokens, but no account_key or sas_key.
+        "spark.sql.redaction.options.regex": "(?i)url|key|sas|secret|token|password|credential",
     }
     if master.startswith("local"):
         cores = _cores(master)
