@@ -203,7 +203,7 @@ def _of_log(work: _Work, statistics: Statistics, reader: kernel.FileReader) -> I
     yield from collated_spelled(statistics)
     yield from unfit(statistics, reader, work.file)
     try:
-        deleted = None if vector is None else deleted_rows(work.storage, vector, cached=False)
+        deleted = None if vector is None else deleted_rows(work.storage, vector, most=reader.num_rows, cached=False)
     except (CorruptDataError, StorageError) as e:
         if isinstance(e, StorageError) and e.code not in ("NOT_FOUND", "FILE_TOO_SHORT"):
             raise

@@ -32,8 +32,11 @@ _UUID_LENGTH = 20
 _PREFIX = "deletion_vector_"
 
 
-def deleted_rows(table: Storage, descriptor: Mapping[str, Any], *, cached: bool = True) -> np.ndarray:
-    """Returns the deleted rows of one file, sorted, as uint64; `descriptor` is a row of `files["deletion_vector"]`.
+def deleted_rows(
+    table: Storage, descriptor: Mapping[str, Any], *, most: int | None = None, cached: bool = True
+) -> np.ndarray:
+    """Returns the deleted rows of one file, sorted, as uint64; `descriptor` is a row of `files["deletion_vector"]`. A
+    megabyte can mark so many rows that their numbers fill all memory: more than `most`, the file's, are refused before.
     `cached`: what this process read of an object store before is valid, even if the file is no longer there."""
     kind, where = descriptor["storageType"], str(descriptor["pathOrInlineDv"])
     if None in (descriptor["sizeInBytes"], descriptor["cardinality"]):
@@ -50,6 +53,8 @@ def deleted_rows(table: Storage, descriptor: Mapping[str, Any], *, cached: bool 
     if len(data) < 4 or int.from_bytes(data[:4], "little") != _MAGIC:
         raise _corrupt(name, "it does not begin with the magic number of a deletion vector")
     cardinality = int(descriptor["cardinality"])
+    if most is not None and cardinality > most:
+        raise _corrupt(name, f"the log says that it holds {cardinality} rows, and its file has {most}")
     rows = decode(data[4:], cardinality)
     if len(rows) != cardinality:
         raise _corrupt(name, f"it holds {len(rows)} rows, the log says {cardinality}")

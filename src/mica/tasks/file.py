@@ -246,17 +246,21 @@ class DataFileReader:
         elif all(part.deletion_vector is None and part.chosen is None for part in self._parts):
             return [(0, starts[-1])] if starts[-1] else []
         parts = self._parts[: len(spans)]  # the others have other columns
-        vectors = [(self._rows_of(part.deletion_vector), self._rows_of(part.chosen)) for part in parts]
+        counts = [starts[-1]] if self.part.parts > 1 else [end - start for start, end in spans]
+        vectors = [
+            (self._rows_of(part.deletion_vector, count), self._rows_of(part.chosen, count))
+            for part, count in zip(parts, counts, strict=True)
+        ]
         owns = map(self._own, starts, spans, vectors)
         return [found for own in owns for found in own]
 
-    def _rows_of(self, vector: Mapping[str, Any] | None) -> Rows | None:
-        """What returns the rows of a vector. Those of several files are requested at once."""
+    def _rows_of(self, vector: Mapping[str, Any] | None, count: int) -> Rows | None:
+        """What returns the rows of a vector of a file with so many. Those of several files are requested at once."""
         if vector is None:
             return None
         from mica.log.deletion_vectors import deleted_rows
 
-        read = partial(deleted_rows, self.spec.storage, vector)
+        read = partial(deleted_rows, self.spec.storage, vector, most=count)
         alone = len(self._parts) == 1 or self.spec.storage.local_path is not None
         return read if alone else threads.soon(read).result
 

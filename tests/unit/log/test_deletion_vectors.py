@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import struct
 import zlib
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import mica
 from mica.errors import CorruptDataError, StorageError
 from mica.log.deletion_vectors import deleted_rows, file_of, vector_of, write_vectors
 from mica.stats import z85
@@ -94,6 +96,27 @@ def test_a_vector_that_is_missing_or_cut_short_is_an_error(tmp_path: Path) -> No
     path.write_bytes(file_with(DATA)[:-3])
     with pytest.raises(StorageError):
         deleted_rows(Storage.open(tmp_path), descriptor("u", UUID_TEXT, len(DATA)))
+
+
+def test_no_vector_is_read_that_marks_more_rows_than_its_file_has(tmp_path: Path) -> None:
+    # 65,536 runs of 65,536 rows are a megabyte, and their numbers would be 34 GB.
+    heads = b"".join(struct.pack("<HH", key, 0xFFFF) for key in range(1 << 16))
+    runs = struct.pack("<HHH", 1, 0, 0xFFFF) * (1 << 16)
+    bitmap = struct.pack("<I", 12347 | 0xFFFF << 16) + b"\xff" * (1 << 13) + heads + b"\0" * (4 << 16) + runs
+    data = MAGIC + struct.pack("<QI", 1, 0) + bitmap
+    inline = descriptor("i", z85.encode(data), len(data), None, 1 << 32)
+    table = mica.Table.create(tmp_path, "a BIGINT", properties={"delta.enableDeletionVectors": "true"})
+    table.append([{"a": 1}, {"a": 2}])
+    log = tmp_path / "_delta_log/00000000000000000001.json"
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    for line in lines:
+        if "add" in line:
+            line["add"]["deletionVector"] = inline
+    log.write_text("\n".join(map(json.dumps, lines)))
+    with pytest.raises(CorruptDataError, match="4294967296 rows, and its file has 2") as caught:
+        mica.Table.open(tmp_path).to_arrow()
+    assert caught.value.code == "CORRUPT_DELETION_VECTOR"
+    assert "deletion_vector" in [found.kind for found in mica.check(tmp_path)]
 
 
 @pytest.mark.parametrize("text", ["Hell", "Hell\u00f6", "#####"])
