@@ -77,7 +77,7 @@ class LocalStorage(Storage):
 
     def path(self, rel: str) -> str:
         assert self.local_path is not None
-        if "\0" in rel or ".." in rel.split("/"):
+        if "\0" in rel or rel.startswith("/") or ".." in rel.split("/"):
             raise StorageError("INVALID_NAME", f"{rel!r} is not a name below {self.local_path}", hint="Check the log.")
         return os.path.join(self.local_path, rel) if rel else self.local_path
 

@@ -28,9 +28,10 @@ def test_a_local_disk_takes_every_legal_name(tmp_path: Path, name: str) -> None:
     assert [entry.path for entry in storage.list()] == [name]
 
 
-def test_a_name_cannot_leave_the_location(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["a/../../etc/passwd", "..", "/etc/passwd", "//etc/passwd", "a\0"])
+def test_a_name_cannot_leave_the_location(tmp_path: Path, name: str) -> None:
     with pytest.raises(StorageError) as caught:
-        Storage.open(tmp_path).read("a/../../etc/passwd")
+        Storage.open(tmp_path).read(name)
     assert caught.value.code == "INVALID_NAME"
 
 
