@@ -71,8 +71,8 @@ class Storage(ABC):
 
     uri: str
     local_path: str | None
-    #: Whether a log here may name files outside this bucket or disk.
-    external: bool = False
+    #: Whether a log here may name files outside this bucket or disk; False: none but those below this location.
+    external: bool | None = None
 
     @staticmethod
     def open(location: str | os.PathLike[str], storage_options: Mapping[str, str] | None = None) -> Storage:
@@ -233,12 +233,32 @@ class Storage(ABC):
                 hint="If that is intended, allow it: storage_options={'allow_external_paths': 'true'}.",
                 path=absolute,
             )
-        return self.at(absolute)
+        found = self.at(absolute)
+        if self.external is False:
+            self._refuse_outside(absolute, *found)
+        return found
+
+    def _refuse_outside(self, name: str, storage: Storage, rel: str) -> None:
+        """Refuses a file that is not below this location, where the caller allows no other."""
+        if storage is not self or not self.owns(rel):
+            raise StorageError(
+                "EXTERNAL_PATH",
+                f"the log of {self} names {name}, which is outside of the table's folder",
+                hint="If that is intended, leave allow_external_paths out of storage_options.",
+                path=name,
+            )
+
+    def owns(self, rel: str) -> bool:  # noqa: ARG002 - stores have no links
+        """Whether a name below this location is not that of a file elsewhere."""
+        return True
 
     def locate(self, name: str) -> tuple[Storage, str]:
         """Resolves a decoded name from a log to a location and a name below it. Errors: EXTERNAL_PATH."""
-        absolute = name.startswith("/") or split_scheme(name)[0] is not None
-        return self.at_of_log(name) if absolute else (self, name)
+        if name.startswith("/") or split_scheme(name)[0] is not None:
+            return self.at_of_log(name)
+        if self.external is False:
+            self._refuse_outside(name, self, name)
+        return self, name
 
     def __str__(self) -> str:
         return self.local_path if self.local_path is not None else self.uri

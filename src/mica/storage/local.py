@@ -65,7 +65,7 @@ def _leads_up(link: str) -> bool:
 class LocalStorage(Storage):
     """A directory of this machine, through the operating system."""
 
-    def __init__(self, directory: str, external: bool = False) -> None:
+    def __init__(self, directory: str, external: bool | None = None) -> None:
         self.external = external
         # Tasks may run in another working directory: the path is made absolute once, here.
         with local_errors("the working directory"):  # it may have been removed
@@ -176,6 +176,10 @@ class LocalStorage(Storage):
     def is_behind_link(self, directory: str) -> bool:
         root = os.path.realpath(self.path(""))
         return os.path.realpath(f"{root}/{directory}") != f"{root}/{directory}".rstrip("/")
+
+    def owns(self, rel: str) -> bool:
+        root = os.path.realpath(self.path("")).rstrip("/")
+        return os.path.realpath(self.path(rel)).startswith(f"{root}/")
 
     def put(self, rel: str, data: bytes) -> None:
         path = self.path(rel)

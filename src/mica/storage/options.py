@@ -15,7 +15,7 @@ from mica import late
 from mica.arguments import OPTIONS, refuse_other
 from mica.errors import UserError
 
-#: Allows a table's log to name files outside the table's own bucket or disk.
+#: Allows a table's log to name files outside the table's own bucket or disk (true), or none outside its folder (false).
 ALLOW_EXTERNAL = "allow_external_paths"
 
 #: Options of the connection, the same for every store.
@@ -171,6 +171,8 @@ def _is_true(text: str) -> bool:
     return text.strip().lower() == "true"
 
 
-def allows_external(options: Mapping[str, str] | None) -> bool:
-    """Whether a log may name files outside the table's own storage."""
-    return any(name.lower() == ALLOW_EXTERNAL and _is_true(str(value)) for name, value in (options or {}).items())
+def allows_external(options: Mapping[str, str] | None) -> bool | None:
+    """Whether a log may name files outside the table's own storage; None: those in its bucket or on its disk, False:
+    none but those in its folder."""
+    given = [_is_true(str(value)) for name, value in (options or {}).items() if name.lower() == ALLOW_EXTERNAL]
+    return any(given) if given else None

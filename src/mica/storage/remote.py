@@ -110,11 +110,11 @@ class RemoteStorage(Storage):
         return RemoteStorage(self._root, self._key(rel), self._options, self._made())
 
     def at(self, absolute: str) -> tuple[Storage, str]:
-        if absolute.startswith("/"):
-            return RemoteStorage(self._root, "", self._options, self._store), absolute.lstrip("/")
         scheme, rest = split_scheme(absolute)
         host, _, key = rest.removeprefix("//").partition("/")
         mine, _, my_host = self._root.partition("://")
+        if absolute.startswith("/"):
+            scheme, host, key = mine, my_host, absolute.lstrip("/")
         if SCHEMES.get(scheme or "") == SCHEMES.get(mine) and host == my_host:
             if key.startswith(self._prefix + "/") or not self._prefix:
                 return self, key[len(self._prefix) :].lstrip("/")

@@ -219,3 +219,44 @@ def test_a_log_names_no_file_beyond_its_storage(table: str, name: str, beyond: b
         storage.at_of_log(name)
     allowed = Storage.open(table, {"allow_external_paths": "true"})
     assert pickle.loads(pickle.dumps(allowed)).at_of_log(name)[1]
+
+
+STRICT = {"allow_external_paths": "false"}
+
+
+@pytest.mark.parametrize(
+    ("table", "name", "outside"),
+    [
+        ("s3://bucket/t", "s3a://bucket/t/f", False),
+        ("s3://bucket/t", "/t/f", False),
+        ("s3://bucket/t", "f", False),
+        ("s3://bucket/t", "s3://bucket/tt/f", True),
+        ("s3://bucket/t", "/elsewhere/f", True),
+        ("/t", "file:/t/f", False),
+        ("/t", "/t/a/../f", False),
+        ("/t", "f", False),
+        ("/t", "/t/../elsewhere/f", True),
+        ("/t", "/tt/f", True),
+        ("/t", "file:///etc/passwd", True),
+    ],
+)
+def test_a_log_may_be_kept_to_the_folder_of_its_table(table: str, name: str, outside: bool) -> None:
+    storage = pickle.loads(pickle.dumps(Storage.open(table, STRICT)))
+    if not outside:
+        assert storage.locate(name)[0].path(storage.locate(name)[1]).endswith("t/f")
+        return
+    with pytest.raises(StorageError, match="outside of the table's folder") as caught:
+        storage.locate(name)
+    assert caught.value.code == "EXTERNAL_PATH"
+
+
+def test_no_link_leads_out_of_the_folder_of_a_table(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "t").symlink_to("real")
+    (tmp_path / "real" / "inside").symlink_to("f")
+    (tmp_path / "real" / "outside").symlink_to(tmp_path)
+    storage = Storage.open(tmp_path / "t", STRICT)
+    assert storage.locate("inside")[1] == "inside"
+    with pytest.raises(StorageError, match="outside of the table's folder"):
+        storage.locate("outside/f")
+    assert Storage.open(tmp_path / "t").locate("outside/f")[1] == "outside/f"
