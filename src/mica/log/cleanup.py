@@ -18,7 +18,7 @@ from mica.errors import MicaError
 from mica.log import features
 from mica.log.checkpoint import sidecars_of
 from mica.log.listing import Checkpoint, Listing, log_entries, read_listing
-from mica.log.paths import SIDECARS, parse_log_name
+from mica.log.paths import LOG, SIDECARS, parse_log_name
 from mica.log.snapshot import Snapshot
 from mica.log.time_travel import increasing
 from mica.storage import Entry, Storage
@@ -35,6 +35,8 @@ def clean_log(snapshot: Snapshot, *, now: int) -> int:
     if not properties.EXPIRED_LOG_CLEANUP.of(configuration):
         return 0
     storage, before = snapshot.storage, cutoff(now, properties.LOG_RETENTION.of(configuration))
+    if storage.is_behind_link(LOG):  # the log of another table, which is not to lose its versions by this one
+        return 0
     entries = list(_old_log(storage, before))
     listing = read_listing(entries)
     kept = oldest_kept(listing, before)

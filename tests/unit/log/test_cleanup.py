@@ -72,6 +72,18 @@ def test_nothing_goes_where_all_of_it_is_needed(tmp_path: Path) -> None:
     assert versions(tmp_path)[: len(before)] == before
 
 
+def test_a_log_behind_a_link_is_not_this_tables(tmp_path: Path) -> None:
+    table_of(tmp_path / "own", 8, (2, 5))
+    aged(tmp_path / "own", {n: 60 - n for n in range(7)} | {7: 1, 8: 0})
+    before = versions(tmp_path / "own")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "_delta_log").symlink_to(tmp_path / "own" / "_delta_log")
+    assert clean_log(mica.Table.open(tmp_path / "other").snapshot, now=NOW) == 0
+    assert versions(tmp_path / "own") == before
+    (tmp_path / "again").symlink_to(tmp_path / "own")
+    assert clean_log(mica.Table.open(tmp_path / "again").snapshot, now=NOW) == 6
+
+
 def test_a_young_log_is_not_looked_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = table_of(tmp_path, 6, (3,))
     (tmp_path / "_delta_log" / "0.note").write_text("")
