@@ -188,7 +188,7 @@ def _variants(schema: pa.Schema) -> Iterator[tuple[str, ...]]:
 
 def _table(snapshot: Snapshot) -> Repair:
     report = check_table(snapshot)
-    _refuse_hidden(report, lambda path: kernel.open_file(*snapshot.locate(path)))
+    _refuse_hidden(report, lambda path: kernel.open_file(*snapshot.storage.locate(path)))
     faulty = set(report.faulty)
     source = TableSource(snapshot)
     chosen = [part for part in source.rewritten() if part.path in faulty]
