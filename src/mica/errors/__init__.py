@@ -17,7 +17,9 @@ from mica import late
 #: signed URLs. mica refuses such URLs as input; this removes them from other texts, such as a store's own message. The
 #: pattern also matches a URL without a user, so that the search does not start again at each `:/` (quadratic).
 _USER = late.pattern(r"(?<=:/)(/?)([^@\s]*(?:@[^@/\s]*(?=@))*)(@?)")
-_KEYS = late.pattern(r"([?&][\w-]*(?:sig|signature|token|credential|secret|password|key|keyid)=)[^&\s]+", re.IGNORECASE)
+_KEYS = late.pattern(
+    r"([?&;#][\w-]*(?:sig|signature|token|credential|secret|password|key|keyid)=)[^&\s]+", re.IGNORECASE
+)
 
 
 def without_credentials(text: str) -> str:

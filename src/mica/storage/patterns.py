@@ -23,11 +23,11 @@ _SPECIAL = re.compile(r"[*?\[]")
 
 def is_pattern(path: str, options: Mapping[str, str] | None = None) -> bool:
     """Whether the path is a pattern, not the name of a file or folder."""
-    if _SPECIAL.search(path) is None:
-        return False
     scheme, rest = split_scheme(path)
     if scheme is not None:
         refuse_credentials(scheme, rest)
+    if _SPECIAL.search(path) is None:
+        return False
     if scheme in (None, "file"):
         return not os.path.exists(path if scheme is None else file_uri_path(rest))
     head, _, name = path.rstrip("/").rpartition("/")

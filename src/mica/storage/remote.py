@@ -57,6 +57,9 @@ _GENERIC: Mapping[str, str] = {
     "must be specified": "Unspecified",
     "HTTP error: builder error": "WithoutTls",
     "HTTP error: error sending request": "Unanswered",
+    # Of a listing, which is what opens a table.
+    "status code: 401": "UnauthenticatedError",
+    "status code: 403": "PermissionDeniedError",
 }
 
 #: S3's answer to a conditional put while another of the same name is under way: nobody has won yet, but obstore says

@@ -186,7 +186,7 @@ def test_a_location_without_a_bucket_is_refused() -> None:
     [
         "s3://key:{}@bucket/t", "s3://{}@bucket/t", "https://u:{}@host/t", "abfss://u:{}@a/t", "s3a://key:{}/x@bucket/t",
         "s3:/key:{}@bucket/t", "s3://bucket/t?token={}", "s3://bucket/t?X-Amz-Security-Token={}&v=1",
-        "az://container@a/t?sv=1&sig={}",
+        "az://container@a/t?sv=1&sig={}", "s3://bucket/t#sig={}", "s3://bucket/t;sig={}",
     ],
 )  # fmt: skip
 def test_credentials_in_a_url_are_refused_and_not_shown(url: str) -> None:

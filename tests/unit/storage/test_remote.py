@@ -13,6 +13,7 @@ import obstore
 import pytest
 from obstore.store import MemoryStore
 
+import mica
 from mica.errors import StorageError, UserError
 from mica.storage import Storage
 from mica.storage.remote import RemoteStorage
@@ -67,6 +68,25 @@ def test_no_error_behind_an_error_has_a_secret() -> None:
         storage.read("y")
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_table_that_may_not_be_listed_says_so(status: int) -> None:
+    class Refusing(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_error(status)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Refusing)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    keys = {"access_key_id": "id", "secret_access_key": SECRET, "region": "r", "allow_http": "true"}
+    with pytest.raises(StorageError) as caught:
+        mica.Table.open("s3://bucket/t", storage_options={**keys, "endpoint": f"http://127.0.0.1:{server.server_port}"})
+    server.shutdown()
+    assert caught.value.code == "PERMISSION_DENIED"
+    assert "credentials" in str(caught.value.hint)
 
 
 def test_what_stands_for_a_folder_is_no_file() -> None:
