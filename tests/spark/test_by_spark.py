@@ -184,6 +184,7 @@ def test_parts_that_mica_has_skip_files(spark: SparkSession, tmp_path: Path) -> 
         ("no_such(s) = 'x'", "UNSUPPORTED_EXPRESSION"),
         ("soundex(nothing) = 'x'", "UNKNOWN_COLUMN"),
         ("s SIMILAR TO 'x'", "INVALID_EXPRESSION"),
+        ("input_file_name() LIKE '%'", "UNSUPPORTED_EXPRESSION"),
         ("", "INVALID_EXPRESSION"),
     ],
 )

@@ -34,6 +34,9 @@ from mica.write.assignment import Place, in_field, stored
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+#: What Spark knows of files that it reads itself: here the rows come from mica's tasks.
+_OF_FILES = ("input_file_name", "input_file_block_start", "input_file_block_length")
+
 #: Columns of the rows that Spark makes; no table has such names.
 FILE, INDEX, VALUE = "__mica_file", "__mica_index", "__mica_value_"
 
@@ -63,7 +66,8 @@ def rows_with_places(scan: Scan, spark: SparkSession, texts: Sequence[str], refu
     asked = {f.name: quote_if_needed(f.name) for f in schema.fields if every or f.name.lower() in words}
     # Spark pads texts beside CHAR columns, but for what a query gave.
     pads = any(map(gives_texts, texts)) and any(is_padded(declared(schema.field(name))) for name in asked)
-    if pads or schema.find(METADATA) is not None:
+    of_files = any(function in text.lower() for function in _OF_FILES for text in texts)
+    if pads or of_files or schema.find(METADATA) is not None:
         raise refused
     hidden = {f"{NESTED}{name}": f"{METADATA}.{name}" for _, name in FIELDS if METADATA in words and name in words}
     places = {FILE: f"{METADATA}.file_path", INDEX: ".".join(ROW_INDEX)}
