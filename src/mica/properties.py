@@ -6,7 +6,7 @@ and with words as Delta spells them. An unreadable text (another engine may have
 row says otherwise. mica's own properties begin with `mica.`. `log/configuration.py` decides which may be set and which
 table features they add.
 
-A property with `obeyed=False` is kept for other engines and ignored by mica. One with `refused` requires what mica
+The properties of `OF_OTHERS` are kept for other engines and ignored by mica. One with `refused` requires what mica
 does not support, so it cannot be set. `docs/properties.md` is printed from these tables (`scripts/docs.py`).
 
 Source: Delta protocol; the properties of delta-spark 4.4 (`DeltaConfigs`).
@@ -162,7 +162,6 @@ class Property(Generic[T]):
     meaning: str
     feature: str | None = None
     asks: tuple[Any, ...] = (True,)
-    obeyed: bool = True
     refused: str | None = None
     #: The value of an unreadable text; None: the default.
     unreadable: T | None = None
@@ -334,7 +333,7 @@ INGEST_COLUMNS = Property(
 
 #: Properties that mica keeps for other engines and ignores.
 OF_OTHERS: tuple[Property[Any], ...] = tuple(
-    Property(name, values, default, meaning, obeyed=False)
+    Property(name, values, default, meaning)
     for name, values, default, meaning in (
         ("delta.autoOptimize.optimizeWrite", BOOLEAN, "false", "Writes shuffle rows into fewer files."),
         ("delta.checkpointRetentionDuration", INTERVAL, None, "How long old checkpoints are kept."),
@@ -351,7 +350,7 @@ OF_OTHERS: tuple[Property[Any], ...] = tuple(
 #: features. The documentation of Delta sets them beside the properties that need them.
 _SMALLEST = "mica makes the smallest protocol with the features, whatever is asked for."
 PROTOCOL_VERSIONS = tuple(
-    Property(name, one_of(*versions), None, f"The version of the protocol for {side}: {_SMALLEST}", obeyed=False)
+    Property(name, one_of(*versions), None, f"The version of the protocol for {side}: {_SMALLEST}")
     for name, versions, side in (
         ("delta.minReaderVersion", "123", "readers"), ("delta.minWriterVersion", "1234567", "writers"),
     )
@@ -377,7 +376,7 @@ _NOT_DONE: tuple[_Refused, ...] = (
     ("delta.coordinatedCommits.tableConf-preview", TEXT, "Its settings for the table.", None, (), _COMMITS),
 )  # fmt: skip
 REFUSED: tuple[Property[Any], ...] = tuple(
-    Property(name, values, None, meaning, feature, asks, False, refused)
+    Property(name, values, None, meaning, feature, asks, refused)
     for name, values, meaning, feature, asks, refused in _NOT_DONE
 )
 

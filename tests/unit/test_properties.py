@@ -65,11 +65,10 @@ def test_what_mica_obeys_is_read_somewhere_and_what_it_does_not_is_not() -> None
     read = read_in_source()
     constants = {row.name: name for name, row in vars(properties).items() if isinstance(row, Property)}
     for row in properties.PROPERTIES.values():
-        # A property that only brings its feature is obeyed by that.
-        if row.obeyed and row.feature is None:
-            assert constants[row.name] in read, row.name
-        elif not row.obeyed:
+        if row in (*properties.OF_OTHERS, *properties.REFUSED):
             assert row.name not in constants, row.name
+        elif row.feature is None:  # a property that only brings its feature is obeyed by that
+            assert constants[row.name] in read, row.name
 
 
 def test_names_of_properties_are_spelled_in_the_table_alone() -> None:
@@ -89,7 +88,7 @@ def test_a_row_is_whole(name: str) -> None:
     assert row.meaning.endswith(".")
     assert row.default is None or row.of({name: row.default}) == row.of({})
     both = (properties.COLUMN_MAPPING_MODE, properties.CHECKPOINT_PROTECTION)  # obeyed in tables of others
-    assert not (row.obeyed and row.refused) or row in both
+    assert not row.refused or row in (*properties.REFUSED, *both)
     assert row.feature is None or row.refused is not None or row.feature in properties.FEATURES
 
 
