@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from decimal import Decimal
@@ -194,6 +195,15 @@ def test_log_shows_the_commits(table: Path) -> None:
     assert row["operation"] == "WRITE"
     assert row["operation_parameters"]["mode"] == "Append"
     assert "WRITE" in mica("log", table).stdout
+
+
+def test_log_shows_a_time_of_no_year_of_pythons_as_a_number(tmp_path: Path) -> None:
+    Table.create(tmp_path / "t", "id INT", properties={"delta.enableInCommitTimestamps": "true"})
+    (commit,) = (tmp_path / "t" / "_delta_log").glob("*.json")
+    commit.write_text(re.sub(r'"inCommitTimestamp":\d+', f'"inCommitTimestamp":{10**15}', commit.read_text()))
+    assert str(10**15) in mica("log", tmp_path / "t").stdout
+    (row,) = orjson.loads(mica("log", tmp_path / "t", "--json").stdout)
+    assert row["timestamp"] == 10**15
 
 
 def test_log_cuts_what_is_long_in_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Any
 
 import typer
@@ -34,9 +34,8 @@ def run(
 
 
 def _time(value: object) -> str:
-    if isinstance(value, int):
-        value = datetime.fromtimestamp(value / 1000, UTC)
-    return f"{value.astimezone(UTC):%Y-%m-%d %H:%M:%S}" if isinstance(value, datetime) else str(value)
+    """A time of a year that Python does not have is a number (`log/history.py`)."""
+    return f"{value:%Y-%m-%d %H:%M:%S}" if isinstance(value, datetime) else str(value)
 
 
 def _facts(row: dict[str, Any]) -> str:
