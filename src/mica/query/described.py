@@ -5,7 +5,6 @@ The rule: columns have the names and types of delta-spark's answers.
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ from mica.arrays import arrow_array, batch_of
 from mica.engines.spark.types import to_spark
 from mica.errors import UserError
 from mica.log import clustering, features
-from mica.log.actions import Protocol
+from mica.log.actions import Protocol, whole
 from mica.properties import FEATURE, parse_names
 from mica.query.create_text import create_text
 from mica.query.table_statements import Subject
@@ -161,7 +160,7 @@ def _detail(table: Table) -> pa.Table:
     row: dict[str, Any] = {
         "format": "delta", "id": metadata.id, "name": metadata.name, "description": metadata.description,
         "location": table.path,
-        "createdAt": _moment(metadata.created_time), "lastModified": _moment(snapshot.timestamp),
+        "createdAt": _micros(metadata.created_time), "lastModified": _micros(snapshot.timestamp),
         "partitionColumns": list(table.partition_by),
         "clusteringColumns": clustering.cluster_by(snapshot),
         "numFiles": snapshot.files.num_rows, "sizeInBytes": pc.sum(snapshot.files.column("size")).as_py() or 0,
@@ -199,5 +198,7 @@ def _versions(protocol: Protocol) -> dict[str, int]:
     return {"minReaderVersion": protocol.reader, "minWriterVersion": protocol.writer}
 
 
-def _moment(ms: int | None) -> dt.datetime | None:
-    return None if ms is None else dt.datetime.fromtimestamp(ms / 1000, dt.UTC)
+def _micros(time: Any) -> int | None:
+    """Not as a time of Python's, which has no year after 9999: a writer may have meant microseconds."""
+    ms = whole(time)
+    return None if ms is None or abs(ms) >= 2**63 // 1000 else ms * 1000

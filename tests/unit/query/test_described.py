@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,15 @@ def test_a_table_is_described(tmp_path: Path) -> None:
     types = [(row["col_name"], row["data_type"]) for row in described.answer(table, "columns").to_pylist()]
     assert types[:3] == [("id", "bigint"), ("d", "date"), ("v", "variant")]
     assert types[-1] == ("d", "date")
+
+
+@pytest.mark.parametrize(("stored", "shown"), [(10**15, 10**18), (2**62, None), (-1, -1000), ('"x"', None)])
+def test_a_time_of_no_year_of_pythons_is_described(tmp_path: Path, stored: object, shown: int | None) -> None:
+    mica.Table.create(tmp_path, "id BIGINT")
+    (commit,) = (tmp_path / "_delta_log").glob("*.json")
+    commit.write_text(re.sub(r'"createdTime":\d+', f'"createdTime":{stored}', commit.read_text()))
+    created = described.answer(mica.Table.open(tmp_path), "detail").column("createdAt")
+    assert created.cast("int64").to_pylist() == [shown]
 
 
 def test_one_column_is_described(tmp_path: Path) -> None:
