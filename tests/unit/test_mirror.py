@@ -92,7 +92,6 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "log/added.py": "tests/unit/log/test_transaction.py",
         "log/checkpoint_rows.py": "tests/unit/log/test_checkpoint_writer.py",
         "log/column_mapping.py": "tests/conformance/test_delta_tables_rows.py",
-        "log/commit_info.py": "tests/unit/log/test_transaction.py",
         "log/feed_columns.py": "tests/unit/log/test_feed.py",
         "log/feed_commits.py": "tests/unit/log/test_feed.py",
         "log/file_columns.py": "tests/unit/log/test_snapshot.py",

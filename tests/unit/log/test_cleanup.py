@@ -6,6 +6,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import orjson
+import pyarrow.parquet as pq
 import pytest
 
 import mica
@@ -157,6 +159,25 @@ def test_sidecars_go_with_the_last_checkpoint_that_names_them(tmp_path: Path) ->
     assert clean_log(table.snapshot, now=NOW) == 3 + 2 + 2  # commits, checkpoints and sidecars before version 3
     assert len(list(folder.iterdir())) == 3
     assert [mica.Table.open(tmp_path, version=version).count() for version in (3, 4)] == [3, 4]
+
+
+def test_sidecars_that_a_checkpoint_of_json_names_are_kept(tmp_path: Path) -> None:
+    """mica writes none, other engines do."""
+    properties = {"delta.checkpointInterval": "1000", "delta.checkpointPolicy": "v2"}
+    table = mica.Table.create(tmp_path, "id INT", properties=properties)
+    for number in range(2):
+        table.append([{"id": number}])
+        table.checkpoint()
+    (written,) = (tmp_path / "_delta_log").glob(f"{1:020}.checkpoint.*.parquet")
+    rows = pq.read_table(written).to_pylist(maps_as_pydicts="strict")
+    actions = [{kind: action for kind, action in row.items() if action is not None} for row in rows]
+    written.with_suffix(".json").write_bytes(b"\n".join(map(orjson.dumps, actions)))
+    written.unlink()
+    aged(tmp_path, {0: 60, 1: 40, 2: 0})
+    for file in (tmp_path / "_delta_log" / "_sidecars").iterdir():
+        os.utime(file, (NOW / 1000 - 40 * 86_400,) * 2)
+    assert clean_log(table.snapshot, now=NOW) == 1
+    assert [mica.Table.open(tmp_path, version=version).count() for version in (1, 2)] == [1, 2]
 
 
 def test_what_lies_behind_a_link_is_nobodys_sidecar(tmp_path: Path) -> None:
