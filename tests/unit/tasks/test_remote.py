@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import threading
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -14,6 +15,7 @@ from obstore.store import MemoryStore
 import mica
 from mica.cli.events import lines
 from mica.engines import local
+from mica.storage import Storage
 from mica.storage.remote import RemoteStorage
 from mica.tasks import ingest
 from mica.write import inputs
@@ -40,6 +42,28 @@ def test_json_on_a_store_becomes_a_table_on_a_store(
     assert sorted(orjson.dumps(orjson.loads(t), option=orjson.OPT_SORT_KEYS) for t in texts) == expected
     where = "v:commit.collection::string = 'app.bsky.feed.post'"
     assert table.scan(where=where).count() == sum(b'"collection":"app.bsky.feed.post"' in t for t in expected)
+
+
+@pytest.mark.parametrize("more", [{}, {"sort_by": ["n"]}, {"partition_by": ["n"]}])
+@pytest.mark.parametrize("place", [None, "s3://bucket/bad", "local"])
+def test_bad_lines_of_a_bucket_are_kept_there_or_where_it_is_said(
+    store: MemoryStore, tmp_path: Path, place: str | None, more: dict[str, Any]
+) -> None:
+    home = RemoteStorage("s3://bucket", "", None, store)
+    home.put("in/a.ndjson", b'{"a":1}\n{bad\n{"a":2}\n')
+    home.put("in/b.ndjson.gz", gzip.compress(b'xx\n{"a":"q"}\n{"a":3}\n'))
+    given: dict[str, Any] = {"on_error": "quarantine", "columns": {"n": "v:a::int"}, **more}
+    where = str(tmp_path) if place == "local" else place
+    report = mica.ingest_json("s3://bucket/in/*", "s3://bucket/t", quarantine=where, **given)
+    assert (report.rows, report.bad_lines) == (3, 3)
+    assert report.quarantine is not None
+    assert report.quarantine.startswith(where or "s3://bucket/t/_quarantine/")
+    kept = Storage.open(report.quarantine)
+    bad = [orjson.loads(text) for file in kept.list() for text in kept.read(file.path).splitlines()]
+    assert sorted((one["file"][-9:], one["line"], one["text"]) for one in bad[:-1]) == [
+        ("/a.ndjson", 2, "{bad"), ("ndjson.gz", 1, "xx"),
+    ]  # fmt: skip
+    assert bad[-1]["text"] == '{"a":"q"}'
 
 
 @pytest.mark.parametrize("fetch", [1, 7, 8 << 20])
