@@ -371,10 +371,6 @@ class _Fed:
     def bytes_read(self) -> int:
         return self._reader.bytes_read
 
-    @property
-    def lines(self) -> int:
-        return self._reader.lines
-
     def _feed(self) -> None:
         split = self._split
         while self._reader.wants_input():

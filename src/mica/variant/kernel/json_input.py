@@ -56,11 +56,6 @@ class JsonReader:
         """Before decompression."""
         return self._native.bytes_read
 
-    @property
-    def lines(self) -> int:
-        """Rows so far, including bad ones."""
-        return self._native.lines
-
     def wants_input(self) -> bool:
         """Whether it needs more bytes to continue."""
         return call(self._native.wants_input)
