@@ -44,7 +44,7 @@ from mica.log.snapshot import Snapshot
 from mica.log.tombstones import tombstones
 from mica.log.transaction import Transaction
 from mica.records import dataclass
-from mica.storage import SCHEMES, Entry, Storage, split_scheme
+from mica.storage import Entry, Storage
 from mica.wording import counted, sized
 from mica.write.ingested import FOLDER as RECORDS
 from mica.write.ingested import named
@@ -238,12 +238,10 @@ def _inside(storage: Storage, key: str) -> list[str]:
         root, folder = os.path.realpath(storage.local_path), os.path.realpath(Path(key).parent)
         found = (os.path.realpath(key), f"{folder.rstrip('/')}/{Path(key).name}")
         return [full[len(root) + 1 :] for full in found if full.startswith(root.rstrip("/") + "/")]
-    root_scheme, root = split_scheme(storage.path(""))
-    scheme, rest = split_scheme(key)
-    if scheme is not None and SCHEMES.get(scheme) != SCHEMES.get(root_scheme or ""):
+    if not storage.holds(key):
         return []
-    prefix = root.rstrip("/") + "/"
-    return [rest[len(prefix) :].lstrip("/")] if rest.startswith(prefix) else []
+    holder, name = storage.at(key)
+    return [name] if holder is storage else []
 
 
 def _behind_links(storage: Storage, keys: Iterable[str]) -> Iterator[str]:

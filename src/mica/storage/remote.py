@@ -114,15 +114,14 @@ class RemoteStorage(Storage):
 
     def at(self, absolute: str) -> tuple[Storage, str]:
         scheme, rest = split_scheme(absolute)
-        host, _, key = rest.removeprefix("//").partition("/")
         mine, _, my_host = self._root.partition("://")
-        if absolute.startswith("/"):
-            scheme, host, key = mine, my_host, absolute.lstrip("/")
-        if SCHEMES.get(scheme or "") == SCHEMES.get(mine) and host == my_host:
+        host, _, key = (my_host, "", rest) if scheme is None else rest.removeprefix("//").partition("/")
+        if scheme is None or (SCHEMES.get(scheme) == SCHEMES[mine] and host == my_host):
+            key = key.lstrip("/")  # as the store does
             if key.startswith(self._prefix + "/") or not self._prefix:
                 return self, key[len(self._prefix) :].lstrip("/")
             return RemoteStorage(self._root, "", self._options, self._store), key
-        same = kind_of(SCHEMES.get(scheme or "") or "") == kind_of(SCHEMES[mine] or "")
+        same = kind_of(SCHEMES.get(scheme) or "") == kind_of(SCHEMES[mine] or "")
         return split_remote(absolute, self._options if same else None)
 
     def holds(self, absolute: str) -> bool:

@@ -146,7 +146,9 @@ def test_an_absolute_name_elsewhere_is_found(tmp_path: Path) -> None:
         assert where.read(name) == b"1"
     remote = RemoteStorage("s3://bucket", "some/where", None, MemoryStore())
     assert str(remote.at("s3a://bucket/else/x")[0]) == "s3://bucket"
-    assert remote.at("s3a://bucket/some/where/x") == (remote, "x")
+    for spelled in ["s3a://bucket/some/where/x", "/some/where/x", "s3n://bucket//some/where/x"]:
+        assert remote.at(spelled) == (remote, "x")
+    assert [str(remote.at("/some/whereas/x")[0]), remote.at("/some/whereas/x")[1]] == ["s3://bucket", "some/whereas/x"]
     assert str(remote.at("s3://other/else/x")[0]) == "s3://other/else"
 
 

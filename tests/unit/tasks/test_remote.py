@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import threading
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from obstore.store import MemoryStore
 import mica
 from mica.cli.events import lines
 from mica.engines import local
+from mica.maintain.vacuum import vacuum
 from mica.storage import Storage
 from mica.storage.remote import RemoteStorage
 from mica.tasks import ingest
@@ -64,6 +66,25 @@ def test_bad_lines_of_a_bucket_are_kept_there_or_where_it_is_said(
         ("/a.ndjson", 2, "{bad"), ("ndjson.gz", 1, "xx"),
     ]  # fmt: skip
     assert bad[-1]["text"] == '{"a":"q"}'
+
+
+@pytest.mark.parametrize("whole", ["/a/t/", "s3a://bucket/a/t/", "S3://bucket/a/t/", "s3n://bucket//a/t/"])
+def test_a_vacuum_keeps_the_files_that_are_named_by_their_whole_paths(
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch, whole: str
+) -> None:
+    """A path without a scheme is one of the bucket, as Hadoop has it: such a file was read, and deleted."""
+    table = mica.Table.create("s3://bucket/a/t", "a INT")
+    table.append([{"a": 1}])
+    table.append([{"a": 2}])
+    home = RemoteStorage("s3://bucket", "a/t", None, store)
+    log = f"_delta_log/{1:020}.json"
+    home.put(log, home.read(log).replace(b'"path":"part', f'"path":"{whole}part'.encode()))
+    home.delete(f"_delta_log/{2:020}.crc")
+    table = mica.Table.open("s3://bucket/a/t")
+    day = 86_400 + time.time()
+    done = vacuum(table.snapshot, 0, enforce_retention=False, clock=lambda: day)
+    assert done.files == 0
+    assert sorted(mica.Table.open("s3://bucket/a/t").scan().to_arrow().column("a").to_pylist()) == [1, 2]
 
 
 @pytest.mark.parametrize("fetch", [1, 7, 8 << 20])
