@@ -13,14 +13,14 @@ from mica.storage.remote import RemoteStorage
 
 @pytest.fixture
 def store(monkeypatch: pytest.MonkeyPatch) -> MemoryStore:
-    """What is at s3://bucket in this test."""
+    """What is at s3://bucket, or s3a://bucket, in this test."""
     memory = MemoryStore()
     real = Storage.open
 
     def opened(location: Any, options: Any = None) -> Storage:
-        text = str(location)
-        if text.startswith("s3://bucket"):
-            return RemoteStorage("s3://bucket", text.removeprefix("s3://bucket").strip("/"), None, memory)
+        scheme, _, place = str(location).partition("://")
+        if scheme in ("s3", "s3a") and place.startswith("bucket"):
+            return RemoteStorage(f"{scheme}://bucket", place.removeprefix("bucket").strip("/"), None, memory)
         return real(location, options)
 
     monkeypatch.setattr(Storage, "open", staticmethod(opened))

@@ -68,6 +68,18 @@ def test_bad_lines_of_a_bucket_are_kept_there_or_where_it_is_said(
     assert bad[-1]["text"] == '{"a":"q"}'
 
 
+def test_a_file_of_a_bucket_is_ingested_once_however_it_is_spelled(store: MemoryStore) -> None:
+    home = RemoteStorage("s3://bucket", "in", None, store)
+    home.put("a.ndjson", b'{"a":1}')
+    home.put("b b%25.ndjson", b'{"a":2}')
+    every = ["s3://bucket/in/a.ndjson", "s3a://bucket/in/b b%25.ndjson"]
+    counts = []
+    for paths in ("s3://bucket/in/b*", "s3://bucket/in/*", every[:1], every[1:], "s3://bucket/in/*"):
+        report = mica.ingest_json(paths, "s3://bucket/t", idempotent=True)
+        counts.append((report.rows, report.skipped_files))
+    assert counts == [(1, 0), (1, 1), (0, 1), (0, 1), (0, 2)]
+
+
 @pytest.mark.parametrize("whole", ["/a/t/", "s3a://bucket/a/t/", "S3://bucket/a/t/", "s3n://bucket//a/t/"])
 def test_a_vacuum_keeps_the_files_that_are_named_by_their_whole_paths(
     store: MemoryStore, monkeypatch: pytest.MonkeyPatch, whole: str

@@ -12,6 +12,8 @@ import pytest
 
 import mica
 from mica.errors import ConflictError, UserError
+from mica.tasks import file as reading
+from mica.tasks import merge as matching
 
 VECTORS = {"delta.enableDeletionVectors": "true"}
 WAYS = pytest.mark.parametrize("properties", [{}, VECTORS], ids=["copies", "vectors"])
@@ -376,3 +378,24 @@ def test_a_merge_adds_columns_that_its_clauses_set(tmp_path: Path, properties: d
     version = table.version
     assert never.when_matched_update_all().execute().version == version + 1  # as delta-spark
     assert table.schema.names[-1] == "z"
+
+
+@WAYS
+@pytest.mark.parametrize(
+    "on", ["t.id = s.id", "t.id = s.id AND t.n > 3", "t.id < s.id AND s.id = 7", "s.id = 7", "true", "false"]
+)
+def test_the_chunks_of_a_file_in_which_rows_are_matched_are_as_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, properties: dict[str, str], on: str
+) -> None:
+    found = []
+    source = [{"id": i, "n": -i} for i in ((7,) if on == "true" else (3, 7, 8, 100))]
+    for batch, chunk in ((1 << 20, 1 << 20), (3, 1), (3, 4), (1, 1 << 20)):
+        monkeypatch.setattr(reading, "BATCH_ROWS", batch)
+        monkeypatch.setattr(matching, "_CHUNK_ROWS", chunk)
+        table = table_of(tmp_path / str(len(found)), 2, properties=properties)
+        merging = table.merge(source, on, target_alias="t", source_alias="s").when_matched_update({"n": "s.n"})
+        merging = merging.when_not_matched_insert({"id": "s.id", "n": "s.n", "p": "'c'"})
+        merging.when_not_matched_by_source_delete("t.id % 3 = 0").execute()
+        found.append(rows(table))
+    assert found[1:] == found[:1] * 3
+    assert len(found[0]) == {"true": 20, "s.id = 7": 23, "false": 17}.get(on, len(found[0]))
