@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import mica
-from mica.errors import UserError
+from mica.errors import CorruptDataError, UserError
 from mica.log import feed, feed_commits, shares
 from mica.log.snapshot import load
 from mica.storage import Storage
@@ -80,3 +80,19 @@ def test_removes_have_the_partition_values_of_the_version_before(
     rows = mica.Table.open(tmp_path / "t").changes(2).to_arrow().select(["p", "_change_type"]).to_pylist()
     assert [row["p"] for row in rows if row["_change_type"] == "delete"] == [f"p{number}" for number in range(9)]
     assert len(loaded) == 1
+
+
+@pytest.mark.parametrize("add", ['{"add":{"size":1}}', '{"add":{"path": ', '{"add":{"path":5}}', '{"add":5}', "[]"])
+def test_a_damaged_commit_is_named_although_a_checkpoint_stands_for_it(tmp_path: Path, add: str) -> None:
+    table = mica.Table.create(tmp_path, "id INT", properties={"delta.enableChangeDataFeed": "true"})
+    table.append([{"id": 1}])
+    table.append([{"id": 2}])
+    table.checkpoint()
+    commit = tmp_path / "_delta_log" / f"{1:020}.json"
+    info, _ = (line for line in commit.read_text().splitlines())
+    commit.write_text(f"{info}\n{add}\n")
+    table = mica.Table.open(tmp_path)
+    assert (table.count(), table.changes(2).to_arrow().num_rows) == (2, 1)
+    with pytest.raises(CorruptDataError, match=commit.name) as caught:
+        table.changes(1)
+    assert caught.value.code == "CORRUPT_LOG"

@@ -7,16 +7,18 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
 import mica
-from mica.errors import ConflictError, UserError
+from mica.errors import ConflictError, StorageError, UserError
 from mica.log import features
 from mica.log.actions import Protocol
 from mica.log.clustering import cluster_by
 from mica.log.transaction import Transaction
+from mica.maintain import features as dropping
 from mica.maintain.features import without
 from mica.stats.columns import physical_name
 from tests.unit.log.tables import before_commit
@@ -82,6 +84,43 @@ def test_what_comes_while_a_feature_is_dropped_keeps_its_rows(
     assert rows(now) == wanted
     assert mica.check(now.path).ok
     assert name != "deletionVectors" or now.files()["deletion_vector"].null_count == now.files().num_rows
+
+
+def test_a_vacuum_while_a_feature_is_dropped_moves_what_protects_its_history(
+    table: mica.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its commits hold no files, so they are no conflict, and are of versions that still have the feature."""
+    other, wanted, dropped = mica.Table.open(table.path), rows(table), dropping._dropped
+
+    def late(*given: Any) -> Any:
+        before_commit(monkeypatch, other.vacuum)
+        return dropped(*given)
+
+    monkeypatch.setattr(dropping, "_dropped", late)
+    now = mica.Table.open(table.path).drop_feature("deletionVectors")
+    log = {row["version"]: row["operation"] for row in now.history().to_pylist()}
+    last = int(now.properties["delta.requireCheckpointProtectionBeforeVersion"])
+    assert [log[last - 1], log[last], last + 1] == ["VACUUM END", "DROP FEATURE", now.version]
+    assert rows(mica.Table.open(table.path)) == wanted
+    assert (Path(table.path) / "_delta_log" / f"{now.version:020}.checkpoint.parquet").exists()
+
+
+def test_a_checkpoint_that_fails_does_not_make_a_dropped_feature_seem_to_be_there(
+    table: mica.Table, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    written = dropping.write_checkpoint
+
+    def second_fails(snapshot: Any) -> int:
+        monkeypatch.setattr(dropping, "write_checkpoint", failing)
+        return written(snapshot)
+
+    def failing(snapshot: Any) -> int:
+        raise StorageError("IO", "the disk is full")
+
+    monkeypatch.setattr(dropping, "write_checkpoint", second_fails)
+    now = table.drop_feature("deletionVectors")
+    assert "deletionVectors" not in now.protocol.writer_features
+    assert "the disk is full" in caplog.text
 
 
 def test_all_of_them_in_turn_and_back(table: mica.Table) -> None:
