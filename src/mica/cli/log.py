@@ -25,7 +25,7 @@ def run(
 ) -> None:
     """Show the history of a table, newest first."""
     opened = Table.open(table, storage_options=storage_options(storage_option or ()))
-    rows = commits(opened.snapshot.storage, limit=limit)
+    rows = commits(opened.snapshot.storage, limit=limit, opened=opened.snapshot)
     if json:
         print_json([{name: dict(v) if isinstance(v, list) else v for name, v in row.items()} for row in rows])
         return
