@@ -345,3 +345,16 @@ def test_a_reader_feature_that_nobody_here_knows_is_refused(tmp_path: Path, drop
         (tmp_path / "_delta_log" / f"{version:020}.json").write_bytes(orjson.dumps({"protocol": protocol}))
     with pytest.raises(UnsupportedTableError, match="future"):
         mica.Table.open(table.path).changes(0).to_arrow()
+
+
+def test_changes_are_explained_by_their_files_with_names_as_on_the_disk(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "a INT, p STRING", ["p"], {"delta.enableChangeDataFeed": "true"})
+    for number in range(3):
+        table.append([{"a": number, "p": f"x %{number}"}])
+    table.update({"a": "a + 10"}, "a = 1")
+    report = table.changes(1, where="p = 'x %1'").explain()
+    assert (report.to_dict()["files"]["total"], report.to_dict()["files"]["kept"]) == (4, 2)
+    dropped = [row["path"] for row in report.to_dict()["files"]["dropped"]]
+    assert len(dropped) == 2
+    assert all((tmp_path / path).exists() for path in dropped)
+    assert all(path in str(report) for path in dropped)
