@@ -35,6 +35,6 @@ def run(
     text = "done before" if done.repeated else "no row has the path"
     if done.metrics:
         removed, changed = done.metrics["numRemovedFiles"], done.metrics["numUpdatedRows"]
-        text = f"version {done.version}: erased from {changed:,} rows of {counted(removed, 'file')}; "
+        text = f"version {done.version}: erased from {counted(changed, 'row')} of {counted(removed, 'file')}; "
         text += "mica check --erased lists what holds the path still"
     out().print(text, markup=False, highlight=False)
