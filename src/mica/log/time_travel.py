@@ -97,8 +97,14 @@ def commit_times(
     opened: Snapshot | None = None,
 ) -> tuple[list[int], Callable[[int], int]]:
     """The versions with a commit, sorted, and their times by position. `read` reads a commit's info, of the few that
-    are needed; `opened` is a version that may be the newest. Errors: TABLE_NOT_FOUND."""
+    are needed; `opened` is a version that may be the newest. Errors: TABLE_NOT_FOUND, TIMESTAMP_OUT_OF_RANGE."""
     versions = sorted(listing.commits)
+    if not versions and listing.latest >= 0:
+        raise UserError(
+            "TIMESTAMP_OUT_OF_RANGE",
+            f"{storage} has no times: its log has a checkpoint of version {listing.latest}, and no commit",
+            hint="Open it without a time.",
+        )
     if not versions:
         raise no_table(str(storage))
     entries = [listing.commits[version] for version in versions]

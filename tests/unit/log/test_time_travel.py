@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import mica
-from mica.errors import UserError
+from mica.errors import CorruptDataError, UserError
 from mica.log.checkpoint_writer import write_checkpoint
 from mica.log.history import history
 from mica.log.listing import list_log
@@ -198,3 +198,27 @@ def test_in_commit_timestamps_that_were_off_for_a_while(tmp_path: Path) -> None:
 def test_a_time_in_no_year_is_outside_too(tmp_path: Path, asked: int) -> None:
     with pytest.raises(UserError, match=rf"TIMESTAMP_OUT_OF_RANGE.*{asked} ms since 1970"):
         load(with_times(tmp_path, 1000).storage, timestamp=asked)
+
+
+def test_a_log_of_a_checkpoint_alone_has_a_table_and_no_times(tmp_path: Path) -> None:
+    """It was said to be no table, with the advice to convert it to one."""
+    table = append(create(tmp_path), "a").snapshot
+    write_checkpoint(table)
+    for commit in (tmp_path / "_delta_log").glob("*.json"):
+        commit.unlink()
+    assert (load(table.storage).version, history(table.storage).num_rows) == (1, 0)
+    with pytest.raises(UserError, match="checkpoint of version 1, and no commit") as caught:
+        load(table.storage, timestamp=date(2030, 1, 1))
+    assert caught.value.code == "TIMESTAMP_OUT_OF_RANGE"
+    assert append(load(table.storage), "b").version == 2
+
+
+@pytest.mark.parametrize("own", ["true", "false"])
+def test_a_damaged_commit_is_in_the_history_of_a_table_that_was_opened_before_it(tmp_path: Path, own: str) -> None:
+    table = mica.Table.create(tmp_path, "id INT", properties={"delta.enableInCommitTimestamps": own})
+    mica.Table.open(tmp_path).append([{"id": 1}])
+    commit = tmp_path / "_delta_log" / f"{1:020d}.json"
+    commit.write_bytes(commit.read_bytes().splitlines()[0] + b'\n{"add":')
+    assert table.history()["version"].to_pylist() == [1, 0]
+    with pytest.raises(CorruptDataError):
+        table.refresh()
