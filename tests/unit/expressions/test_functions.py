@@ -38,6 +38,9 @@ def hits(text: str) -> str:
     return "".join("-" if hit is None else str(int(bool(hit))) for hit in values(text))
 
 
+_LETTERS = ("abcdefg" * 40)[:200]
+
+
 @pytest.mark.parametrize(
     ("text", "rows"),
     [
@@ -250,6 +253,17 @@ def test_strings_of_a_collation_are_not_turned_into_others() -> None:
         # As Spark 4.2.1 answers.
         ("xxhash64('Spark', array_size(array(1)))", -4449867541325528513),
         ("xxhash64(X'00', 1L, 1.5D, NULL)", -9161416050083430757),
+        # Stripes of 32 bytes, and what is left of them.
+        (f"xxhash64('{_LETTERS[:31]}')", 1346690100677588909), (f"xxhash64('{_LETTERS[:32]}')", 8329583593184110624),
+        (f"xxhash64('{_LETTERS[:33]}')", -6441023473886383389), (f"xxhash64('{_LETTERS[:64]}')", -4171937500931069402),
+        (f"xxhash64('{_LETTERS[:71]}')", 6723563378125047012), (f"xxhash64('{_LETTERS}')", 5565958916975279043),
+        (f"xxhash64(X'{'00ff' * 20}')", -7414069193097805761),
+        # Decimals of up to 18 digits are longs, others bytes.
+        ("xxhash64(CAST('123.45' AS DECIMAL(10,2)))", 8791244235932249694), ("xxhash64(-1.5BD)", 5419925454361824573),
+        ("xxhash64(CAST('-12345678901234567890.12' AS DECIMAL(30,2)))", 2794727827352827620),
+        ("xxhash64(CAST('1.28' AS DECIMAL(19,2)))", 6715097930120473301),
+        ("xxhash64(CAST('-1.28' AS DECIMAL(19,2)))", -7898411661632158123),
+        ("xxhash64(CAST('0' AS DECIMAL(38,0)))", -8959994473701255385),
     ],
 )  # fmt: skip
 def test_daily_functions(text: str, first: object) -> None:
