@@ -117,7 +117,6 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "write/bytewise.py": "tests/spark/test_bytewise.py",
         "collation/alike.py": "tests/spark/test_bytewise.py",
         "tasks/changed_rows.py": "tests/unit/write/test_change.py",
-        "tasks/candidates.py": "tests/unit/maintain/test_restats.py",
         "tasks/erase.py": "tests/unit/write/test_erase.py",
         "tasks/facts.py": "tests/unit/tasks/test_write.py",
         "tasks/file_errors.py": "tests/unit/tasks/test_file.py",

@@ -319,3 +319,37 @@ def test_no_variant_is_shredded_to_a_map(tmp_path: Path) -> None:
     assert rows(found, columns=["n"]) == [{"n": 1}, {"n": 2}]
     with pytest.raises(MicaError, match="MALFORMED_SHREDDING"):
         found.update({"n": "3"})
+
+
+def test_strings_without_their_annotation_and_times_without_their_mark_are_read(tmp_path: Path) -> None:
+    """As old writers left them; bytes that are no text are an error."""
+    columns = "a STRING, l ARRAY<STRING>, s STRUCT<b: BINARY>, m MAP<STRING, STRING>, t TIMESTAMP, n TIMESTAMP_NTZ"
+    made = mica.Table.create(tmp_path, columns)
+    made.append([{"a": "x"}])
+    (path,) = mica.Table.open(tmp_path).file_uris()
+    rows_ = {
+        "a": pa.array([b"x", "é".encode(), None]),
+        "l": pa.array([[b"q"], None, []]),
+        "s": pa.array([{"b": "t"}, None, {"b": None}], pa.struct([("b", pa.string())])),
+        "m": pa.array([[(b"k", b"v")], None, []], pa.map_(pa.binary(), pa.binary())),
+        "t": pa.array([10**12, None, -1], pa.timestamp("ms")),
+        "n": pa.array([10**12, None, -1], pa.timestamp("ms", "UTC")),
+    }
+    pq.write_table(pa.table(rows_), path)
+    log = tmp_path / "_delta_log" / f"{1:020}.json"
+    add = {"path": Path(path).name, "size": Path(path).stat().st_size, "partitionValues": {}, "modificationTime": 1}
+    log.write_bytes(orjson.dumps({"add": {**add, "dataChange": True}}))
+    found = mica.Table.open(tmp_path).scan().to_arrow()
+    assert found.column("a").to_pylist() == ["x", "é", None]
+    assert found.column("l").to_pylist() == [["q"], None, []]
+    assert found.column("s").to_pylist() == [{"b": b"t"}, None, {"b": None}]
+    assert found.column("m").to_pylist() == [[("k", "v")], None, []]
+    for name in "tn":
+        assert found.column(name).cast("int64").to_pylist() == [10**15, None, -1000]
+    counts = {"a = 'é'": 1, "a LIKE 'x%'": 1, "m['k'] = 'v'": 1, "s.b = X'74'": 1, "t < TIMESTAMP'1970-01-01'": 1}
+    assert {where: mica.Table.open(tmp_path).scan(where).count() for where in counts} == counts
+    pq.write_table(pa.table({**rows_, "a": pa.array([b"x", b"\xff", None])}), path)
+    log.write_bytes(orjson.dumps({"add": {**add, "size": Path(path).stat().st_size, "dataChange": True}}))
+    with pytest.raises(CorruptDataError) as caught:
+        mica.Table.open(tmp_path).scan().to_arrow()
+    assert caught.value.code == "INCOMPATIBLE_TYPE"
