@@ -25,8 +25,11 @@ from mica.moment import one_moment
 from mica.properties import CONSTRAINTS
 from mica.schema import json as schema_json
 from mica.schema.arrow import from_arrow
-from mica.schema.ddl import parse_ddl
-from mica.schema.types import StructType
+from mica.schema.char import restated
+from mica.schema.ddl import parse_ddl, type_to_ddl
+from mica.schema.edit import places
+from mica.schema.interval_types import is_interval
+from mica.schema.types import Primitive, StructType
 from mica.storage import Storage
 from mica.write.facts import Facts, no_facts
 from mica.write.rows import write_rows
@@ -55,7 +58,7 @@ def create(
         return found
     if found is not None and mode == "error":
         raise UserError("TABLE_EXISTS", f"a table already exists at {storage}", hint="Open it, or use mode='ignore'.")
-    parsed = _parsed(schema)
+    parsed = _of_delta(_parsed(schema))
     if found is None:
         now = int(time.time() * 1000)
         protocol, metadata = creation.new_table(parsed, partition_by, properties, created_time=now)
@@ -122,5 +125,14 @@ def _parsed(given: Any) -> StructType:
     if hasattr(given, "jsonValue"):
         from mica.engines.spark.types import from_spark
 
-        return from_spark(given)
+        return restated(from_spark(given))
     raise UserError.bad_value("schema", given, "Spark DDL, a StructType or a pyarrow schema")
+
+
+def _of_delta(schema: StructType) -> StructType:
+    """The schema, if Delta has its types: Spark has more."""
+    for at, type_, _, _ in places(schema):
+        if isinstance(type_, Primitive) and not type_.known and not is_interval(type_):
+            what = f"the column {at!r} is {type_to_ddl(type_)}, which no Delta table has"
+            raise UserError("UNSUPPORTED_TYPE", what, hint="Cast it to STRING.", column=at)
+    return schema

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pyspark.sql import types
 
 import mica
 from mica.errors import ConflictError, UserError
@@ -105,3 +106,49 @@ def test_rows_that_came_since_the_base_stay(tmp_path: Path, exists: bool) -> Non
         create(base, "id INT", (), {}, "overwrite", [{"id": 1}])
     assert raised.value.code == ("CONCURRENT_APPEND" if exists else "TABLE_EXISTS")
     assert mica.Table.open(tmp_path).version == 1
+
+
+def test_a_schema_of_spark_needs_no_session(tmp_path: Path) -> None:
+    fields = [
+        types.StructField("a", types.IntegerType(), False, {"comment": "c"}),
+        types.StructField("v", types.VariantType()),
+        types.StructField("s", types.StringType("UTF8_LCASE")),
+        types.StructField("c", types.CharType(3)),
+        types.StructField("x", types.StructType([types.StructField("y", types.ArrayType(types.LongType()))])),
+    ]
+    table = mica.Table.create(tmp_path / "a", types.StructType(fields))
+    wanted = "a INT NOT NULL COMMENT 'c', v VARIANT, s STRING COLLATE UTF8_LCASE, c CHAR(3), x STRUCT<y: ARRAY<BIGINT>>"
+    assert table.schema == mica.Table.create(tmp_path / "b", wanted).schema
+
+
+@pytest.mark.parametrize("schema", [5, [], {}, None, object()])
+def test_what_is_no_schema_is_refused(tmp_path: Path, schema: object) -> None:
+    with pytest.raises(UserError) as caught:
+        mica.Table.create(tmp_path, schema)
+    assert caught.value.code == "INVALID_ARGUMENT"
+
+
+@pytest.mark.parametrize(
+    ("type_", "wanted"),
+    [(types.CharType(3), "CHAR(3)"), (types.VarcharType(2), "VARCHAR(2)"), (types.StringType(), "STRING")],
+)
+def test_lengths_of_sparks_strings_are_metadata_in_the_log(tmp_path: Path, type_: types.DataType, wanted: str) -> None:
+    """The log had a type `char(3)`, which no engine knows, and nobody could write to the table."""
+    schema = types.StructType([types.StructField("a", type_), types.StructField("b", types.ArrayType(type_))])
+    table = mica.Table.create(tmp_path / "a", schema)
+    assert table.metadata.schema_string == (
+        mica.Table.create(tmp_path / "b", f"a {wanted}, b ARRAY<{wanted}>").metadata.schema_string
+    )
+    table.append([{"a": "x", "b": ["y"]}])
+    assert table.scan("a = 'x'").count() == 1
+
+
+@pytest.mark.parametrize("type_", [types.CalendarIntervalType(), types.DayTimeIntervalType(), types.NullType()])
+@pytest.mark.parametrize("mode", ["error", "overwrite"])
+def test_types_that_spark_alone_has_are_refused(tmp_path: Path, type_: types.DataType, mode: str) -> None:
+    mica.Table.create(tmp_path / "overwrite", "a INT")
+    for inner in (type_, types.ArrayType(type_)):
+        with pytest.raises(UserError) as caught:
+            mica.Table.create(tmp_path / mode, types.StructType([types.StructField("c", inner)]), mode=mode)
+        assert caught.value.code == "UNSUPPORTED_TYPE"
+    assert mica.Table.open(tmp_path / "overwrite").version == 0
