@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import shutil
 from collections.abc import Callable
@@ -439,3 +440,26 @@ def test_one_entry_that_leads_nowhere_does_not_end_a_check(tmp_path: Path, chang
     if "path" not in change:
         shutil.copy(tmp_path / line["add"]["path"], tmp_path / "y.parquet")
     assert mica.check(tmp_path).violations["kind"].to_pylist() == [kind]
+
+
+def test_a_partition_without_a_value_of_a_column_that_needs_one(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "id INT, p INT NOT NULL", ["p"])
+    table.append([{"id": 1, "p": 1}])
+    log = tmp_path / "_delta_log" / f"{1:020}.json"
+    log.write_text(log.read_text().replace('"partitionValues":{"p":"1"}', '"partitionValues":{"p":null}'))
+    assert mica.check(tmp_path).totals.column("kind").to_pylist() == ["not_null"]
+
+
+def test_bounds_of_dates_and_times_in_variants_are_compared_with_the_rows(tmp_path: Path) -> None:
+    moment = dt.datetime(2020, 1, 1, 1, 2, 3, 4, dt.UTC)
+    values = {"d": moment.date(), "n": moment.replace(tzinfo=None), "t": moment}
+    table = mica.Table.create(tmp_path, "v VARIANT")
+    table.append([{"v": values}])
+    assert mica.check(tmp_path).ok
+    other = mica.Table.create(tmp_path / "other", "v VARIANT")
+    later = {name: value + dt.timedelta(days=1) for name, value in values.items()}
+    other.append([{"v": later}])
+    (stats,) = mica.Table.open(tmp_path / "other").files()["stats"].to_pylist()
+    edit(tmp_path, lambda told: (told.clear(), told.update(orjson.loads(stats))))
+    totals = mica.check(tmp_path).totals
+    assert set(totals.column("kind").to_pylist()) == {"bound"}

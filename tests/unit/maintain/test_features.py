@@ -151,6 +151,22 @@ def test_history_is_deleted_only_when_it_is_old(table: mica.Table) -> None:
     assert not any('"deletionVector":' in path.read_text() for path in log.glob("*.json"))
 
 
+def test_the_protection_of_checkpoints_goes_when_what_it_protects_is_old(table: mica.Table) -> None:
+    table.drop_feature("deletionVectors")
+    table.append([{"key": 9, "part": "a", "s": {"x": 9}, "v": {"a": 9}}])
+    with pytest.raises(UserError) as caught:
+        table.drop_feature("checkpointProtection", truncate_history=True)
+    assert caught.value.code == "FEATURE_IN_HISTORY"
+    for path in (Path(table.path) / "_delta_log").iterdir():
+        os.utime(path, (path.stat().st_atime, path.stat().st_mtime - 48 * 3600))
+    before = rows(table)
+    table.drop_feature("checkpointProtection", truncate_history=True)
+    table = mica.Table.open(table.path)
+    assert "checkpointProtection" not in features.names(table.protocol)
+    assert "delta.requireCheckpointProtectionBeforeVersion" not in table.properties
+    assert rows(table) == before
+
+
 def test_versions_that_a_feature_was_set_for_before_are_in_its_history(tmp_path: Path) -> None:
     table = mica.Table.create(tmp_path, "a INT", properties={"delta.columnMapping.mode": "name"})
     log = tmp_path / "_delta_log"

@@ -10,6 +10,7 @@ import pytest
 import mica
 from mica.errors import ConflictError, StorageError, UserError
 from mica.log import features
+from mica.log.clustering import cluster_by
 from mica.log.transaction import Transaction
 
 
@@ -184,3 +185,12 @@ def test_rows_get_their_ids_again(tmp_path: Path) -> None:
     table.append([{"id": 6}])
     rows = table.scan(columns=ids_of).to_arrow()["row"].to_pylist()
     assert len(set(rows)) == len(rows)
+
+
+def test_the_columns_that_cluster_a_table_are_restored(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "a INT, b INT")
+    table.cluster_by(["a"])
+    table.cluster_by(["b"])
+    for version, columns in ((1, ["a"]), (2, ["b"]), (0, [])):
+        table.restore(version=version)
+        assert cluster_by(mica.Table.open(tmp_path).snapshot) == columns
