@@ -44,7 +44,7 @@ from mica.log.snapshot import Snapshot
 from mica.log.tombstones import tombstones
 from mica.log.transaction import Transaction
 from mica.records import dataclass
-from mica.storage import Entry, Storage
+from mica.storage import Entry, Storage, split_scheme
 from mica.wording import counted, sized
 from mica.write.ingested import FOLDER as RECORDS
 from mica.write.ingested import named
@@ -238,10 +238,14 @@ def _inside(storage: Storage, key: str) -> list[str]:
         root, folder = os.path.realpath(storage.local_path), os.path.realpath(Path(key).parent)
         found = (os.path.realpath(key), f"{folder.rstrip('/')}/{Path(key).name}")
         return [full[len(root) + 1 :] for full in found if full.startswith(root.rstrip("/") + "/")]
-    if not storage.holds(key):
-        return []
-    holder, name = storage.at(key)
-    return [name] if holder is storage else []
+    # A store has several names, such as abfss://c@account/t and https://account/c/t. Under each of them a file with the
+    # path of one of the table's may be this: it stays, though a reader may not follow such a name.
+    scheme, rest = split_scheme(key)
+    table = split_scheme(storage.path(""))[1].removeprefix("//").partition("/")[2]
+    names = [rest.lstrip("/")]
+    while scheme is not None and len(names) < 3:
+        names.append(names[-1].partition("/")[2].lstrip("/"))
+    return [name[len(table) :].lstrip("/") for name in names if name.startswith(f"{table}/") or not table]
 
 
 def _behind_links(storage: Storage, keys: Iterable[str]) -> Iterator[str]:

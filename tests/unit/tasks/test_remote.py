@@ -80,11 +80,15 @@ def test_a_file_of_a_bucket_is_ingested_once_however_it_is_spelled(store: Memory
     assert counts == [(1, 0), (1, 1), (0, 1), (0, 1), (0, 2)]
 
 
-@pytest.mark.parametrize("whole", ["/a/t/", "s3a://bucket/a/t/", "S3://bucket/a/t/", "s3n://bucket//a/t/"])
-def test_a_vacuum_keeps_the_files_that_are_named_by_their_whole_paths(
-    store: MemoryStore, monkeypatch: pytest.MonkeyPatch, whole: str
-) -> None:
-    """A path without a scheme is one of the bucket, as Hadoop has it: such a file was read, and deleted."""
+OWN = ("/a/t/", "s3a://bucket/a/t/", "S3://bucket/a/t/", "s3n://bucket//a/t/")
+
+
+@pytest.mark.parametrize(
+    "whole", [*OWN, "abfss://c@account.dfs.core.windows.net/a/t/", "https://account.blob.core.windows.net/c/a/t/"]
+)
+def test_a_vacuum_keeps_the_files_that_are_named_by_their_whole_paths(store: MemoryStore, whole: str) -> None:
+    """A path without a scheme is one of the bucket, as Hadoop has it: such a file was read, and deleted. Names of other
+    stores are not followed; but one store has several names, and the file may be this one."""
     table = mica.Table.create("s3://bucket/a/t", "a INT")
     table.append([{"a": 1}])
     table.append([{"a": 2}])
@@ -96,7 +100,9 @@ def test_a_vacuum_keeps_the_files_that_are_named_by_their_whole_paths(
     day = 86_400 + time.time()
     done = vacuum(table.snapshot, 0, enforce_retention=False, clock=lambda: day)
     assert done.files == 0
-    assert sorted(mica.Table.open("s3://bucket/a/t").scan().to_arrow().column("a").to_pylist()) == [1, 2]
+    assert len([entry for entry in home.list() if entry.path.endswith(".parquet")]) == 2
+    if whole in OWN:
+        assert sorted(mica.Table.open("s3://bucket/a/t").scan().to_arrow().column("a").to_pylist()) == [1, 2]
 
 
 @pytest.mark.parametrize("fetch", [1, 7, 8 << 20])
