@@ -267,7 +267,7 @@ class Explanation(Paged):
             line = f"kept {counted(len(group.files), 'file')}: {group.reason}"
             near = None
             whole = len(group.files) == len(plan.kept) + len(plan.dropped)
-            if group.leaf is not None and isinstance(source, TableSource) and whole:
+            if whole and group.leaf is not None and group.leaf.path is not None and isinstance(source, TableSource):
                 near = source.nearest_path(group.leaf, int(group.files[0]))
             yield line if near is None else f"{line}; the nearest path that has is {near}"
 

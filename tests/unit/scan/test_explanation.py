@@ -138,3 +138,12 @@ def test_a_file_that_is_gone_does_not_hide_the_plan(tmp_path: Path) -> None:
     assert "NOT_FOUND" in str(explained)
     with pytest.raises(mica.MicaError, match="is gone"):
         str(table.scan().explain(analyze=True))
+
+
+def test_a_condition_on_a_hidden_column_is_explained(tmp_path: Path) -> None:
+    """It was UNKNOWN_COLUMN: of each value without bounds the nearest path was looked for."""
+    table = Table.create(tmp_path / "t", "id BIGINT")
+    table.append([{"id": 1}, {"id": 2}])
+    table.append([{"id": 3}])
+    shown = str(table.scan(where="_metadata.row_index > 0").explain())
+    assert "kept 2 files: they have no bounds of _metadata.row_index" in shown

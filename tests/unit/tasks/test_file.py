@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import mica
 from mica.errors import CorruptDataError, MicaError
 from mica.expressions.bind import bind, bind_columns
 from mica.schema.ddl import parse_ddl
@@ -151,3 +152,19 @@ def test_a_failed_cast_names_file_row_and_value(tmp_path: Path) -> None:
     with pytest.raises(MicaError, match=r"f\.parquet") as caught:
         _ids(DataFileReader(_spec(tmp_path, "s::int = 3"), part))
     assert (caught.value.code, "'x'" in caught.value.message) == ("INVALID_CAST", True)
+
+
+def test_the_number_of_a_row_is_that_in_its_file(tmp_path: Path) -> None:
+    """Whatever is left out, and however the file is split: by it changes that Spark chose find their rows."""
+    table = mica.Table.create(
+        tmp_path / "t", "id BIGINT, v VARIANT", properties={"delta.enableDeletionVectors": "true"}
+    )
+    for first in (0, 1000, 2000):
+        table.append([{"id": first + i, "v": {"a": i}} for i in range(400)])
+    table.delete("id % 3 = 0")
+    columns = {"id": "id", "row": "_metadata.row_index"}
+    for where in (None, "v:a::int > 200", "_metadata.row_index BETWEEN 100 AND 300", "id IN (2, 1001, 2399)"):
+        rows = table.scan(columns=columns, where=where).to_arrow().to_pylist()
+        assert rows
+        assert all(row["row"] == row["id"] % 1000 for row in rows)
+    assert table.scan(where="_metadata.row_index = 5").count() == 2  # of 5, 1005 and 2005 the second is deleted
