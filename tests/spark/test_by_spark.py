@@ -28,7 +28,7 @@ STATEMENTS = (
     "UPDATE {t} SET s = sha2(s, 256), n = n + 1, st.y = split_part('a,b', ',', 2) WHERE id & 3 = 1",
     "UPDATE {t} x SET p = upper(soundex(x.p)), a = transform(x.a, e -> e * 2) WHERE x.n = 2",
     "UPDATE {t} SET n = bit_count(id), s = DEFAULT",
-    "UPDATE {t} SET s = elt(n, 'a', 's2') WHERE s RLIKE 's' AND position('2' IN s) > 0",
+    "UPDATE {t} SET s = elt(1 + n % 2, 'a', 's2') WHERE s RLIKE 's' AND position('2' IN s) > 0",
     """MERGE INTO {t} t USING (SELECT id * 2 k, 'new' s FROM range(14)) s ON t.id = s.k
        WHEN MATCHED AND exists(t.a, e -> e > 15) THEN DELETE
        WHEN MATCHED THEN UPDATE SET s = md5(s.s), n = t.n + 1
