@@ -109,6 +109,9 @@ def told(table: mica.Table) -> dict[str, Any]:
     columns = {"id": "id", "p": "p", "n": "n", "s": "s", "x": "st.x", "y": "st.y", "v": "to_json(v)"}
     ids = {"row": "_metadata.row_id"} if table.properties.get("delta.enableRowTracking") == "true" else {}
     found = {"rows": table.scan(columns={**columns, **ids}).to_arrow().to_pylist()}
+    for row in found["rows"]:
+        if row["p"] == "new":
+            row.pop("row", None)  # in which order rows are inserted is open
     if table.properties.get("delta.enableChangeDataFeed") == "true":
         feed = table.changes(table.version, columns={**columns, "kind": "_change_type"}).to_arrow()
         found["feed"] = feed.to_pylist()

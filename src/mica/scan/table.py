@@ -16,6 +16,7 @@ from mica.collation.ordering import Ordering
 from mica.expressions.bind import BoundExpr, Leaf, bind_value
 from mica.expressions.tree import Column
 from mica.log import row_tracking
+from mica.log.file_facts import file_facts
 from mica.log.paths import decode_path, with_names
 from mica.log.snapshot import Snapshot
 from mica.scan.source import Source
@@ -67,7 +68,12 @@ class TableSource(Source):
             return FilePlan.of_all(self.snapshot.files.num_rows)
         from mica.skipping.plan import plan_files
 
-        return plan_files(predicate, self.snapshot, cache=self._cache, ordering=ordering)
+        return plan_files(predicate, self.snapshot, cache=self._cache, ordering=ordering, facts=self._file_facts)
+
+    def _file_facts(self, field: str) -> pa.Array | None:
+        files = self._every
+        sizes, modified = (one_array(files.column(name)) for name in ("size", "modification_time"))
+        return file_facts(self.storage, field, files.column("path").to_pylist(), sizes, modified)
 
     def all_files(self) -> pa.Table:
         """The table's files, as the log names them."""

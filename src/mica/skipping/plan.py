@@ -6,7 +6,7 @@ the leaves in the predicate are read, of all files at once, and kept for the nex
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -56,13 +56,14 @@ def plan_files(
     *,
     cache: MutableMapping[Any, Any] | None = None,
     ordering: Ordering | None = None,
+    facts: Callable[[str], pa.Array | None] | None = None,
 ) -> FilePlan:
     """Evaluates `bound` on every file; None keeps all files.
 
     The owner of the snapshot keeps `cache`: statistics read once for a leaf are reused. `ordering` compares strings by
-    collations; without it such comparisons keep every file.
+    collations; without it such comparisons keep every file. `facts` gives what a field of `_metadata` is for each file.
     """
-    statistics = _Statistics(snapshot, {} if cache is None else cache)
+    statistics = _Statistics(snapshot, {} if cache is None else cache, facts)
     total = statistics.total
     if bound is None:
         return FilePlan.of_all(total)
@@ -122,8 +123,11 @@ class _Statistics:
     """What the log says of the values in its files. `cache` keeps what was read, always of all files; the methods give
     it for `rows`, the numbers of some files."""
 
-    def __init__(self, snapshot: Files, cache: MutableMapping[Any, Any]) -> None:
+    def __init__(
+        self, snapshot: Files, cache: MutableMapping[Any, Any], facts: Callable[[str], pa.Array | None] | None
+    ) -> None:
         self.snapshot = snapshot
+        self._facts = facts
         self.total = snapshot.files.num_rows
         self._cache = cache
 
@@ -135,7 +139,7 @@ class _Statistics:
         for i in needed:
             leaf = bound.leaves[i]
             if schema.find(leaf.column[0]) is None:
-                found[i] = unknown(len(rows), leaf.type)  # a hidden column has no statistics
+                found[i] = self._hidden(leaf, rows)
             elif leaf.partition:
                 found[i] = from_constants(self._partition_values(leaf, bound.timezone, rows), leaf.type)
             elif not isinstance(leaf.type, StructType) and (leaf.path is None or not leaf.path.has_index):
@@ -147,6 +151,16 @@ class _Statistics:
         for i, stats in zip(wanted, self._read(list(wanted.values()), rows), strict=True):
             found[i] = from_stats(bound.leaves[i], stats)
         return found
+
+    def _hidden(self, leaf: Leaf, rows: Rows) -> Interval:
+        """A hidden column has no statistics, but its fields of files are known."""
+        key = ("file", leaf.column)
+        if key not in self._cache:
+            self._cache[key] = None if self._facts is None else self._facts(leaf.column[-1])
+        facts = self._cache[key]
+        if facts is None:
+            return unknown(len(rows), leaf.type)
+        return from_constants(facts if len(rows) == self.total else facts.take(from_numpy(rows)), leaf.type)
 
     def _partition_values(self, leaf: Leaf, timezone: str, rows: Rows) -> pa.Array:
         column = self.snapshot.schema.field(leaf.column[0])

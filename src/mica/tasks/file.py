@@ -21,10 +21,9 @@ from mica.arrays import arrow_array, scalar
 from mica.cached import cached_property
 from mica.errors import CorruptDataError, MicaError, StorageError, UserError
 from mica.expressions.bind import BoundExpr, Leaf
-from mica.expressions.plain_values import from_values
 from mica.expressions.tree import LeafRef
 from mica.log.feed_columns import CHANGE_TYPE, COMMIT_VERSION
-from mica.log.paths import as_uri
+from mica.log.file_facts import file_facts
 from mica.records import dataclass
 from mica.schema.arrow import to_arrow_type
 from mica.schema.char import at as declared_at
@@ -391,9 +390,6 @@ class DataFileReader:
 
     def _column(self, leaf: Leaf) -> FileColumn:
         if is_hidden(self.spec.columns, leaf.column):
-            if leaf.column == ROW_INDEX:
-                first = arrow_array([0] * len(self.ends), pa.int64())
-                return ColumnOfFiles(leaf, None, values=first, ends=self.ends, rises=True)
             return self._tracked(leaf) if leaf.column in (ROW_ID, ROW_VERSION) else self._of_file(leaf)
         top = self.spec.columns.field(leaf.column[0])
         if top.name in self.part.constants or top.name in self.spec.partition_by:
@@ -440,21 +436,16 @@ class DataFileReader:
         return ColumnOfFiles(leaf, None, values=values, ends=self.ends)
 
     def _of_file(self, leaf: Leaf) -> FileColumn:
-        """What `_metadata` says of the files themselves."""
-
-        def known(part: FilePart) -> Any:
-            storage, rel = self.spec.storage.locate(part.path)
-            name = storage.path(rel)
-            return {
-                "file_path": as_uri(name),
-                "file_name": name.rpartition("/")[2],
-                "file_size": part.size,
-                "file_block_start": 0,
-                "file_block_length": part.size,
-                "file_modification_time": None if part.modified is None else part.modified * 1000,
-            }[leaf.column[1]]
-
-        return self._of_files(leaf, from_values([known(part) for part in self._parts[: len(self.ends)]], leaf.type))
+        """What `_metadata` says of the files themselves, or of the place of a row."""
+        parts = self._parts[: len(self.ends)]
+        if leaf.column == ROW_INDEX:
+            first = arrow_array([0] * len(parts), pa.int64())
+            return ColumnOfFiles(leaf, None, values=first, ends=self.ends, rises=True)
+        sizes = arrow_array([part.size for part in parts], pa.int64())
+        times = arrow_array([part.modified for part in parts], pa.int64())
+        facts = file_facts(self.spec.storage, leaf.column[1], [part.path for part in parts], sizes, times)
+        assert facts is not None  # the other fields are of rows
+        return self._of_files(leaf, facts)
 
     def _tracked(self, leaf: Leaf) -> FileColumn:
         """The ids or versions of the rows. Errors: CORRUPT_LOG."""

@@ -11,20 +11,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-import pyarrow as pa
-
-from mica import compute as pc
-from mica.arrays import NDArray, from_numpy
 from mica.engines.spark.errors import is_condition, is_unread
 from mica.engines.spark.session import without_sql_log
 from mica.engines.spark.texts import NESTED, nested
 from mica.errors import UserError
 from mica.expressions.tree import Column
 from mica.expressions.unparsed import gives_texts, names
-from mica.log.paths import as_uri
 from mica.scan.scan import Scan
-from mica.scan.table import TableSource
 from mica.schema.char import declared, is_padded
 from mica.schema.ddl import quote_if_needed, quoted
 from mica.schema.hidden import FIELDS, METADATA, ROW_INDEX
@@ -97,13 +90,3 @@ def refuse_value(place: Place, text: str, given: DataType) -> None:
         in_field(value, given, place, text)
     else:
         stored(value, given, place[0], text)
-
-
-def files_of(kept: NDArray[np.int64], source: TableSource, rows: pa.RecordBatch | DataFrame) -> NDArray[np.int64]:
-    """Those of the files at `kept` that the rows are of, if the rows are here."""
-    if not isinstance(rows, pa.RecordBatch):
-        return kept
-    uris = set(pc.unique(rows.column(FILE)).to_pylist())
-    paths = source.files(from_numpy(kept)).column("path").to_pylist()
-    located = (source.storage.locate(path) for path in paths)
-    return kept[np.array([as_uri(storage.path(rel)) in uris for storage, rel in located], np.bool_)]

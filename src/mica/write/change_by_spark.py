@@ -12,8 +12,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from mica import engines
 from mica.engines.spark import types
 from mica.engines.spark.texts import judged
@@ -31,7 +29,6 @@ from mica.write.by_spark import (
     VALUE,
     analysed,
     by_place,
-    files_of,
     may_be_sparks,
     refuse_value,
     rows_with_places,
@@ -93,9 +90,8 @@ class ChangeBySpark(RunningMerge):
         on = by_place(_ROW, _CHANGE)
         super().__init__(Merge(snapshot, rows, on, _CHANGE, _ROW, spark, clauses=(clause,)), txn)
 
-    def _kept(self, predicate: Any, rows: pa.RecordBatch | DataFrame) -> Any:
-        del predicate
-        self.changed = files_of(self.known.plan.kept, self.table, rows)
+    def _kept(self, predicate: Any) -> Any:
+        self.changed = super()._kept(predicate)
         return self.changed
 
     def _feeds(self) -> bool:

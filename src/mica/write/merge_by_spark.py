@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
@@ -32,7 +31,6 @@ from mica.write.by_spark import (
     VALUE,
     analysed,
     by_place,
-    files_of,
     may_be_sparks,
     refuse_value,
     rows_with_places,
@@ -83,10 +81,6 @@ class MergeBySpark(RunningMerge):
         wanted = any(one.when == NOT_BY_SOURCE for one in self.given.clauses)
         self.rows_of = _counted(rows) if wanted else {}
         return super()._commit(rows)
-
-    def _kept(self, predicate: Any, rows: pa.RecordBatch | DataFrame) -> Any:
-        del predicate
-        return files_of(np.arange(self.snapshot.files.num_rows), self.table, rows)
 
     def _describe(self, predicate: Any, source_rows: int) -> None:
         del source_rows  # those of the rows that change

@@ -130,7 +130,7 @@ class RunningMerge:
         if not self.match.numbers(NOT_BY_SOURCE):
             predicate = possible(self.match.on, known)
             filtering = possible(self.match.on, known, MOST_IN_FILES)
-        kept = self._kept(predicate, rows)
+        kept = self._kept(predicate)
         self.planned = time.monotonic()
         self._describe(predicate, count)
         write = replace(self.target.write_spec(), rules=self.target.rules(self.scan.ansi, self.scan.timezone))
@@ -152,9 +152,8 @@ class RunningMerge:
         done = flow.commit_changes(self.engine, self.target, spec.write, whole)
         return done if done.metrics else replace(done, metrics=self._metrics(no_facts()))
 
-    def _kept(self, predicate: Any, rows: pa.RecordBatch | DataFrame) -> Any:
+    def _kept(self, predicate: Any) -> Any:
         """The positions of the files that must be read."""
-        del rows
         ordering = None
         if predicate is not None and collations_of(predicate.expr):
             predicate, ordering = self.engine.read_alike(predicate), self.engine.comparator
