@@ -11,7 +11,9 @@ from itertools import pairwise
 from mica.errors import UserError
 from mica.expressions.tokens import Token, tokenize
 
-_OPENS, _CLOSES = ("(", "[", "CASE"), (")", "]", "END")
+_OPENS = ("(", "[", "CASE")
+#: What is open where one of these closes it; a CASE without a THEN is the name of a column.
+_CLOSES = {")": "(", "]": "[", "END": "THEN"}
 
 
 def conjuncts(text: str) -> list[str]:
@@ -20,22 +22,26 @@ def conjuncts(text: str) -> list[str]:
         tokens = tokenize(text)
     except UserError:
         return [text]
-    found, start, depth, betweens = list[str](), 0, 0, 0
-    for token in tokens:
-        word = _word(token)
-        depth += (word in _OPENS) - (word in _CLOSES)
-        if depth:
-            continue
-        if word == "OR":
+    found, opened, start, betweens = list[str](), list[str](), 0, 0
+    for before, token in pairwise([tokens[-1], *tokens]):
+        word = "" if before.text == "." else _word(token)
+        if word in _CLOSES:
+            if not opened or opened.pop() != _CLOSES[word]:
+                return [text]
+        elif word in _OPENS:
+            opened.append(word)
+        elif opened:
+            opened[-1] = "THEN" if (opened[-1], word) == ("CASE", "THEN") else opened[-1]
+        elif word == "OR":
             return [text]
-        if word == "BETWEEN":
+        elif word == "BETWEEN":
             betweens += 1
         elif word == "AND" and betweens:
             betweens -= 1
         elif word == "AND":
             found.append(text[start : token.at])
             start = token.end
-    return [text] if depth else [part.strip() for part in (*found, text[start:])]
+    return [text] if opened else [part.strip() for part in (*found, text[start:])]
 
 
 def names(text: str) -> set[str] | None:

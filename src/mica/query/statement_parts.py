@@ -10,10 +10,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 from mica.cached import cached_property
 from mica.errors import UserError
 from mica.expressions.cursor import Cursor
+from mica.expressions.tokens import Token
 from mica.schema.ddl import quote_if_needed, quoted, spelled, unquote, unquoted
 from mica.schema.lexical import QUOTED_NAME, QUOTED_STRING, RAW_STRING, REST, SKIPPED
 from mica.schema.types import StructType
@@ -57,17 +59,34 @@ def is_tables(names: Sequence[str], table: str, columns: StructType) -> bool:
 def without_name(text: str, name: str, columns: StructType) -> str:
     """The expression without the table's name before its columns, which a query in it keeps."""
     parts, found, at = Parts(text), "", 0
+    hidden = _of_lambdas(parts.tokens, name)
     while parts.token.kind != "end":
         if parts.mark() == "(" and parts.word(1) in VALUE_QUERY:
             parts.parenthesised()
             continue
         begins = not parts.at or parts.tokens[parts.at - 1].text not in (".", ":")
-        if begins and parts.mark(1) == ".":
+        if begins and parts.at not in hidden and parts.mark(1) == ".":
             names = [unquoted(token.text) for token in parts.tokens[parts.at : parts.at + 3 : 2]]
             if is_tables(names, name, columns):
                 found, at = found + text[at : parts.token.at], parts.tokens[parts.at + 1].end
         parts.at += 1
     return found + text[at:]
+
+
+def _of_lambdas(tokens: Sequence[Token], name: str) -> set[int]:
+    """The places of tokens of lambda functions that have a variable of this name: it hides the table's name there."""
+    found = set[int]()
+    for arrow, (one, other) in enumerate(pairwise(tokens)):
+        if (one.text, other.text) == ("-", ">"):
+            first, end, depth = arrow - 1, arrow + 2, 0
+            while first > 0 and tokens[arrow - 1].text == ")" and tokens[first].text != "(":
+                first -= 1
+            while depth >= 0 and tokens[end].kind != "end" and (depth, tokens[end].text) != (0, ","):
+                depth += (tokens[end].text in ("(", "[")) - (tokens[end].text in (")", "]"))
+                end += 1
+            if name.lower() in (unquoted(token.text).lower() for token in tokens[max(first, 0) : arrow]):
+                found.update(range(max(first, 0), end))
+    return found
 
 
 class Parts(Cursor):

@@ -21,6 +21,12 @@ from mica.expressions.unparsed import conjuncts, for_spark, gives_texts, names
         ("a AND end", ["a AND end"]),
         ("between AND a AND b", ["between AND a", "b"]),
         ("a AND ? AND b", ["a AND ? AND b"]),
+        # Names of columns, of fields and of variables, not words of CASE.
+        ("case > 2 OR a AND end < 5 AND b", ["case > 2 OR a AND end < 5 AND b"]),
+        ("x.case OR a AND x.end AND b", ["x.case OR a AND x.end AND b"]),
+        ("x.end AND b", ["x.end", "b"]),
+        ("f(case -> case) OR a AND f(end -> end) AND b", ["f(case -> case) OR a AND f(end -> end) AND b"]),
+        ("a) AND (b", ["a) AND (b"]),
     ],
 )
 def test_conjuncts(text: str, parts: list[str]) -> None:

@@ -276,6 +276,9 @@ SCHEMA = parse_ddl("id INT, t STRUCT<z: INT, x: INT>, z INT, `a b` INT, `c.d` IN
          {"id": "z + (SELECT max(x.z) FROM u x WHERE (x.z) > 0) + id"}, None),
         ("UPDATE delta.`/a b` SET delta.`/a b`.id = delta.`/a b`.z", {"id": "z"}, None),
         ("UPDATE t AS u SET t.x = u.t.z", {"`t`.`x`": "t.z"}, None),
+        # The variable of a lambda function hides the table's name.
+        ("UPDATE u x SET id = f(x.s, (a, `X`) -> a[x.z, x] + X.z, a -> x.z) + x.z WHERE g(x.s, x -> h(x.z)) = x.z",
+         {"id": "f(s, (a, `X`) -> a[x.z, x] + X.z, a -> z) + z"}, "g(s, x -> h(x.z)) = z"),
     ],
 )  # fmt: skip
 def test_the_tables_name_is_left_out_before_its_columns(text: str, values: dict[str, str], where: str | None) -> None:
