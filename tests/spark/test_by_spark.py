@@ -191,6 +191,8 @@ def test_parts_that_mica_has_skip_files(spark: SparkSession, tmp_path: Path) -> 
     [
         ("no_such(s) = 'x'", "UNSUPPORTED_EXPRESSION"),
         ("soundex(nothing) = 'x'", "UNKNOWN_COLUMN"),
+        ("soundex(s) = 'A000' AND nothing = 1", "UNKNOWN_COLUMN"),
+        ("row_number() OVER (ORDER BY id) = 1", "UNSUPPORTED_EXPRESSION"),
         ("s SIMILAR TO 'x'", "INVALID_EXPRESSION"),
         ("input_file_name() LIKE '%'", "UNSUPPORTED_EXPRESSION"),
         ("", "INVALID_EXPRESSION"),
@@ -213,6 +215,11 @@ def test_values_are_stored_as_by_an_update(spark: SparkSession, tmp_path: Path) 
         t.update({"id": "soundex(s)"}, spark=spark)
     assert caught.value.code == "INCOMPATIBLE_TYPE"
     assert "soundex(s) is STRING" in caught.value.message
+    with pytest.raises(mica.UserError, match="bit_count") as caught:
+        t.update({"c": "soundex(s)", "id": "bit_count(id) * 1e30"}, spark=spark)
+    assert "__mica" not in str(caught.value)
+    with pytest.raises(Exception, match="UNSUPPORTED_GENERATOR"):  # a row has one value
+        t.update({"id": "explode(array(1))"}, spark=spark)
     merge = t.merge(spark.range(3), "target.id = source.id", spark=spark)
     with pytest.raises(mica.UserError) as caught:
         merge.when_matched_update({"id": "soundex(s)"}).execute()
@@ -252,6 +259,14 @@ def test_queries_give_values(spark: SparkSession, tmp_path: Path) -> None:
     mica.sql(f"UPDATE {name} SET s = soundex(({values})) WHERE s IN ({values}) AND bit_count(1) = 1", spark)
     mica.sql(f"DELETE FROM {name} WHERE soundex(s) = 'A000' AND id NOT IN (SELECT id FROM {name} WHERE id > 9)", spark)
     assert t.refresh().scan(columns=["id", "s"]).to_arrow().to_pylist() == [{"id": 2, "s": "B000"}]
+
+
+def test_spark_has_variables_of_the_session(spark: SparkSession, tmp_path: Path) -> None:
+    t = table(tmp_path)
+    spark.sql("DECLARE OR REPLACE VARIABLE most BIGINT DEFAULT 2")
+    mica.sql(f"DELETE FROM mica.`{t.path}` WHERE soundex(s) LIKE '_000' AND bit_count(1) = 1 AND id < most", spark)
+    spark.sql("DROP TEMPORARY VARIABLE most")
+    assert t.refresh().scan(columns=["id"]).to_arrow().to_pylist() == [{"id": 2}]
 
 
 def test_a_row_that_might_match_is_a_conflict(spark: SparkSession, tmp_path: Path) -> None:

@@ -79,6 +79,13 @@ def gives_texts(text: str) -> bool:
     return False
 
 
+def has_window(text: str) -> bool:
+    """Whether a function sees other rows: `rank() OVER (…)`."""
+    with suppress(UserError):
+        return any((_word(one), other.text) == ("OVER", "(") for one, other in pairwise(tokenize(text)))
+    return False
+
+
 def _is_text(token: Token, after: Token) -> bool:
     """Whether two tokens are a text of type STRING, as mica writes what a query gives: `STRING'x'`."""
     return _word(token) == "STRING" and after.kind in ("string", "raw") and token.end == after.at

@@ -6,7 +6,8 @@ table (`_metadata.file_path` and `row_index`), by which a merge changes them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from mica.engines.spark.session import without_sql_log
 from mica.engines.spark.texts import NESTED, nested
 from mica.errors import UserError
 from mica.expressions.tree import Column
-from mica.expressions.unparsed import gives_texts, names
+from mica.expressions.unparsed import gives_texts, has_window, names
 from mica.scan.scan import Scan
 from mica.schema.char import declared, is_padded
 from mica.schema.ddl import quote_if_needed, quoted
@@ -32,6 +33,8 @@ _OF_FILES = ("input_file_name", "input_file_block_start", "input_file_block_leng
 
 #: Columns of the rows that Spark makes; no table has such names.
 FILE, INDEX, VALUE = "__mica_file", "__mica_index", "__mica_value_"
+#: The column with the number of the clause.
+CLAUSE = "__mica_clause"
 
 
 def may_be_sparks(refused: UserError) -> bool:
@@ -60,7 +63,9 @@ def rows_with_places(scan: Scan, spark: SparkSession, texts: Sequence[str], refu
     # Spark pads texts beside CHAR columns, but for what a query gave.
     pads = any(map(gives_texts, texts)) and any(is_padded(declared(schema.field(name))) for name in asked)
     of_files = any(function in text.lower() for function in _OF_FILES for text in texts)
-    if pads or of_files or schema.find(METADATA) is not None:
+    # What a window sees would be the rows that match, or pairs of a join: no rows of a table.
+    windows = any(map(has_window, texts))
+    if pads or of_files or windows or schema.find(METADATA) is not None:
         raise refused
     hidden = {f"{NESTED}{name}": f"{METADATA}.{name}" for _, name in FIELDS if METADATA in words and name in words}
     places = {FILE: f"{METADATA}.file_path", INDEX: ".".join(ROW_INDEX)}
@@ -81,6 +86,19 @@ def analysed(refused: UserError, columns: Iterable[str]) -> Iterator[None]:
             parameters: dict[str, str] = getattr(error, "getMessageParameters", dict)() or {}
             raise UserError.unknown_column(parameters.get("objectName", "").strip("`"), list(columns)) from error
         raise
+
+
+@contextmanager
+def as_written(side: str, texts: Mapping[str, str]) -> Iterator[None]:
+    """While rows change: errors name the user's texts, not the columns of a side that hold their values."""
+    try:
+        yield
+    except UserError as error:
+        columns = rf"{re.escape(quote_if_needed(side))}\.(\w+)"
+        message = re.sub(columns, lambda found: texts.get(found[1], found[0]), error.message)
+        if message == error.message:
+            raise
+        raise UserError(error.code, message, hint=error.hint, **error.context) from error
 
 
 def refuse_value(place: Place, text: str, given: DataType) -> None:

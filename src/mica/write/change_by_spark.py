@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from mica import engines
 from mica.engines.spark import types
-from mica.engines.spark.texts import judged
+from mica.engines.spark.texts import decided
 from mica.errors import UserError
 from mica.expressions.bind import bind_value
 from mica.expressions.unparsed import conjuncts, for_spark
@@ -24,16 +24,19 @@ from mica.scan.table import TableSource
 from mica.schema.ddl import unquoted
 from mica.write.assignment import meant, place_of
 from mica.write.by_spark import (
+    CLAUSE,
     FILE,
     INDEX,
     VALUE,
     analysed,
+    as_written,
     by_place,
     may_be_sparks,
     refuse_value,
     rows_with_places,
 )
 from mica.write.change import may_keep_rows, read_by_queries, read_files
+from mica.write.commit import Commit
 from mica.write.facts import Facts
 from mica.write.merge import Merge
 from mica.write.merge_clauses import MergeClause
@@ -83,12 +86,18 @@ class ChangeBySpark(RunningMerge):
         self.known = asking.known
         asked = {name: text for name, text in (values or {}).items() if asking.is_sparks(name, text)}
         rows = asking.rows(list(asked.values()), refused)
-        for (name, text), found in zip(asked.items(), types.from_spark(rows.schema).fields[2:], strict=True):
+        for (name, text), found in zip(asked.items(), types.from_spark(rows.schema).fields[3:], strict=True):
             refuse_value(place_of(snapshot.schema, name), text, found.type)
         told = {name: f"{VALUE}{number}" for number, name in enumerate(asked)}
+        self.texts = {column: asked[name] for name, column in told.items()}
         clause = MergeClause("matched", "delete" if self.deletes else "update", None, values and {**values, **told})
         on = by_place(_ROW, _CHANGE)
         super().__init__(Merge(snapshot, rows, on, _CHANGE, _ROW, spark, clauses=(clause,)), txn)
+
+    def commit(self) -> Commit:
+        """As a merge."""
+        with as_written(_CHANGE, self.texts):
+            return super().commit()
 
     def _kept(self, predicate: Any) -> Any:
         self.changed = super()._kept(predicate)
@@ -138,7 +147,8 @@ class _Asking:
         try:
             return self._scan([part]).collations == ()
         except UserError as refused:
-            if not may_be_sparks(refused):
+            # A name without a column may be that of a variable of the session, beside which mica lacks the rest.
+            if not may_be_sparks(refused) and refused.code != "UNKNOWN_COLUMN":
                 raise
             return False
 
@@ -157,9 +167,10 @@ class _Asking:
         """The places of the rows that match, and these values."""
         where = [] if self.where is None else [self.where]
         frame = rows_with_places(self.read, self.spark, [*where, *values], refused)
-        shown = {FILE: FILE, INDEX: INDEX}
-        shown |= {f"{VALUE}{number}": for_spark(text) for number, text in enumerate(values)}
+        shown = {f"{VALUE}{number}": (0, for_spark(text)) for number, text in enumerate(values)}
         with analysed(refused, self.source.schema.names):
-            found = judged(frame, self.where and for_spark(self.where), shown, None)
+            for text in where:
+                frame = frame.where(for_spark(text))
+            found = decided(frame, CLAUSE, {0: None}, shown, [FILE, INDEX])
             _ = found.schema  # Connect analyses it now
         return found

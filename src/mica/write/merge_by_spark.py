@@ -26,10 +26,12 @@ from mica.tasks.matching import NOT_BY_SOURCE, When
 from mica.write import merge_source
 from mica.write.assignment import meant
 from mica.write.by_spark import (
+    CLAUSE,
     FILE,
     INDEX,
     VALUE,
     analysed,
+    as_written,
     by_place,
     may_be_sparks,
     refuse_value,
@@ -47,9 +49,6 @@ if TYPE_CHECKING:
 
     from mica.engines.spark.engine import Spark
     from mica.write.merge import Merge
-
-#: The column with the number of the clause.
-_CLAUSE = "__mica_clause"
 
 
 class MergeBySpark(RunningMerge):
@@ -73,7 +72,8 @@ class MergeBySpark(RunningMerge):
     def commit(self) -> Commit:
         """As a merge; then the source is freed."""
         try:
-            return super().commit()
+            with as_written(self.given.source_alias, self.asking.texts):
+                return super().commit()
         finally:
             self.asking.engine.forget(self.asking.source)
 
@@ -114,6 +114,8 @@ class _Asking:
             timezone, source.readable,
         )  # fmt: skip
         self.scan = Scan(source, None, None, None, ansi, timezone)
+        #: The texts by the columns of their values.
+        self.texts: dict[str, str] = {}
         self.values: dict[int, dict[str, str]] = {
             number: {name: text for name, text in (one.values or {}).items() if self._is_sparks(one.when, name, text)}
             for number, one in enumerate(given.clauses)
@@ -156,10 +158,11 @@ class _Asking:
         clauses = []
         for number, one in enumerate(given.clauses):
             told = {name: f"{VALUE}{number}_{place}" for place, name in enumerate(self.values[number])}
+            self.texts |= {column: self.values[number][name] for name, column in told.items()}
             for name, column in told.items():
                 refuse_value(place_in(self.sides, name), self.values[number][name], schema.field(column).type)
             when = "matched" if one.when == NOT_BY_SOURCE else one.when
-            condition = f"{quoted(alias)}.{_CLAUSE} = {number}"
+            condition = f"{quoted(alias)}.{CLAUSE} = {number}"
             clauses.append(replace(one, when=when, condition=condition, values=one.values and {**one.values, **told}))
         # A merge has one kind of clause without a condition at most: here each has one.
         return replace(given, source=rows, on=by_place(given.target_alias, alias), clauses=tuple(clauses))
@@ -191,7 +194,7 @@ class _Asking:
             else [f"{quoted(self.given.source_alias)}.{quoted(c)}" for c in self.columns.names]
         )
         kept = [*own, *([] if when == "not matched" else [FILE, INDEX])]
-        found = decided(rows, _CLAUSE, conditions, values, kept)
+        found = decided(rows, CLAUSE, conditions, values, kept)
         only = list(clauses.values())
         if when == "matched" and len(only) == 1 and only[0].action == "delete" and only[0].condition is None:
             return found.dropDuplicates([FILE, INDEX])  # which source row deletes a row makes no difference
@@ -201,5 +204,5 @@ class _Asking:
 def _counted(rows: pa.RecordBatch | DataFrame) -> dict[int, int]:
     """How many rows each clause changes."""
     if isinstance(rows, pa.RecordBatch):
-        return {one["values"]: one["counts"] for one in pc.value_counts(rows.column(_CLAUSE)).to_pylist()}
-    return dict(rows.groupBy(_CLAUSE).count().collect())
+        return {one["values"]: one["counts"] for one in pc.value_counts(rows.column(CLAUSE)).to_pylist()}
+    return dict(rows.groupBy(CLAUSE).count().collect())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mica.expressions.unparsed import conjuncts, for_spark, gives_texts, names
+from mica.expressions.unparsed import conjuncts, for_spark, gives_texts, has_window, names
 
 
 @pytest.mark.parametrize(
@@ -62,3 +62,11 @@ def test_names(text: str, found: set[str] | None) -> None:
 def test_what_only_mica_reads_is_said_in_sparks_words(text: str, said: str) -> None:
     assert for_spark(text) == said
     assert gives_texts(text) is ("CAST('" in said)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [("rank() over (ORDER BY a)", True), ("over > 1", False), ("'x OVER ('", False), ("`over`(1)", False)],
+)
+def test_has_window(text: str, found: bool) -> None:
+    assert has_window(text) is found
