@@ -80,11 +80,13 @@ def analysed(refused: UserError, columns: Iterable[str]) -> Iterator[None]:
         with without_sql_log():
             yield
     except Exception as error:
-        if is_unread(error):
+        # A row has one value: what makes several of one is none.
+        if is_unread(error) or is_condition(error, "UNSUPPORTED_GENERATOR"):
             raise refused from error
         if is_condition(error, "UNRESOLVED_COLUMN"):
             parameters: dict[str, str] = getattr(error, "getMessageParameters", dict)() or {}
-            raise UserError.unknown_column(parameters.get("objectName", "").strip("`"), list(columns)) from error
+            name = parameters.get("objectName", "").strip("`").replace("`.`", ".")
+            raise UserError.unknown_column(name, list(columns)) from error
         raise
 
 
