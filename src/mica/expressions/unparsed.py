@@ -18,9 +18,8 @@ _CLOSES = {")": "(", "]": "[", "END": "THEN"}
 
 def conjuncts(text: str) -> list[str]:
     """The parts of `a AND b`, as they are written: a row that fulfils the condition fulfils each of them."""
-    try:
-        tokens = tokenize(text)
-    except UserError:
+    tokens = _tokens(text)
+    if not tokens:
         return [text]
     found, opened, start, betweens = list[str](), list[str](), 0, 0
     for before, token in pairwise([tokens[-1], *tokens]):
@@ -46,11 +45,8 @@ def conjuncts(text: str) -> list[str]:
 
 def names(text: str) -> set[str] | None:
     """Every word of a text, in lower case, that may be the name of a column; None if it may mean all columns."""
-    try:
-        tokens = tokenize(text)
-    except UserError:
-        return None
-    if any(one.text in ("(", ",", ".") and other.text == "*" for one, other in pairwise(tokens)):
+    tokens = _tokens(text)
+    if not tokens or any(one.text in ("(", ",", ".") and other.text == "*" for one, other in pairwise(tokens)):
         return None
     quoted = {one.text[1:-1].replace("``", "`").lower() for one in tokens if one.kind == "quoted"}
     return quoted | {one.text.lower() for one in tokens if one.kind == "word"}
@@ -58,11 +54,7 @@ def names(text: str) -> set[str] | None:
 
 def for_spark(text: str) -> str:
     """The expression with Spark's words for what only mica reads: values that a query gave (`query.subqueries`)."""
-    try:
-        tokens = tokenize(text)
-    except UserError:
-        return text
-    found, at = "", 0
+    tokens, found, at = _tokens(text), "", 0
     for place, token in enumerate(tokens[:-2]):
         one, other = tokens[place + 1 : place + 3]
         if _is_text(token, one):
@@ -74,16 +66,19 @@ def for_spark(text: str) -> str:
 
 def gives_texts(text: str) -> bool:
     """Whether a query gave a text to the expression, beside which Spark pads no CHAR column."""
-    with suppress(UserError):
-        return any(_is_text(one, other) for one, other in pairwise(tokenize(text)))
-    return False
+    return any(_is_text(one, other) for one, other in pairwise(_tokens(text)))
 
 
 def has_window(text: str) -> bool:
     """Whether a function sees other rows: `rank() OVER (…)`."""
+    return any((_word(one), other.text) == ("OVER", "(") for one, other in pairwise(_tokens(text)))
+
+
+def _tokens(text: str) -> list[Token]:
+    """The tokens, the last of which is the end; none of a text that mica's tokens are not those of."""
     with suppress(UserError):
-        return any((_word(one), other.text) == ("OVER", "(") for one, other in pairwise(tokenize(text)))
-    return False
+        return tokenize(text)
+    return []
 
 
 def _is_text(token: Token, after: Token) -> bool:

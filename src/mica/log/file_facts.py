@@ -8,8 +8,6 @@ Source: Spark SQL reference, "File Metadata".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pyarrow as pa
 
 from mica import compute as pc
@@ -19,16 +17,14 @@ from mica.log.paths import as_uri
 from mica.storage import Storage
 
 
-def file_facts(
-    storage: Storage, field: str, paths: Sequence[str], sizes: pa.Array, modified: pa.Array
-) -> pa.Array | None:
+def file_facts(storage: Storage, field: str, paths: pa.Array, sizes: pa.Array, modified: pa.Array) -> pa.Array | None:
     """The values of a field for files with these names (decoded), sizes, and times of modification in ms; None for one
     that differs by row."""
     match field:
         case "file_path":
-            return arrow_array([as_uri(_place(storage, path)) for path in paths], pa.string())
+            return arrow_array([as_uri(_place(storage, path)) for path in paths.to_pylist()], pa.string())
         case "file_name":
-            return arrow_array([path.rpartition("/")[2] for path in paths], pa.string())
+            return pc.replace_substring_regex(paths, pattern="(?s)^.*/", replacement="")
         case "file_size" | "file_block_length":
             return sizes
         case "file_block_start":

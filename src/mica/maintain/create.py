@@ -27,9 +27,9 @@ from mica.schema import json as schema_json
 from mica.schema.arrow import from_arrow
 from mica.schema.char import restated
 from mica.schema.ddl import parse_ddl, type_to_ddl
-from mica.schema.edit import places
+from mica.schema.edit import unknown_types
 from mica.schema.interval_types import is_interval
-from mica.schema.types import Primitive, StructType
+from mica.schema.types import StructType
 from mica.storage import Storage
 from mica.write.facts import Facts, no_facts
 from mica.write.rows import write_rows
@@ -131,8 +131,8 @@ def _parsed(given: Any) -> StructType:
 
 def _of_delta(schema: StructType) -> StructType:
     """The schema, if Delta has its types: Spark has more."""
-    for at, type_, _, _ in places(schema):
-        if isinstance(type_, Primitive) and not type_.known and not is_interval(type_):
+    for at, type_ in unknown_types(schema):
+        if not is_interval(type_):
             what = f"the column {at!r} is {type_to_ddl(type_)}, which no Delta table has"
             raise UserError("UNSUPPORTED_TYPE", what, hint="Cast it to STRING.", column=at)
     return schema

@@ -6,16 +6,15 @@ The rule: Spark's own reader alone knows. Where mica's kernel has to read, the t
 from __future__ import annotations
 
 from mica.engines.spark import reader
+from mica.engines.spark.texts import OF_FILES
 from mica.errors import UserError
 from mica.query.names import words
 from mica.scan.scan import Scan
 
-_FUNCTIONS = frozenset(("input_file_name", "input_file_block_start", "input_file_block_length"))
-
 
 def asked(text: str) -> bool:
     """Whether a text has one of the functions."""
-    return not _FUNCTIONS.isdisjoint(words(text))
+    return not OF_FILES.isdisjoint(words(text))
 
 
 def left_to_spark(scan: Scan) -> Scan:

@@ -11,9 +11,8 @@ from collections.abc import Collection
 from mica.errors import UserError
 from mica.expressions.bind import Leaf
 from mica.scan.source import Source
-from mica.schema.edit import places
+from mica.schema.edit import unknown_types
 from mica.schema.hidden import FIELDS, METADATA, ROW_ID, ROW_VERSION, is_hidden
-from mica.schema.types import DataType, Primitive
 
 
 def refuse_unreadable(source: Source, leaves: Collection[Leaf]) -> None:
@@ -21,11 +20,11 @@ def refuse_unreadable(source: Source, leaves: Collection[Leaf]) -> None:
     column itself."""
     for leaf in leaves:
         name = ".".join(leaf.column)
-        for at, odd in _unknown(leaf.type, name):
-            rest = [f.name for f in source.schema.fields if not _unknown(f.type, f.name)]
+        for at, odd in unknown_types(leaf.type, name):
+            rest = [f.name for f in source.schema.fields if not any(unknown_types(f.type))]
             raise UserError(
                 "UNSUPPORTED_TYPE",
-                f"the column {at!r} has the Arrow type {odd}, which no Delta type holds",
+                f"the column {at!r} has the Arrow type {odd.name}, which no Delta type holds",
                 hint=f"Name the columns to read: columns={rest}." if rest else "Cast it first.",
                 column=at,
             )
@@ -41,8 +40,3 @@ def refuse_unreadable(source: Source, leaves: Collection[Leaf]) -> None:
             hint="Set delta.enableRowTracking to true.",
             column=name,
         )
-
-
-def _unknown(type_: DataType, name: str) -> list[tuple[str, str]]:
-    """What is in the type that no Delta type holds: its place and its name."""
-    return [(at, t.name) for at, t, _, _ in places(type_, name) if isinstance(t, Primitive) and not t.known]

@@ -71,9 +71,8 @@ class TableSource(Source):
         return plan_files(predicate, self.snapshot, cache=self._cache, ordering=ordering, facts=self._file_facts)
 
     def _file_facts(self, field: str) -> pa.Array | None:
-        files = self._every
-        sizes, modified = (one_array(files.column(name)) for name in ("size", "modification_time"))
-        return file_facts(self.storage, field, files.column("path").to_pylist(), sizes, modified)
+        columns = (one_array(self._every.column(name)) for name in ("path", "size", "modification_time"))
+        return file_facts(self.storage, field, *columns)
 
     def all_files(self) -> pa.Table:
         """The table's files, as the log names them."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from mica.errors import UserError
-from mica.schema.types import ArrayType, DataType, MapType, StructField, StructType
+from mica.schema.types import ArrayType, DataType, MapType, Primitive, StructField, StructType
 
 Path = Sequence[str]
 
@@ -58,6 +58,13 @@ def places(
 def fields_of(type_: DataType) -> Iterator[StructField]:
     """Every field in a type, at any depth."""
     return (field for _, _, field, _ in places(type_) if field is not None)
+
+
+def unknown_types(type_: DataType, at: str = "") -> Iterator[tuple[str, Primitive]]:
+    """Every type in a type that no column of a Delta table has, with its path."""
+    for place, found, _, _ in places(type_, at):
+        if isinstance(found, Primitive) and not found.known:
+            yield place, found
 
 
 def inside(type_: DataType, path: Path, change: Callable[[DataType], DataType], at: str = "") -> DataType:

@@ -443,7 +443,8 @@ class DataFileReader:
             return ColumnOfFiles(leaf, None, values=first, ends=self.ends, rises=True)
         sizes = arrow_array([part.size for part in parts], pa.int64())
         times = arrow_array([part.modified for part in parts], pa.int64())
-        facts = file_facts(self.spec.storage, leaf.column[1], [part.path for part in parts], sizes, times)
+        paths = arrow_array([part.path for part in parts], pa.string())
+        facts = file_facts(self.spec.storage, leaf.column[1], paths, sizes, times)
         assert facts is not None  # the other fields are of rows
         return self._of_files(leaf, facts)
 

@@ -7,14 +7,14 @@ table (`_metadata.file_path` and `row_index`), by which a merge changes them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from mica.engines.spark.errors import is_condition, is_unread
 from mica.engines.spark.session import without_sql_log
-from mica.engines.spark.texts import NESTED, nested
+from mica.engines.spark.texts import NESTED, OF_FILES, nested
 from mica.errors import UserError
 from mica.expressions.tree import Column
 from mica.expressions.unparsed import gives_texts, has_window, names
@@ -28,8 +28,10 @@ from mica.write.assignment import Place, in_field, stored
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-#: What Spark knows of files that it reads itself: here the rows come from mica's tasks.
-_OF_FILES = ("input_file_name", "input_file_block_start", "input_file_block_length")
+T = TypeVar("T")
+
+#: The codes of what mica refuses and Spark may have.
+_MAY_BE_SPARKS = ("UNSUPPORTED_EXPRESSION", "INVALID_EXPRESSION")
 
 #: Columns of the rows that Spark makes; no table has such names.
 FILE, INDEX, VALUE = "__mica_file", "__mica_index", "__mica_value_"
@@ -37,15 +39,30 @@ FILE, INDEX, VALUE = "__mica_file", "__mica_index", "__mica_value_"
 CLAUSE = "__mica_clause"
 
 
-def may_be_sparks(refused: UserError) -> bool:
-    """Whether what mica refused may be an expression that Spark has."""
-    return refused.code in ("UNSUPPORTED_EXPRESSION", "INVALID_EXPRESSION")
+def or_by_spark(mine: Callable[[], T], by_spark: Callable[[UserError], T], *, on_spark: bool) -> T:
+    """What mica makes; where it refuses an expression that Spark may have, what Spark makes of it, or an error with the
+    way out, where there is no session."""
+    try:
+        return mine()
+    except UserError as refused:
+        if refused.code not in _MAY_BE_SPARKS:
+            raise
+        if on_spark:
+            return by_spark(refused)
+        hint = refused.hint or "Give spark=: what mica does not have Spark evaluates."
+        raise UserError(refused.code, refused.message, hint=hint, **refused.context) from None
 
 
-def on_spark(refused: UserError) -> UserError:
-    """The error with the way out, where there is no session."""
-    hint = refused.hint or "Give spark=: what mica does not have Spark evaluates."
-    return UserError(refused.code, refused.message, hint=hint, **refused.context)
+def is_lacking(bind: Callable[[], object], *also: str) -> bool:
+    """Whether mica refuses an expression that Spark may have; `also` are further codes of refusals that may be. Errors:
+    what else is wrong with it."""
+    try:
+        bind()
+    except UserError as refused:
+        if refused.code not in (*_MAY_BE_SPARKS, *also):
+            raise
+        return True
+    return False
 
 
 def by_place(target: str, source: str) -> str:
@@ -62,7 +79,7 @@ def rows_with_places(scan: Scan, spark: SparkSession, texts: Sequence[str], refu
     asked = {f.name: quote_if_needed(f.name) for f in schema.fields if every or f.name.lower() in words}
     # Spark pads texts beside CHAR columns, but for what a query gave.
     pads = any(map(gives_texts, texts)) and any(is_padded(declared(schema.field(name))) for name in asked)
-    of_files = any(function in text.lower() for function in _OF_FILES for text in texts)
+    of_files = any(function in text.lower() for function in OF_FILES for text in texts)  # the rows are of mica's tasks
     # What a window sees would be the rows that match, or pairs of a join: no rows of a table.
     windows = any(map(has_window, texts))
     if pads or of_files or windows or schema.find(METADATA) is not None:

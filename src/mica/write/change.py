@@ -186,36 +186,47 @@ class Change:
     def _describe(self) -> None:
         """Sets the commit's operation, and the files that it depends on."""
         target, where = self.target, self.where
-        target.operation = "DELETE" if self.deletes else "UPDATE"
-        shown = [] if where is None else [f"({where})"]
-        target.parameters = {"predicate": shown if self.deletes else (shown[0] if shown else "true")}
+        describe(target, where, deletes=self.deletes)
         target.reads = (self.reads, *read_by_queries())
         target.metrics = self._metrics
         if self.deletes and where is None:
             target.applications = {**forgotten(self.snapshot.app_transactions), **target.applications}
 
     def _metrics(self, facts: Facts) -> dict[str, int]:
-        sizes, vectors = (self.snapshot.files.column(name).combine_chunks() for name in ("size", "deletion_vector"))
-        places = to_numpy(facts.vectors.column("file"))
-        removed = np.concatenate([facts.removed, self.target.removes]).astype(np.int64)
-        had = to_numpy(pc.is_valid(vectors))
         changed = facts.counted("changed")
         if len(self.target.removes):
             changed += pc.sum(self.scan.source.rows(arrow_array(self.target.removes))).as_py() or 0
-        new = "numDeletedRows" if self.deletes else "numUpdatedRows"
-        return {
-            "numRemovedFiles": len(removed),
-            "numRemovedBytes": pc.sum(pc.take(sizes, arrow_array(removed))).as_py() or 0,
-            "numAddedFiles": facts.files.num_rows,
-            "numAddedBytes": facts.bytes,
-            new: changed,
-            "numCopiedRows": facts.counted("copied"),
-            "numAddedChangeFiles": facts.changes.num_rows,
-            "numDeletionVectorsAdded": len(places),
-            "numDeletionVectorsUpdated": int(had[places].sum()),
-            "numDeletionVectorsRemoved": int(had[places].sum()) + int(had[removed].sum()),
-            "executionTimeMs": int((time.monotonic() - self.began) * 1000),
-        }
+        return metrics_of(self.snapshot, self.target, facts, changed, deletes=self.deletes, began=self.began)
+
+
+def describe(target: Target, where: str | None, *, deletes: bool) -> None:
+    """Sets the operation of the commit of a delete or an update, and its parameters."""
+    shown = [] if where is None else [f"({where})"]
+    target.operation = "DELETE" if deletes else "UPDATE"
+    target.parameters = {"predicate": shown if deletes else (shown[0] if shown else "true")}
+
+
+def metrics_of(
+    snapshot: Snapshot, target: Target, facts: Facts, changed: int, *, deletes: bool, began: float
+) -> dict[str, int]:
+    """The metrics of a delete or an update of so many rows."""
+    sizes, vectors = (snapshot.files.column(name).combine_chunks() for name in ("size", "deletion_vector"))
+    places = to_numpy(facts.vectors.column("file"))
+    removed = np.concatenate([facts.removed, target.removes]).astype(np.int64)
+    had = to_numpy(pc.is_valid(vectors))
+    return {
+        "numRemovedFiles": len(removed),
+        "numRemovedBytes": pc.sum(pc.take(sizes, arrow_array(removed))).as_py() or 0,
+        "numAddedFiles": facts.files.num_rows,
+        "numAddedBytes": facts.bytes,
+        "numDeletedRows" if deletes else "numUpdatedRows": changed,
+        "numCopiedRows": facts.counted("copied"),
+        "numAddedChangeFiles": facts.changes.num_rows,
+        "numDeletionVectorsAdded": len(places),
+        "numDeletionVectorsUpdated": int(had[places].sum()),
+        "numDeletionVectorsRemoved": int(had[places].sum()) + int(had[removed].sum()),
+        "executionTimeMs": int((time.monotonic() - began) * 1000),
+    }
 
 
 def fresh_versions(source: TableSource, where: str | None, **options: Any) -> dict[str, BoundExpr]:

@@ -31,11 +31,11 @@ from mica.write.by_spark import (
     analysed,
     as_written,
     by_place,
-    may_be_sparks,
+    is_lacking,
     refuse_value,
     rows_with_places,
 )
-from mica.write.change import may_keep_rows, read_by_queries, read_files
+from mica.write.change import describe, metrics_of, read_by_queries, read_files
 from mica.write.commit import Commit
 from mica.write.facts import Facts
 from mica.write.merge import Merge
@@ -49,20 +49,6 @@ if TYPE_CHECKING:
 
 #: The names of the two sides of the merge, which no column has.
 _ROW, _CHANGE = "__mica_row", "__mica_change"
-
-#: The metrics of an update by those of a merge.
-_METRICS = {
-    "numRemovedFiles": "FilesRemoved",
-    "numRemovedBytes": "BytesRemoved",
-    "numAddedFiles": "FilesAdded",
-    "numAddedBytes": "BytesAdded",
-    "numUpdatedRows": "RowsUpdated",
-    "numCopiedRows": "RowsCopied",
-    "numAddedChangeFiles": "ChangeFilesAdded",
-    "numDeletionVectorsAdded": "DeletionVectorsAdded",
-    "numDeletionVectorsUpdated": "DeletionVectorsUpdated",
-    "numDeletionVectorsRemoved": "DeletionVectorsRemoved",
-}
 
 
 class ChangeBySpark(RunningMerge):
@@ -99,29 +85,19 @@ class ChangeBySpark(RunningMerge):
         with as_written(_CHANGE, self.texts):
             return super().commit()
 
-    def _kept(self, predicate: Any) -> Any:
-        self.changed = super()._kept(predicate)
-        return self.changed
-
-    def _feeds(self) -> bool:
+    def _feeds(self, *, all_vectors: bool) -> bool:
         """As `Change` does: a reader of the feed needs no change files of a delete by deletion vectors alone."""
-        feeds = super()._feeds()
-        return feeds and not (self.deletes and len(may_keep_rows(self.table, self.changed)) == len(self.changed))
+        return super()._feeds(all_vectors=all_vectors) and not (self.deletes and all_vectors)
 
     def _describe(self, predicate: Any, source_rows: int) -> None:
         super()._describe(predicate, source_rows)
-        target, shown = self.target, [] if self.where is None else [f"({self.where})"]
-        target.operation = "DELETE" if self.deletes else "UPDATE"
-        target.parameters = {"predicate": shown if self.deletes else (shown[0] if shown else "true")}
-        target.reads = (read_files(self.snapshot, self.known.predicate, self.engine, is_all=True), *read_by_queries())
+        describe(self.target, self.where, deletes=self.deletes)
+        known = read_files(self.snapshot, self.known.predicate, self.engine, is_all=True)
+        self.target.reads = (known, *read_by_queries())
 
     def _metrics(self, facts: Facts) -> dict[str, int]:
-        found = super()._metrics(facts)
-        named = {name: found[f"numTarget{merged}"] for name, merged in _METRICS.items()}
-        if self.deletes:
-            del named["numUpdatedRows"]
-            named["numDeletedRows"] = found["numTargetRowsDeleted"]
-        return {**named, "executionTimeMs": found["executionTimeMs"]}
+        changed = facts.counted("matched delete" if self.deletes else "matched update")
+        return metrics_of(self.snapshot, self.target, facts, changed, deletes=self.deletes, began=self.began)
 
 
 class _Asking:
@@ -144,24 +120,15 @@ class _Asking:
         return Scan(self.source, " AND ".join(f"({part})" for part in parts) or None, None, None, **self.options)
 
     def _is_mine(self, part: str) -> bool:
-        try:
-            return self._scan([part]).collations == ()
-        except UserError as refused:
-            # A name without a column may be that of a variable of the session, beside which mica lacks the rest.
-            if not may_be_sparks(refused) and refused.code != "UNKNOWN_COLUMN":
-                raise
-            return False
+        # A name without a column may be that of a variable of the session, beside which mica lacks the rest.
+        lacking = is_lacking(lambda: self._scan([part]), "UNKNOWN_COLUMN")
+        return not lacking and self._scan([part]).collations == ()
 
     def is_sparks(self, name: str, text: str) -> bool:
         """Whether mica does not have a value. Errors: what else is wrong with it."""
         schema = self.source.schema
-        try:
-            bind_value(meant(text, place_of(schema, name), schema), self.source.readable, **self.options)
-        except UserError as refused:
-            if not may_be_sparks(refused):
-                raise
-            return True
-        return False
+        said = meant(text, place_of(schema, name), schema)
+        return is_lacking(lambda: bind_value(said, self.source.readable, **self.options))
 
     def rows(self, values: list[str], refused: UserError) -> DataFrame:
         """The places of the rows that match, and these values."""

@@ -15,7 +15,7 @@ from mica.engines.spark.types import is_frame
 from mica.errors import UserError
 from mica.log.snapshot import Snapshot
 from mica.records import dataclass
-from mica.write.by_spark import may_be_sparks, on_spark
+from mica.write.by_spark import or_by_spark
 from mica.write.commit import Commit
 from mica.write.merge_clauses import MergeClause
 from mica.write.once import Txn, checked, once
@@ -109,16 +109,13 @@ class Merge:
         return self.done(once(self.snapshot.storage, self.snapshot, once_as, lambda: self._running(once_as).commit()))
 
     def _running(self, txn: Txn | None) -> RunningMerge:
-        try:
-            return RunningMerge(self, txn)
-        except UserError as refused:
-            if not may_be_sparks(refused):
-                raise
-            if self.spark is None and not is_frame(self.source):
-                raise on_spark(refused) from None
+        def by_spark(refused: UserError) -> RunningMerge:
             from mica.write.merge_by_spark import MergeBySpark
 
             return MergeBySpark(self, txn, refused)
+
+        on_spark = self.spark is not None or is_frame(self.source)
+        return or_by_spark(lambda: RunningMerge(self, txn), by_spark, on_spark=on_spark)
 
     def _with(self, clause: MergeClause) -> Merge:
         if clause.values is not None and not clause.values:

@@ -33,7 +33,7 @@ from mica.write.by_spark import (
     analysed,
     as_written,
     by_place,
-    may_be_sparks,
+    is_lacking,
     refuse_value,
     rows_with_places,
 )
@@ -126,15 +126,7 @@ class _Asking:
         columns a bare name would be ambiguous."""
         place = place_in(self.sides, name)
         said = meant(text, place, self.schema)
-        if when == NOT_BY_SOURCE:
-            return said is text
-        try:
-            self.sides.bind(said, SEES[when], said)
-        except UserError as refused:
-            if not may_be_sparks(refused):
-                raise
-            return True
-        return False
+        return said is text if when == NOT_BY_SOURCE else is_lacking(lambda: self.sides.bind(said, SEES[when], said))
 
     def merge(self) -> Merge:
         """The merge by places."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from mica import engines
 from mica.errors import UserError
 from mica.log.snapshot import Snapshot
-from mica.write.by_spark import may_be_sparks, on_spark
+from mica.write.by_spark import or_by_spark
 from mica.write.change import Change
 from mica.write.commit import Commit
 from mica.write.once import Txn, once
@@ -20,6 +20,8 @@ from mica.write.target import target_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from mica.write.change_by_spark import ChangeBySpark
 
 
 def delete(snapshot: Snapshot, where: str | None, spark: SparkSession | None, txn: Txn | None = None) -> Commit:
@@ -43,17 +45,16 @@ def update(
 def _change(
     snapshot: Snapshot, where: str | None, values: Mapping[str, Any] | None, spark: SparkSession | None, txn: Txn | None
 ) -> Commit:
-    def change() -> Commit:
-        try:
-            mine = Change(target_of(snapshot, txn), engines.of(spark), where, values)
-        except UserError as refused:
-            if not may_be_sparks(refused):
-                raise
-            if spark is None:
-                raise on_spark(refused) from None
-            from mica.write.change_by_spark import ChangeBySpark
+    def by_spark(refused: UserError) -> ChangeBySpark:
+        from mica.write.change_by_spark import ChangeBySpark
 
-            return ChangeBySpark(snapshot, txn, spark, where, values, refused).commit()
-        return mine.commit()
+        assert spark is not None
+        return ChangeBySpark(snapshot, txn, spark, where, values, refused)
+
+    def change() -> Commit:
+        def mine() -> Change | ChangeBySpark:
+            return Change(target_of(snapshot, txn), engines.of(spark), where, values)
+
+        return or_by_spark(mine, by_spark, on_spark=spark is not None).commit()
 
     return once(snapshot.storage, snapshot, txn, change)

@@ -136,12 +136,13 @@ class RunningMerge:
         write = replace(self.target.write_spec(), rules=self.target.rules(self.scan.ansi, self.scan.timezone))
         if not any(c.action == "insert" or c.values.keys() & {*self.table.partition_by} for c in self.match.clauses):
             write = self.target.rewriting_spec(write, self.scan.timezone)
+        vectors = may_keep_rows(self.table, kept)
         spec = MergeSpec(
             replace(self.scan.rewriting(), predicate=filtering),
             write,
             self.match,
-            may_keep_rows(self.table, kept),
-            self._feeds(),
+            vectors,
+            self._feeds(all_vectors=len(vectors) == len(kept)),
         )
         parts = self.table.rewritten(kept)
         whole: flow.RowSource
@@ -159,8 +160,10 @@ class RunningMerge:
             predicate, ordering = self.engine.read_alike(predicate), self.engine.comparator
         return self.table.plan(predicate, ordering).kept
 
-    def _feeds(self) -> bool:
-        """Whether changed rows are written to change files; new files alone tell what is inserted."""
+    def _feeds(self, *, all_vectors: bool) -> bool:
+        """Whether changed rows are written to change files; new files alone tell what is inserted. `all_vectors`: every
+        file may get a deletion vector."""
+        del all_vectors
         if not self.target.feeds or all(clause.action == "insert" for clause in self.match.clauses):
             return False
         refuse_reserved(self.snapshot.schema)

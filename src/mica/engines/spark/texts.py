@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
+#: Functions that tell of files which Spark reads itself; they say nothing of rows that come from mica's tasks.
+OF_FILES = frozenset(("input_file_name", "input_file_block_start", "input_file_block_length"))
+
 #: How columns are called that `nested` puts into a struct.
 NESTED = "__mica_nested_"
 
