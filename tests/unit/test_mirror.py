@@ -37,6 +37,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "write/by_spark.py": "tests/spark/test_by_spark.py",
         "write/change_by_spark.py": "tests/spark/test_by_spark.py",
         "write/merge_by_spark.py": "tests/spark/test_by_spark.py",
+        "write/placed_merge.py": "tests/spark/test_by_spark.py",
     },
     "A part of one rule, which is proved as a whole.": {
         "write/row_changes.py": "tests/unit/write/test_change.py",

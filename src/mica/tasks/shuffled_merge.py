@@ -40,7 +40,6 @@ from mica.tasks.file import DataFileReader
 from mica.tasks.groups import groups
 from mica.tasks.leaf_values import Leaves, extract
 from mica.tasks.matching import (
-    NOT_BY_SOURCE,
     SOURCE,
     Changes,
     MatchSpec,
@@ -119,6 +118,12 @@ class ShuffleSpec:
         """The columns of changes on their way to the task of their file."""
         names = {"task": INTEGER, "file": INTEGER, "row": LONG, "clause": INTEGER, "source": self.source}
         return StructType(tuple(StructField(name, type_) for name, type_ in names.items()))
+
+    @property
+    def needing(self) -> list[int]:
+        """The clauses whose values are made of the source's."""
+        clauses = enumerate(self.match.clauses)
+        return [i for i, c in clauses if any(given.value.leaves("source") for given in c.values.values())]
 
     @cached_property
     def task_of(self) -> Mapping[int, int]:
@@ -230,7 +235,8 @@ def _struct(batch: pa.RecordBatch, schema: StructType) -> pa.StructArray:
     return pa.StructArray.from_arrays(batch.columns, fields=list(to_arrow(schema)))
 
 
-def _unpacked(structs: pa.StructArray, schema: StructType) -> pa.RecordBatch:
+def unpacked(structs: pa.StructArray, schema: StructType) -> pa.RecordBatch:
+    """The fields of structs as a batch of their own."""
     return pa.RecordBatch.from_arrays(structs.flatten(), schema=to_arrow(schema))
 
 
@@ -243,7 +249,7 @@ def match_rows(spec: ShuffleSpec, batches: Batches) -> Iterator[pa.RecordBatch]:
         of_target = pc.equal(batch.column("side"), 1)
         mine = batch.filter(pc.invert(of_target))
         if mine.num_rows:
-            ours.append(_unpacked(mine.column("source"), spec.source))
+            ours.append(unpacked(mine.column("source"), spec.source))
         theirs = batch.filter(of_target)
         if not theirs.num_rows:
             continue
@@ -286,28 +292,27 @@ def _changes(
 def inserts(spec: ShuffleSpec, source: SourceRows, free: Rows) -> Iterator[pa.RecordBatch]:
     """The rows to insert among those of the source that match nothing."""
     acting, clauses = choose(spec.match, "not matched", {"source": (source.leaves, free)})
-    rows = free[acting]
+    yield from inserted(spec, source.batch, source.leaves, free[acting], clauses)
+
+
+def inserted(
+    spec: ShuffleSpec, source: pa.RecordBatch, leaves: Leaves, rows: Rows, clauses: Rows
+) -> Iterator[pa.RecordBatch]:
+    """Rows of the source on their way to the tasks that insert them, as these clauses say."""
     count = len(rows)
-    tasks = arrow_array(_insert_tasks(spec, source, rows, clauses) + len(spec.files), pa.int32())
-    yield from moving(
-        spec,
-        tasks,
-        all_of(_INSERTED, count),
-        arrow_array(np.zeros(count), pa.int64()),
-        clauses,
-        source.batch,
-        rows,
-    )
+    tasks = arrow_array(_insert_tasks(spec, leaves, rows, clauses) + len(spec.files), pa.int32())
+    files, places = all_of(_INSERTED, count), arrow_array(np.zeros(count), pa.int64())
+    yield from moving(spec, tasks, files, places, clauses, source, rows)
 
 
-def _insert_tasks(spec: ShuffleSpec, source: SourceRows, rows: Rows, clauses: Rows) -> Rows:
+def _insert_tasks(spec: ShuffleSpec, source: Leaves, rows: Rows, clauses: Rows) -> Rows:
     """The task that inserts each row: rows of a partition meet in one, so that its files are not many and small."""
     names = spec.merge.write.partition_by
     if not names:
         return np.arange(len(rows)) % spec.inserting
     found = np.zeros(len(rows), np.int64)
     changes = Changes(np.arange(len(rows)), clauses, rows)
-    made = inserted_columns(spec.merge, source.leaves, changes, names)
+    made = inserted_columns(spec.merge, source, changes, names)
     texts = [format_values(made[name], spec.merge.write.schema.field(name).type) for name in names]
     for values, indices in groups(texts):
         found[to_numpy(indices)] = zlib.crc32(repr(values).encode()) % spec.inserting
@@ -325,8 +330,7 @@ def moving(
 ) -> Iterator[pa.RecordBatch]:
     """Changes on their way to the tasks of their files, with the rows of the source that their clauses need; `sources`
     are the numbers of these."""
-    needing = [i for i, c in enumerate(spec.match.clauses) if c.action != "delete" and c.when != NOT_BY_SOURCE]
-    taken = arrow_array(sources, pa.int64(), mask=~np.isin(clauses, needing))
+    taken = arrow_array(sources, pa.int64(), mask=~np.isin(clauses, spec.needing))
     structs = _struct(source, spec.source).take(taken)
     arrays = [tasks, files, rows, arrow_array(clauses, pa.int32()), structs]
     yield from cut(pa.RecordBatch.from_arrays(arrays, schema=to_arrow(spec.changes)))
@@ -344,8 +348,8 @@ def change_files(spec: ShuffleSpec, settled: Settled | None, batches: Batches) -
             continue
         whole = pa.Table.from_batches([batch for _, batch in some]).combine_chunks().to_batches()[0]
         rows, clauses = (to_numpy(whole.column(name)).astype(np.int64) for name in ("row", "clause"))
-        unpacked = _unpacked(whole.column("source"), spec.source)
-        leaves = extract(spec.match.leaves("source", "update"), unpacked, spec.match.timezone)
+        source = unpacked(whole.column("source"), spec.source)
+        leaves = extract(spec.match.leaves("source", "update"), source, spec.match.timezone)
         file = DataFileReader(spec.merge.read, parts[number])
         changes = Changes(rows, clauses, np.arange(len(rows)))
         yield from change_file(spec.merge, file, changes if settled is None else settled(spec, file, changes), leaves)
@@ -361,6 +365,6 @@ def _by_file(batches: Batches) -> Iterator[tuple[int, pa.RecordBatch]]:
 
 
 def _chosen(spec: ShuffleSpec, batch: pa.RecordBatch) -> tuple[Leaves, Rows, Rows]:
-    unpacked = _unpacked(batch.column("source"), spec.source)
-    leaves = extract(spec.match.leaves("source", "insert"), unpacked, spec.match.timezone)
+    source = unpacked(batch.column("source"), spec.source)
+    leaves = extract(spec.match.leaves("source", "insert"), source, spec.match.timezone)
     return leaves, np.arange(batch.num_rows), to_numpy(batch.column("clause")).astype(np.int64)

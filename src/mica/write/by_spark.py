@@ -1,7 +1,7 @@
 """What Spark evaluates of a change: texts that mica does not read, or whose answer it does not know.
 
 The rule: Spark runs the user's own texts, once, on the version that changes. Its rows have the place of each row of the
-table (`_metadata.file_path` and `row_index`), by which a merge changes them.
+table (`placed_merge`), at which it changes.
 """
 
 from __future__ import annotations
@@ -12,18 +12,22 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
+from mica import engines
 from mica.engines.spark.errors import is_condition, is_unread
 from mica.engines.spark.session import without_sql_log
 from mica.engines.spark.texts import NESTED, OF_FILES, nested
 from mica.errors import UserError
 from mica.expressions.tree import Column
 from mica.expressions.unparsed import gives_texts, has_window, names
+from mica.log.snapshot import Snapshot
 from mica.scan.scan import Scan
 from mica.schema.char import declared, is_padded
-from mica.schema.ddl import quote_if_needed, quoted
+from mica.schema.ddl import quote_if_needed
 from mica.schema.hidden import FIELDS, METADATA, ROW_INDEX
 from mica.schema.types import DataType
+from mica.tasks.placed_merge import FILE, INDEX, TASK
 from mica.write.assignment import Place, in_field, stored
+from mica.write.placed_merge import Numbered
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -33,10 +37,8 @@ T = TypeVar("T")
 #: The codes of what mica refuses and Spark may have.
 _MAY_BE_SPARKS = ("UNSUPPORTED_EXPRESSION", "INVALID_EXPRESSION")
 
-#: Columns of the rows that Spark makes; no table has such names.
-FILE, INDEX, VALUE = "__mica_file", "__mica_index", "__mica_value_"
-#: The column with the number of the clause.
-CLAUSE = "__mica_clause"
+#: How columns are called that Spark makes; no table has such names.
+VALUE = "__mica_value_"
 
 
 def or_by_spark(mine: Callable[[], T], by_spark: Callable[[UserError], T], *, on_spark: bool) -> T:
@@ -65,16 +67,12 @@ def is_lacking(bind: Callable[[], object], *also: str) -> bool:
     return False
 
 
-def by_place(target: str, source: str) -> str:
-    """The condition under which rows of the two sides of a merge have one place."""
-    pairs = ((f"{METADATA}.file_path", FILE), (".".join(ROW_INDEX), INDEX))
-    return " AND ".join(f"{quoted(target)}.{own} = {quoted(source)}.{told}" for own, told in pairs)
-
-
-def rows_with_places(scan: Scan, spark: SparkSession, texts: Sequence[str], refused: UserError) -> DataFrame:
-    """The rows of a scan of a table, with the columns that the texts may name and their places. Errors: `refused`, if
+def rows_with_places(
+    snapshot: Snapshot, scan: Scan, spark: SparkSession, texts: Sequence[str], refused: UserError
+) -> DataFrame:
+    """The rows of a scan of a version, with the columns that the texts may name and their places. Errors: `refused`, if
     the texts would mean something else there."""
-    schema, said = scan.source.schema, [names(text) for text in texts]
+    schema, said = snapshot.schema, [names(text) for text in texts]
     every, words = None in said, set[str]().union(*(one or () for one in said))
     asked = {f.name: quote_if_needed(f.name) for f in schema.fields if every or f.name.lower() in words}
     # Spark pads texts beside CHAR columns, but for what a query gave.
@@ -85,8 +83,9 @@ def rows_with_places(scan: Scan, spark: SparkSession, texts: Sequence[str], refu
     if pads or of_files or windows or schema.find(METADATA) is not None:
         raise refused
     hidden = {f"{NESTED}{name}": f"{METADATA}.{name}" for _, name in FIELDS if METADATA in words and name in words}
-    places = {FILE: f"{METADATA}.file_path", INDEX: ".".join(ROW_INDEX)}
-    frame = replace(scan, columns={**asked, **hidden, **places}).to_df(spark)
+    places = {TASK: TASK, FILE: FILE, INDEX: ".".join(ROW_INDEX)}
+    source = Numbered(snapshot, engines.of(spark).parallelism)
+    frame = replace(scan, source=source, columns={**asked, **hidden, **places}).to_df(spark)
     return nested(frame, METADATA, list(hidden)) if hidden else frame
 
 

@@ -1,6 +1,6 @@
 """DELETE and UPDATE by expressions that only Spark has.
 
-The rule: Spark tells of each row that matches its place and its new values, and a merge by these places follows. Parts
+The rule: Spark tells the place and the new values of each row that matches, and a merge of placed rows follows. Parts
 of the condition that mica has (`a AND b`) skip files before, and values that mica has stay its own.
 
 Operations and metrics have the names of delta-spark.
@@ -22,27 +22,17 @@ from mica.log.snapshot import Snapshot
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
 from mica.schema.ddl import unquoted
+from mica.tasks.placed_merge import CLAUSE
 from mica.write.assignment import meant, place_of
-from mica.write.by_spark import (
-    CLAUSE,
-    FILE,
-    INDEX,
-    VALUE,
-    analysed,
-    as_written,
-    by_place,
-    is_lacking,
-    refuse_value,
-    rows_with_places,
-)
+from mica.write.by_spark import VALUE, analysed, as_written, is_lacking, refuse_value, rows_with_places
 from mica.write.change import describe, metrics_of, read_by_queries, read_files
 from mica.write.commit import Commit
 from mica.write.facts import Facts
 from mica.write.merge import Merge
 from mica.write.merge_clauses import MergeClause
 from mica.write.once import Txn
+from mica.write.placed_merge import PLACES, PlacedMerge, PlacedRows
 from mica.write.rules import refuse_given
-from mica.write.running_merge import RunningMerge
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -51,7 +41,7 @@ if TYPE_CHECKING:
 _ROW, _CHANGE = "__mica_row", "__mica_change"
 
 
-class ChangeBySpark(RunningMerge):
+class ChangeBySpark(PlacedMerge):
     """One delete (`values` is None) or update; `refused` is why mica does not evaluate its texts.
 
     Errors: `refused`, if Spark does not know what mica does not; those of Spark for the texts.
@@ -71,14 +61,14 @@ class ChangeBySpark(RunningMerge):
         asking = _Asking(snapshot, spark, where)
         self.known = asking.known
         asked = {name: text for name, text in (values or {}).items() if asking.is_sparks(name, text)}
-        rows = asking.rows(list(asked.values()), refused)
-        for (name, text), found in zip(asked.items(), types.from_spark(rows.schema).fields[3:], strict=True):
+        changed = asking.rows(list(asked.values()), refused)
+        rows = PlacedRows(changed, None, changed.drop(*PLACES), asking.known.plan.kept)
+        for (name, text), found in zip(asked.items(), types.from_spark(rows.source.schema).fields[1:], strict=True):
             refuse_value(place_of(snapshot.schema, name), text, found.type)
         told = {name: f"{VALUE}{number}" for number, name in enumerate(asked)}
         self.texts = {column: asked[name] for name, column in told.items()}
         clause = MergeClause("matched", "delete" if self.deletes else "update", None, values and {**values, **told})
-        on = by_place(_ROW, _CHANGE)
-        super().__init__(Merge(snapshot, rows, on, _CHANGE, _ROW, spark, clauses=(clause,)), txn)
+        super().__init__(Merge(snapshot, rows.source, "true", _CHANGE, _ROW, spark, clauses=(clause,)), rows, txn)
 
     def commit(self) -> Commit:
         """As a merge."""
@@ -104,7 +94,7 @@ class _Asking:
     """What Spark is asked of a version."""
 
     def __init__(self, snapshot: Snapshot, spark: SparkSession, where: str | None) -> None:
-        self.spark, self.where = spark, where
+        self.snapshot, self.spark, self.where = snapshot, spark, where
         self.source = TableSource(snapshot)
         ansi, timezone = engines.of(spark).settings()
         self.options: dict[str, Any] = {"ansi": ansi, "timezone": timezone}
@@ -133,11 +123,11 @@ class _Asking:
     def rows(self, values: list[str], refused: UserError) -> DataFrame:
         """The places of the rows that match, and these values."""
         where = [] if self.where is None else [self.where]
-        frame = rows_with_places(self.read, self.spark, [*where, *values], refused)
+        frame = rows_with_places(self.snapshot, self.read, self.spark, [*where, *values], refused)
         shown = {f"{VALUE}{number}": (0, for_spark(text)) for number, text in enumerate(values)}
         with analysed(refused, self.source.schema.names):
             for text in where:
                 frame = frame.where(for_spark(text))
-            found = decided(frame, CLAUSE, {0: None}, shown, [FILE, INDEX])
+            found = decided(frame, CLAUSE, {0: None}, shown, PLACES)
             _ = found.schema  # Connect analyses it now
         return found

@@ -1,5 +1,5 @@
-"""How a merge runs: with the whole source in every task, with a shuffle of the keys of both sides, or, where ON has no
-equality, with a block of a large source in each task.
+"""How a merge runs: with the whole source in every task, with a shuffle of the keys of both sides, where ON has no
+equality with a block of a large source in each task, or, where the places of rows are known, with nothing to match.
 
 The rule: all ways match and write by the same functions (`tasks.merge`), and report the same facts.
 """
@@ -19,7 +19,7 @@ import pyarrow as pa
 from mica import compute as pc
 from mica.arrays import arrow_array
 from mica.engines.base import Engine
-from mica.engines.spark.engine import by_keys, by_number
+from mica.engines.spark.engine import by_keys, by_number, gathered
 from mica.records import dataclass
 from mica.schema.types import StructType
 from mica.skipping.keys import KeyValues
@@ -27,6 +27,7 @@ from mica.tasks.blocked_merge import match_block, settled
 from mica.tasks.matching import MatchSpec
 from mica.tasks.merge import MergeSpec, SharedSource, insert_rows, matched_rows, merge_files
 from mica.tasks.parts import FilePart, in_tasks
+from mica.tasks.placed_merge import CLAUSE, FILE, INDEX, TASK, in_few_tasks, once_each, placed_inserts
 from mica.tasks.shuffled_merge import (
     SUMMARY,
     ShuffleSpec,
@@ -125,3 +126,31 @@ class Shuffled(flow.RowSource):
             rows.append(on.made(partial(target_key_rows, merging), reading, merging.rows))
         met = by_keys(rows, merging.keys, buckets, ["side"])
         return on.mapped(met, partial(match_rows, merging), merging.changes)
+
+
+@dataclass(frozen=True)
+class Placed(flow.RowSource):
+    """Changes of rows whose places are known, and rows to insert."""
+
+    spec: MergeSpec
+    #: DataFrames with the columns of `tasks.placed_merge` and those of the source: rows to change, and rows to insert.
+    changed: Any
+    inserted: Any
+    #: The columns of the source.
+    columns: StructType
+    parts: Sequence[FilePart]
+
+    def run(self, engine: Engine, spec: WriteSpec) -> Iterator[pa.RecordBatch]:
+        """Facts of one job."""
+        on = cast("Spark", engine)
+        schema, ends = collated.reported(spec)
+        files = tuple(map(tuple, in_few_tasks(self.parts, engine.parallelism)))
+        inserting = 0 if self.inserted is None else engine.parallelism
+        merging = ShuffleSpec(replace(self.spec, write=spec), self.columns, files, inserting)
+        gather = partial(gathered, into="source", columns=self.columns, where=(CLAUSE, merging.needing))
+        changes = gather(self.changed, {TASK: "task", FILE: "file", INDEX: "row", CLAUSE: "clause"})
+        if inserting:
+            rows = gather(self.inserted, {CLAUSE: "clause"})
+            changes = changes.unionAll(on.mapped(rows, partial(placed_inserts, merging), merging.changes))
+        moved = by_number(changes, "task", max(1, len(files) + inserting), ["file", "row"])
+        yield from engine.write(moved, partial(change_files, merging, once_each), schema, ends=ends)

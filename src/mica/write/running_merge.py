@@ -10,15 +10,18 @@ Operations, parameters and metrics have the names of delta-spark.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
-from mica.arrays import arrow_array, to_numpy
+from mica.arrays import NDArray, arrow_array, to_numpy
 from mica.collation.alike import Alike
+from mica.expressions.bind import BoundExpr
 from mica.expressions.collations import collations_of, for_change, in_process, judged_in_process, refuse_in_process
 from mica.expressions.joined import Sides
 from mica.log.conflicts import every_file
@@ -133,24 +136,27 @@ class RunningMerge:
         kept = self._kept(predicate)
         self.planned = time.monotonic()
         self._describe(predicate, count)
+
+        def whole(spec: MergeSpec) -> flow.RowSource:
+            parts = self.table.rewritten(kept)
+            if source is not None:
+                return WithSource(spec, source, parts)
+            return Shuffled(spec, rows, self.columns, size, parts)
+
+        return self._run(kept, filtering, whole)
+
+    def _run(
+        self, kept: NDArray[np.int64], filtering: BoundExpr | None, whole: Callable[[MergeSpec], flow.RowSource]
+    ) -> Commit:
+        """Changes files, those at `kept` at most, and commits. `filtering` is true for the rows that may change."""
         write = replace(self.target.write_spec(), rules=self.target.rules(self.scan.ansi, self.scan.timezone))
         if not any(c.action == "insert" or c.values.keys() & {*self.table.partition_by} for c in self.match.clauses):
             write = self.target.rewriting_spec(write, self.scan.timezone)
         vectors = may_keep_rows(self.table, kept)
-        spec = MergeSpec(
-            replace(self.scan.rewriting(), predicate=filtering),
-            write,
-            self.match,
-            vectors,
-            self._feeds(all_vectors=len(vectors) == len(kept)),
-        )
-        parts = self.table.rewritten(kept)
-        whole: flow.RowSource
-        if source is not None:
-            whole = WithSource(spec, source, parts)
-        else:
-            whole = Shuffled(spec, rows, self.columns, size, parts)
-        done = flow.commit_changes(self.engine, self.target, spec.write, whole)
+        feeds = self._feeds(all_vectors=len(vectors) == len(kept))
+        read = replace(self.scan.rewriting(), predicate=filtering)
+        spec = MergeSpec(read, write, self.match, vectors, feeds)
+        done = flow.commit_changes(self.engine, self.target, spec.write, whole(spec))
         return done if done.metrics else replace(done, metrics=self._metrics(no_facts()))
 
     def _kept(self, predicate: Any) -> Any:

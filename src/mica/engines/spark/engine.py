@@ -8,7 +8,7 @@ are written there, because a job of Python workers takes longer than they do.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -236,6 +236,22 @@ def by_number(frame: DataFrame, number: str, count: int, order: Sequence[str]) -
     from pyspark.sql import functions as sql
 
     return frame.repartitionById(count, sql.col(number)).sortWithinPartitions(*order)
+
+
+def gathered(
+    frame: DataFrame, names: Mapping[str, str], into: str, columns: StructType, where: tuple[str, Sequence[int]]
+) -> DataFrame:
+    """Columns by new names, and one of these `columns` as fields, which is null in rows whose column `where[0]` is none
+    of these numbers. A field that the frame lacks is null."""
+    from pyspark.sql import functions as sql
+
+    has, (number, some) = set(frame.columns), where
+    fields = []
+    for f in types.to_spark(columns).fields:
+        value = sql.col(quote_if_needed(f.name)) if f.name in has else sql.lit(None).cast(f.dataType)
+        fields.append(value.alias(f.name))
+    whole = sql.when(sql.col(number).isin(list(some)), sql.struct(*fields)).alias(into)
+    return frame.select(*[sql.col(name).alias(new) for name, new in names.items()], whole)
 
 
 def _together(frame: DataFrame, order: Order) -> DataFrame:

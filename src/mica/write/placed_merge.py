@@ -1,0 +1,92 @@
+"""A merge of which Spark has said which rows change, how, and where they are.
+
+The rule: each row that changes is named by its file and its number there, so no key is matched and no file without such
+a row is opened. What Spark has read decides which files those can be.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from mica.arrays import NDArray, arrow_array
+from mica.log.replay import PARTITION_VALUES
+from mica.log.snapshot import Snapshot
+from mica.records import dataclass
+from mica.scan.table import TableSource
+from mica.schema.types import INTEGER, StructField, StructType
+from mica.tasks.matching import NOT_BY_SOURCE
+from mica.tasks.merge import MergeSpec
+from mica.tasks.parts import FilePart, parts_of
+from mica.tasks.placed_merge import FILE, INDEX, TASK, in_few_tasks
+from mica.write.commit import Commit
+from mica.write.merge_jobs import Placed
+from mica.write.once import Txn
+from mica.write.running_merge import RunningMerge
+
+if TYPE_CHECKING:
+    import numpy as np
+    from pyspark.sql import DataFrame
+
+    from mica.write.merge import Merge
+
+#: The columns with the place of a row.
+PLACES = (TASK, FILE, INDEX)
+
+
+class Numbered(TableSource):
+    """A version of a table with the number of its file in each row, and that of the task that changes the file."""
+
+    def __init__(self, snapshot: Snapshot, parallelism: int) -> None:
+        super().__init__(snapshot)
+        self.parallelism = parallelism
+        self.schema = StructType((*self.schema.fields, *(StructField(name, INTEGER) for name in (TASK, FILE))))
+
+    def files(self, indices: pa.Array, *, ids: bool = False) -> pa.Table:
+        """As of a table, with the two numbers as constants."""
+        found, places = super().files(indices, ids=ids), indices.to_pylist()
+        tasks = in_few_tasks(parts_of(found), self.parallelism)
+        numbers = [number for number, some in enumerate(tasks) for _ in some]
+        told = [[(TASK, str(task)), (FILE, str(file))] for task, file in zip(numbers, places, strict=True)]
+        return found.append_column("constants", arrow_array(told, PARTITION_VALUES))
+
+    def parts(self, files: pa.Table) -> list[FilePart]:
+        """Each made anew, as they depend on the others that are read."""
+        return parts_of(files)
+
+
+@dataclass(frozen=True)
+class PlacedRows:
+    """Rows with the columns of the source and `CLAUSE`: those that change with `PLACES`, and those to insert."""
+
+    changed: DataFrame
+    inserted: DataFrame | None
+    #: Those of the source, without rows.
+    source: DataFrame
+    #: The files that were read.
+    kept: NDArray[np.int64]
+
+
+class PlacedMerge(RunningMerge):
+    """One execution; `given` has a clause for each of the user's, whose texts see the columns that Spark made."""
+
+    def __init__(self, given: Merge, rows: PlacedRows, txn: Txn | None) -> None:
+        seen = tuple(replace(one, when="matched") if one.when == NOT_BY_SOURCE else one for one in given.clauses)
+        super().__init__(replace(given, source=rows.source, on="true", clauses=seen), txn)
+        clauses = zip(self.match.clauses, given.clauses, strict=True)
+        self.match = replace(self.match, clauses=tuple(replace(one, when=own.when) for one, own in clauses))
+        self.rows = rows
+
+    def commit(self) -> Commit:
+        """Changes the rows and commits; commits nothing if there are none."""
+        self.planned = time.monotonic()
+        self._describe(None, 0)
+        rows, kept = self.rows, self.rows.kept
+
+        def whole(spec: MergeSpec) -> Placed:
+            return Placed(spec, rows.changed, rows.inserted, self.columns, self.table.rewritten(kept))
+
+        return self._run(kept, None, whole)
