@@ -2,18 +2,20 @@
 
 The rule: Spark joins the rows, decides which clause changes which row, and evaluates the values that mica does not
 have. A merge of placed rows follows, whose clauses take what was decided. Each kind of clause sees the rows that it
-speaks of, so each is a join of its own; the source is computed once for all.
+speaks of: pairs of rows, what is left of the source without those in pairs, and what is left of the table, which is a
+join of its own. The source and the pairs are computed once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
 from mica.engines.spark import types
-from mica.engines.spark.texts import decided, joined
+from mica.engines.spark.texts import decided, joined, numbered, with_numbers, without
 from mica.errors import UserError
 from mica.expressions.joined import Sides
 from mica.expressions.unparsed import for_spark
@@ -39,6 +41,10 @@ if TYPE_CHECKING:
     from mica.write.merge import Merge
 
 
+#: The column with the number of a row of the source.
+_ROW = "__mica_row"
+
+
 class MergeBySpark(PlacedMerge):
     """One execution of a merge; `refused` is why mica does not evaluate its texts.
 
@@ -53,7 +59,7 @@ class MergeBySpark(PlacedMerge):
         try:
             super().__init__(*asking.merge(), txn)
         except BaseException:
-            asking.engine.forget(asking.source)
+            asking.forget()
             raise
         self.given, self.asking = given, asking
 
@@ -63,7 +69,7 @@ class MergeBySpark(PlacedMerge):
             with as_written(self.given.source_alias, self.asking.texts):
                 return super().commit()
         finally:
-            self.asking.engine.forget(self.asking.source)
+            self.asking.forget()
 
     def _describe(self, predicate: Any, source_rows: int) -> None:
         del source_rows  # nobody has counted them
@@ -79,7 +85,8 @@ class _Asking:
         found = merge_source.of(given.source, given.spark, self.schema)
         self.engine, self.columns = cast("Spark", found.engine), found.schema
         rows = self.engine.spread(found.rows, found.schema) if isinstance(found.rows, pa.Table) else found.rows
-        self.source = self.engine.kept(rows, found.schema.names)
+        self.source = self.engine.kept(with_numbers(rows, _ROW), [*found.schema.names, _ROW])
+        self.kept = [self.source]
         ansi, timezone = self.engine.settings()
         source = TableSource(given.snapshot)
         self.sides = Sides(
@@ -103,25 +110,12 @@ class _Asking:
 
     def merge(self) -> tuple[Merge, PlacedRows]:
         """The merge of placed rows."""
-        given, alias = self.given, self.given.source_alias
+        given = self.given
         texts = [given.on, *(one.condition for one in given.clauses if one.condition is not None)]
         texts += [text for values in self.values.values() for text in values.values()]
         places = rows_with_places(given.snapshot, self.scan, self._session, texts, self.refused)
-        target, source = places.alias(given.target_alias), self.source.alias(alias)
-        sides: dict[When, tuple[DataFrame, DataFrame, str]] = {
-            "matched": (target, source, "inner"),
-            "not matched": (source, target, "left_anti"),
-            NOT_BY_SOURCE: (target, source, "left_anti"),
-        }
-        changed, inserted = decided(places.limit(0), CLAUSE, {0: None}, {}, PLACES), None
         with analysed(self.refused, self._names):
-            for when, (left, right, how) in sides.items():
-                if self._clauses(when):
-                    found = self._decided(when, joined(left, right, for_spark(given.on), how))
-                    if when == "not matched":
-                        inserted = found
-                    else:
-                        changed = changed.unionByName(found, allowMissingColumns=True)
+            changed, inserted = self._changes(places)
             whole = changed if inserted is None else changed.unionByName(inserted, allowMissingColumns=True)
             rows = PlacedRows(changed, inserted, whole.drop(*PLACES), self.scan.plan.kept)
             schema = types.from_spark(rows.source.schema)
@@ -134,6 +128,31 @@ class _Asking:
             condition = one.condition and "true"
             clauses.append(replace(one, condition=condition, values=one.values and {**one.values, **told}))
         return replace(given, clauses=tuple(clauses)), rows
+
+    def _changes(self, places: DataFrame) -> tuple[DataFrame, DataFrame | None]:
+        """The rows that change, and those to insert."""
+        on, alias = for_spark(self.given.on), self.given.source_alias
+        target, source = places.alias(self.given.target_alias), self.source.alias(alias)
+        changed = decided(places.limit(0), CLAUSE, {0: None}, {}, PLACES)  # that there are such columns
+        pairs = inserted = None
+        if self._clauses("matched"):
+            every = self._decided("matched", joined(target, source, on, "inner"))
+            if self._clauses("not matched"):
+                pairs = every = self.engine.kept(every, every.columns)
+                self.kept.append(pairs)
+            changed = changed.unionByName(numbered(every, CLAUSE).drop(_ROW), allowMissingColumns=True)
+        if self._clauses("not matched"):
+            free = joined(source, target, on, "left_anti") if pairs is None else without(self.source, pairs, _ROW)
+            inserted = numbered(self._decided("not matched", free.alias(alias)), CLAUSE)
+        if self._clauses(NOT_BY_SOURCE):
+            found = self._decided(NOT_BY_SOURCE, joined(target, source, on, "left_anti"))
+            changed = changed.unionByName(numbered(found, CLAUSE), allowMissingColumns=True)
+        return changed, inserted
+
+    def forget(self) -> None:
+        """Frees what was kept."""
+        for frame in self.kept:
+            self.engine.forget(frame)
 
     @property
     def _session(self) -> SparkSession:
@@ -148,7 +167,7 @@ class _Asking:
         return {number: one for number, one in enumerate(self.given.clauses) if one.when == when}
 
     def _decided(self, when: When, rows: DataFrame) -> DataFrame:
-        """The rows of a kind that a clause changes, and what it needs of them."""
+        """The rows of a kind with the clauses that change them, and what these need of them."""
         clauses = self._clauses(when)
         conditions = {n: one.condition and for_spark(one.condition) for n, one in clauses.items()}
         values = {
@@ -161,4 +180,5 @@ class _Asking:
             if when == NOT_BY_SOURCE
             else [f"{quoted(self.given.source_alias)}.{quoted(c)}" for c in self.columns.names]
         )
-        return decided(rows, CLAUSE, conditions, values, [*own, *([] if when == "not matched" else PLACES)])
+        kept: dict[When, Sequence[str]] = {"matched": [*PLACES, _ROW], "not matched": [], NOT_BY_SOURCE: PLACES}
+        return decided(rows, CLAUSE, conditions, values, [*own, *kept[when]])

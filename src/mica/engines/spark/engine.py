@@ -159,7 +159,8 @@ class Spark(Engine):
 
     def kept(self, rows: DataFrame, columns: Sequence[str]) -> DataFrame:
         """These columns of a DataFrame, computed once: a source that is computed twice may differ."""
-        return rows.select(*map(quote_if_needed, columns)).localCheckpoint(eager=False)
+        asked = rows.select(*map(quote_if_needed, columns))
+        return jobs.ran(self.session, lambda: asked.localCheckpoint(eager=False))
 
     def forget(self, rows: Any) -> None:
         """Frees what `kept` made, if the session is Connect's: there its frame asks the server for it when Python frees

@@ -100,8 +100,13 @@ def arranged(
 
 def collect(frame: DataFrame) -> pa.Table:
     """Runs the job once and collects its (small) result; an error of a task is raised unchanged."""
+    return ran(frame.sparkSession, frame.toArrow)
+
+
+def ran(spark: SparkSession, work: Callable[[], Result]) -> Result:
+    """What `work`, which runs jobs, returns; an error of a task is raised unchanged."""
     try:
-        return interruptible(frame.sparkSession, frame.toArrow)
+        return interruptible(spark, work)
     except Exception as e:  # noqa: BLE001 - read and translated
         # A failed job raises PySparkException, gRPC's error or Py4J's, depending on session and cause. The user sees
         # mica's sentence only: Spark's error with its stacks is the __context__.

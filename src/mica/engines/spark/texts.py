@@ -44,6 +44,25 @@ def joined(left: DataFrame, right: DataFrame, on: str, how: str) -> DataFrame:
     return left.join(right, sql.expr(on), how)
 
 
+def without(left: DataFrame, right: DataFrame, key: str) -> DataFrame:
+    """The rows of one side whose value of this column the other has not."""
+    return left.join(right.select(key), key, "left_anti")
+
+
+def with_numbers(frame: DataFrame, name: str) -> DataFrame:
+    """The rows with a number of each, whichever."""
+    from pyspark.sql import functions as sql
+
+    return frame.withColumn(name, sql.monotonically_increasing_id())
+
+
+def numbered(frame: DataFrame, number: str) -> DataFrame:
+    """The rows with a number in this column."""
+    from pyspark.sql import functions as sql
+
+    return frame.where(sql.col(number).isNotNull())
+
+
 def decided(
     frame: DataFrame,
     number: str,
@@ -51,8 +70,8 @@ def decided(
     values: Mapping[str, tuple[int, str]],
     kept: Sequence[str],
 ) -> DataFrame:
-    """The rows for which one of the conditions is true (None is), with the number of the first one in the column
-    `number`; a value is evaluated in the rows of its number. Of the other columns those of these names stay."""
+    """The rows with the number of the first condition that is true (None is) in the column `number`, null if none is; a
+    value is evaluated in the rows of its number. Of the other columns those of these names stay."""
     from pyspark.sql import functions as sql
 
     tests = [(key, sql.lit(True) if text is None else sql.expr(text)) for key, text in conditions.items()]
@@ -60,6 +79,6 @@ def decided(
     chosen = sql.when(first[1], sql.lit(first[0]))
     for key, test in others:
         chosen = chosen.when(test, sql.lit(key))
-    frame = frame.withColumn(number, chosen).where(sql.col(number).isNotNull())
+    frame = frame.withColumn(number, chosen)
     told = [sql.when(sql.col(number) == key, sql.expr(text)).alias(name) for name, (key, text) in values.items()]
     return frame.select(*map(sql.col, kept), number, *told)
