@@ -55,7 +55,9 @@ class Arranged:
             yield from self._rows.take(self._places.slice(at, min(JOINED_ROWS, end - at))).to_batches()
 
 
-def joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def joined(
+    batches: Iterable[pa.RecordBatch], least_rows: int = JOINED_ROWS, least_bytes: int = JOINED_BYTES
+) -> Iterator[pa.RecordBatch]:
     """The rows in batches that are not small; all have the same schema."""
     waiting: list[pa.RecordBatch] = []
     few: list[pa.RecordBatch] = []
@@ -63,7 +65,7 @@ def joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         few.append(batch)
         rows, size = rows + batch.num_rows, size + batch.nbytes
-        if size >= JOINED_BYTES or rows >= JOINED_ROWS:
+        if size >= least_bytes or rows >= least_rows:
             yield _one([*waiting, *few])
             waiting, few, rows, size = [], [], 0, 0
         elif len(few) >= HELD:

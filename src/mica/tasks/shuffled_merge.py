@@ -34,7 +34,7 @@ from mica.schema.types import BOOLEAN, INTEGER, LONG, StructField, StructType
 from mica.skipping.keys import KeyValues
 from mica.skipping.row_ranges import numbers_at
 from mica.stats.partition import format_values
-from mica.tasks.batches import cut
+from mica.tasks.batches import cut, joined
 from mica.tasks.each_file import each_file
 from mica.tasks.file import DataFileReader
 from mica.tasks.groups import groups
@@ -67,6 +67,10 @@ SUMMARY = pa.schema(
 
 #: What `source_strings` yields.
 STRINGS = pa.schema([pa.field("key", pa.int32(), nullable=False), pa.field("string", pa.string())])
+
+#: Rows and bytes of the target that meet the source of a bucket at once: each time all its keys are hashed.
+_CHUNK_ROWS = 1 << 19
+_CHUNK_BYTES = 64 << 20
 
 #: The file number of rows to insert.
 _INSERTED = -1
@@ -129,6 +133,14 @@ class ShuffleSpec:
     def task_of(self) -> Mapping[int, int]:
         """The number of the task that changes a file, by the file's number."""
         return {part.number: task for task, parts in enumerate(self.files) for part in parts}
+
+    def tasks_of(self, files: Rows) -> Rows:
+        """The same for many."""
+        known = np.fromiter(self.task_of, np.int64, len(self.task_of))
+        tasks = np.fromiter(self.task_of.values(), np.int64, len(self.task_of))
+        order = np.argsort(known)
+        found: Rows = tasks[order][np.searchsorted(known[order], files)]
+        return found
 
 
 #: From what was found of a file, sorted by row and maybe with several changes of one, to its changes.
@@ -245,14 +257,18 @@ def match_rows(spec: ShuffleSpec, batches: Batches) -> Iterator[pa.RecordBatch]:
     ours: list[pa.RecordBatch] = []
     source: SourceRows | None = None
     matched = np.zeros(0, np.bool_)
-    for batch in in_schema(batches, spec.rows):
-        of_target = pc.equal(batch.column("side"), 1)
-        mine = batch.filter(pc.invert(of_target))
-        if mine.num_rows:
-            ours.append(unpacked(mine.column("source"), spec.source))
-        theirs = batch.filter(of_target)
-        if not theirs.num_rows:
-            continue
+
+    def of_target() -> Iterator[pa.RecordBatch]:
+        for batch in in_schema(batches, spec.rows):
+            is_target = pc.equal(batch.column("side"), 1)
+            mine = batch.filter(pc.invert(is_target))
+            if mine.num_rows:
+                ours.append(unpacked(mine.column("source"), spec.source))
+            theirs = batch.filter(is_target)
+            if theirs.num_rows:
+                yield theirs
+
+    for theirs in joined(of_target(), _CHUNK_ROWS, _CHUNK_BYTES):
         if source is None:
             source = together(spec, ours)
             matched = np.zeros(source.batch.num_rows, np.bool_)
@@ -285,7 +301,7 @@ def _changes(
 ) -> Iterator[pa.RecordBatch]:
     places = arrow_array(found.rows)
     files = rows.column("file").take(places)
-    tasks = arrow_array([spec.task_of[number] for number in files.to_pylist()], pa.int32())
+    tasks = arrow_array(spec.tasks_of(to_numpy(files)), pa.int32())
     yield from moving(spec, tasks, files, rows.column("row").take(places), found.clauses, source, found.sources)
 
 

@@ -8,6 +8,7 @@ join of its own. The source and the pairs are computed once.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
@@ -55,13 +56,13 @@ class MergeBySpark(PlacedMerge):
     def __init__(self, given: Merge, txn: Txn | None, refused: UserError) -> None:
         if given.evolves:
             raise refused
-        asking = _Asking(given, refused)
+        began, asking = time.monotonic(), _Asking(given, refused)
         try:
             super().__init__(*asking.merge(), txn)
         except BaseException:
             asking.forget()
             raise
-        self.given, self.asking = given, asking
+        self.given, self.asking, self.began = given, asking, began  # the pairs are found already
 
     def commit(self) -> Commit:
         """As a merge; then the source is freed."""
