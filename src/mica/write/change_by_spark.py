@@ -62,7 +62,7 @@ class ChangeBySpark(PlacedMerge):
         self.known = asking.known
         asked = {name: text for name, text in (values or {}).items() if asking.is_sparks(name, text)}
         changed = asking.rows(list(asked.values()), refused)
-        rows = PlacedRows(changed, None, changed.drop(*PLACES), asking.known.plan.kept)
+        rows = PlacedRows(changed, None, changed.drop(*PLACES), 0, asking.known.plan.kept)
         for (name, text), found in zip(asked.items(), types.from_spark(rows.source.schema).fields[1:], strict=True):
             refuse_value(place_of(snapshot.schema, name), text, found.type)
         told = {name: f"{VALUE}{number}" for number, name in enumerate(asked)}

@@ -73,8 +73,7 @@ class MergeBySpark(PlacedMerge):
             self.asking.forget()
 
     def _describe(self, predicate: Any, source_rows: int) -> None:
-        del source_rows  # nobody has counted them
-        super()._describe(predicate, self.asking.source.count())
+        super()._describe(predicate, source_rows)
         self.target.reads = (every_file, *own_reads(self.given.source, self.snapshot, self.engine))
 
 
@@ -118,7 +117,7 @@ class _Asking:
         with analysed(self.refused, self._names):
             changed, inserted = self._changes(places)
             whole = changed if inserted is None else changed.unionByName(inserted, allowMissingColumns=True)
-            rows = PlacedRows(changed, inserted, whole.drop(*PLACES), self.scan.plan.kept)
+            rows = PlacedRows(changed, inserted, whole.drop(*PLACES), self.source.count(), self.scan.plan.kept)
             schema = types.from_spark(rows.source.schema)
         clauses = []
         for number, one in enumerate(given.clauses):

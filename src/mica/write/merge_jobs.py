@@ -43,8 +43,9 @@ from mica.write import collated, flow
 if TYPE_CHECKING:
     from mica.engines.spark.engine import Spark
 
-#: Bytes of inserted rows that are worth a separate task, and of source rows that one task holds in memory.
-_INSERT_BYTES = 64 << 20
+#: Bytes of inserted rows that are worth a separate task, or so many where nobody knows their bytes, and bytes of source
+#: rows that one task holds in memory.
+_INSERT_BYTES, _INSERT_ROWS = 64 << 20, 250_000
 _BUCKET_BYTES = 64 << 20
 
 
@@ -136,8 +137,9 @@ class Placed(flow.RowSource):
     #: DataFrames with the columns of `tasks.placed_merge` and those of the source: rows to change, and rows to insert.
     changed: Any
     inserted: Any
-    #: The columns of the source.
+    #: The columns of the source, and how many rows it has.
     columns: StructType
+    count: int
     parts: Sequence[FilePart]
 
     def run(self, engine: Engine, spec: WriteSpec) -> Iterator[pa.RecordBatch]:
@@ -145,7 +147,7 @@ class Placed(flow.RowSource):
         on = cast("Spark", engine)
         schema, ends = collated.reported(spec)
         files = tuple(map(tuple, in_few_tasks(self.parts, engine.parallelism)))
-        inserting = 0 if self.inserted is None else engine.parallelism
+        inserting = 0 if self.inserted is None else max(1, min(4 * engine.parallelism, self.count // _INSERT_ROWS))
         merging = ShuffleSpec(replace(self.spec, write=spec), self.columns, files, inserting)
         gather = partial(gathered, into="source", columns=self.columns, where=(CLAUSE, merging.needing))
         changes = gather(self.changed, {TASK: "task", FILE: "file", INDEX: "row", CLAUSE: "clause"})

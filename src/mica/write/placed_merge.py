@@ -64,8 +64,9 @@ class PlacedRows:
 
     changed: DataFrame
     inserted: DataFrame | None
-    #: Those of the source, without rows.
+    #: Those of the source, without rows, and how many rows it has.
     source: DataFrame
+    count: int
     #: The files that were read.
     kept: NDArray[np.int64]
 
@@ -83,10 +84,10 @@ class PlacedMerge(RunningMerge):
     def commit(self) -> Commit:
         """Changes the rows and commits; commits nothing if there are none."""
         self.planned = time.monotonic()
-        self._describe(None, 0)
+        self._describe(None, self.rows.count)
         rows, kept = self.rows, self.rows.kept
 
         def whole(spec: MergeSpec) -> Placed:
-            return Placed(spec, rows.changed, rows.inserted, self.columns, self.table.rewritten(kept))
+            return Placed(spec, rows.changed, rows.inserted, self.columns, rows.count, self.table.rewritten(kept))
 
         return self._run(kept, None, whole)
