@@ -67,7 +67,7 @@ def test_many_rows_of_this_process_are_shuffled_too(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variant: bool
 ) -> None:
     """An Arrow source is sent to every task only if it is small."""
-    monkeypatch.setattr(engine, "FEW_ROWS", 50)
+    monkeypatch.setattr(engine, "FEW_ROWS", 5)
     monkeypatch.setattr(running_merge, "WithSource", None)  # nobody gets the whole source
     table = mica.Table.create(tmp_path, "id BIGINT, s STRING COLLATE UTF8_LCASE, v VARIANT, a ARRAY<INT>")
     table.append([{"id": i, "s": f"s{i}", "v": {"n": i}, "a": [i]} for i in range(100)])

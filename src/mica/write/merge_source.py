@@ -46,7 +46,7 @@ class MergeSource:
         freed at the end."""
         engine = cast("Spark", self.engine)  # if there is a DataFrame, or if it shuffles
         if isinstance(self.rows, pa.Table):
-            if engine.shuffles and not engine.few(self.rows):
+            if engine.shuffles and not engine.fits(self.rows.num_rows, self.rows.nbytes):
                 yield engine.spread(self.rows.select(columns.names), columns)
             else:
                 yield _batch(self.rows)
@@ -61,6 +61,10 @@ class MergeSource:
             yield frame if found is None else _batch(_typed(found, columns))
         finally:
             engine.forget(frame)
+
+    def all_of(self, frame: DataFrame, columns: StructType) -> pa.RecordBatch:
+        """The rows of what was `taken`, which are not many."""
+        return _batch(_typed(cast("Spark", self.engine).all_of(frame), columns))
 
 
 def of(data: Any, spark: SparkSession | None, table: StructType) -> MergeSource:

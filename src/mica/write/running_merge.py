@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -49,6 +49,7 @@ from mica.write.target import target_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from mica.engines.spark.engine import Spark
     from mica.write.merge import Merge
 
 
@@ -129,6 +130,8 @@ class RunningMerge:
             known = [KeyValues.of(key, found) for key, found in zip(keys, values, strict=True)]
         else:
             count, size, known = summary_of(self.engine, rows, self.match, self.columns)
+            if keys and cast("Spark", self.engine).fits(count, size):  # a shuffle of the table's keys takes longer
+                source = SharedSource(self.match, self.source.all_of(rows, self.columns))
         predicate = filtering = None
         if not self.match.numbers(NOT_BY_SOURCE):
             predicate = possible(self.match.on, known)

@@ -47,9 +47,10 @@ if TYPE_CHECKING:
 #: The internal column with the file number of a row in a sorted job; it is not written.
 RANGE = "__mica_range"
 
-#: So many rows and bytes may be sent to every task.
+#: So many rows and bytes may be sent to every task; of rows whose bytes are known before they are collected more.
 FEW_ROWS = 100_000
 FEW_BYTES = 64 << 20
+_MORE = 10
 
 #: So many bytes of a process's rows go to Spark as one value.
 _PACK_BYTES = 4 << 20
@@ -172,19 +173,25 @@ class Spark(Engine):
 
     def collected(self, rows: DataFrame) -> pa.Table | None:
         """The rows if they are few, so that every task can have them all; else None."""
-        few = rows.limit(FEW_ROWS + 1)
-        if contains(types.from_spark(rows.schema), VARIANT):
+        found = self.all_of(rows.limit(FEW_ROWS + 1))
+        return found if self.few(found) else None
+
+    def all_of(self, few: DataFrame) -> pa.Table:
+        """All rows, of which there are not many."""
+        if contains(types.from_spark(few.schema), VARIANT):
             # PySpark's own collection refuses null Variants: it casts to groups whose parts are never null.
             packs = jobs.collect(jobs.over_rows(few, packing, types.of_arrow(PACKED)))
-            empty = None if packs.num_rows else to_arrow(types.from_spark(rows.schema))
-            found = pa.Table.from_batches(unpacked(packs.to_batches()), empty)
-        else:
-            found = jobs.collect_given(few)
-        return found if self.few(found) else None
+            empty = None if packs.num_rows else to_arrow(types.from_spark(few.schema))
+            return pa.Table.from_batches(unpacked(packs.to_batches()), empty)
+        return jobs.collect_given(few)
 
     def few(self, rows: pa.Table) -> bool:
         """Whether every task can have all these rows."""
         return bool(rows.num_rows <= FEW_ROWS and rows.nbytes <= FEW_BYTES)
+
+    def fits(self, rows: int, size: int) -> bool:
+        """Whether every task can have so many rows of so many bytes."""
+        return rows <= _MORE * FEW_ROWS and size <= FEW_BYTES
 
     def spread(self, rows: pa.Table, schema: StructType) -> DataFrame:
         """Rows of this process as a DataFrame, of which each task gets a part."""
