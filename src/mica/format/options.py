@@ -46,6 +46,7 @@ OPTIONS: Mapping[str, str] = {
     "ignoreChanges": "streams: give all rows of files that a commit writes again, changed or not, instead of an error "
     "(`true`)",
     "mergeSchema": "write: add the columns that the table lacks (`true`)",
+    "overwriteSchema": "overwrite: the table gets the columns of the rows, and the partitions of partitionBy (`true`)",
     "replaceWhere": "overwrite: only the rows for which this predicate is true; one of times needs timeZone",
     "partitionOverwriteMode": "overwrite: `dynamic` replaces only the partitions that get rows; `static` by default: a "
     "source does not see the session's setting of this name",
@@ -72,10 +73,6 @@ _NO_ORDER = (
 #: Options of delta-spark that we do not have and must not ignore, because other rows would be read or written: the
 #: value that changes nothing (None: there is none), and what to do instead.
 ELSEWHERE: Mapping[str, tuple[str | None, str]] = {
-    "overwriteSchema": (
-        "false",
-        'Table.create(path, schema, mode="overwrite") sets another schema; append to it then.',
-    ),
     "dataChange": ("true", "Table.optimize joins and orders files without a change of rows."),
     "replaceOn": (None, _NO_REPLACE),
     "replaceUsing": (None, _NO_REPLACE),
@@ -142,6 +139,15 @@ class Options:
         if value not in ("static", "dynamic"):
             raise UserError.bad_value("partitionOverwriteMode", value, "static or dynamic")
         return value == "dynamic"
+
+    def remakes(self, *, overwrite: bool) -> bool:
+        """Whether the rows' columns become the table's. Errors: INVALID_ARGUMENT beside what keeps other rows."""
+        if not self.flag("overwriteSchema") or not overwrite:
+            return False
+        if self.dynamic or self.text("replaceWhere") is not None:
+            other = "partitionOverwriteMode=dynamic" if self.dynamic else "replaceWhere"
+            raise UserError.bad_value("overwriteSchema", "true", f"no such option beside {other}, which keeps rows")
+        return True
 
     @property
     def codec(self) -> str | None:

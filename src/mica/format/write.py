@@ -30,9 +30,11 @@ from mica.log.actions import Metadata, Protocol
 from mica.log.fingerprint import replaced
 from mica.log.snapshot import Snapshot, load
 from mica.log.user_metadata import user_metadata
+from mica.maintain.create import remade
 from mica.moment import now, one_moment
 from mica.records import dataclass
 from mica.schema.arrow import to_arrow
+from mica.schema.ddl import to_ddl
 from mica.schema.evolution import plan_write
 from mica.schema.types import TIMESTAMP, StructType
 from mica.storage import Storage
@@ -73,6 +75,14 @@ class Reported(flow.RowSource):
         return ended(batches, *collated.reported(spec))
 
 
+def _differs(snapshot: Snapshot | None, schema: StructType, partition_by: Sequence[str]) -> bool:
+    """Whether a table has other columns or partitions than those of the rows."""
+    if snapshot is None:
+        return False
+    own = to_ddl(snapshot.schema), list(snapshot.metadata.partition_columns)
+    return own != (to_ddl(schema), list(partition_by))
+
+
 def _refuse_other_zone(replacement: Replacement, where: str) -> None:
     """Refuses a predicate that the session's zone may give another meaning: other rows would go."""
     predicate = replacement.scan.predicate
@@ -108,6 +118,8 @@ class Planned:
     user_metadata: str | None = None
     #: Whether the option timeZone was given, which the tasks then follow rather than the session.
     zoned: bool = False
+    #: Whether the rows replace all others, and their columns those of the table.
+    remakes: bool = False
 
     @classmethod
     @one_moment()
@@ -129,7 +141,8 @@ class Planned:
         dynamic = options.dynamic
         if where is not None and dynamic:
             raise UserError.bad_value("replaceWhere", where, "no such option beside partitionOverwriteMode=dynamic")
-        target = open_target(
+        remakes = options.remakes(overwrite=overwrite) and _differs(snapshot, schema, partition_by)
+        target = remade(snapshot, schema, partition_by, timezone) if remakes and snapshot is not None else open_target(
             storage, snapshot, schema, partition_by, mode="overwrite" if overwrite and where is None else "append",
             properties=properties if snapshot is None else {}, dynamic=dynamic, timezone=timezone,
         )  # fmt: skip
@@ -159,7 +172,7 @@ class Planned:
         text = options.text("userMetadata")
         return cls(
             storage, overwrite, where, dynamic, timezone, found, target.protocol, target.metadata, spec, now(), feeds,
-            text, options.text("timeZone") is not None,
+            text, options.text("timeZone") is not None, remakes,
         )  # fmt: skip
 
     def target(self, latest: Snapshot | None) -> Target:
@@ -174,7 +187,9 @@ class Planned:
         target = target_of(snapshot, overwrite=whole, dynamic=self.dynamic, timezone=self.timezone)
         if (self.protocol, self.metadata) == (snapshot.protocol, snapshot.metadata):
             return target  # what stays the same is not committed, so that others may write beside it
-        return replace(target, protocol=self.protocol, metadata=self.metadata)
+        return replace(
+            target, protocol=self.protocol, metadata=self.metadata, remakes=self.remakes, joins=not self.remakes
+        )
 
     def write(self, batches: Iterator[pa.RecordBatch]) -> TaskFacts:
         """Writes the rows of one task."""

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from mica.errors import MicaError, UserError
 from mica.log import creation
+from mica.log.actions import Metadata, Protocol
 from mica.log.snapshot import Snapshot
 from mica.maintain import cluster
 from mica.maintain.alter import writable
@@ -63,11 +64,7 @@ def create(
         now = int(time.time() * 1000)
         protocol, metadata = creation.new_table(parsed, partition_by, properties, created_time=now)
     else:
-        writable(found)
-        changes = {**dict.fromkeys(_outlived(found, parsed, partition_by, ansi, timezone)), **(properties or {})}
-        protocol, metadata = creation.altered(
-            found.protocol, found.metadata, schema=parsed, partition_columns=partition_by, changes=changes
-        )
+        protocol, metadata = _other(found, parsed, partition_by, properties or {}, ansi, timezone)
     if cluster_by:
         protocol = cluster.clustered(protocol)
     made = schema_json.loads(metadata.schema_string)
@@ -83,6 +80,27 @@ def create(
     done = target.commit(no_facts()) if data is None else write_rows(target, data, None)
     assert done.snapshot is not None
     return done.snapshot
+
+
+def remade(found: Snapshot, schema: StructType, partition_by: Sequence[str], timezone: str) -> Target:
+    """The target of rows that replace all others, whose columns become the table's: what speaks of columns that go
+    away goes, too. Errors: those of `Table.create`."""
+    protocol, metadata = _other(found, _of_delta(schema), partition_by, {}, True, timezone)
+    target = Target(found.storage, found, protocol, metadata, remakes=True, joins=False)
+    target.replaced = Replaced(np.arange(found.files.num_rows))
+    return target
+
+
+def _other(
+    found: Snapshot, schema: StructType, partition_by: Sequence[str], properties: Mapping[str, str], ansi: bool,
+    timezone: str,
+) -> tuple[Protocol, Metadata]:  # fmt: skip
+    """Protocol and metadata of a table that gets other columns."""
+    writable(found)
+    changes = {**dict.fromkeys(_outlived(found, schema, partition_by, ansi, timezone)), **properties}
+    return creation.altered(
+        found.protocol, found.metadata, schema=schema, partition_columns=partition_by, changes=changes
+    )
 
 
 def base_of(storage: Storage) -> Snapshot | Storage:

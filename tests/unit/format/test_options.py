@@ -35,7 +35,7 @@ def test_a_relative_path_in_a_folder_of_the_servers_is_refused(tmp_path: Path, m
         assert Options.of({"path": place}).path == place
 
 
-@pytest.mark.parametrize(("name", "value"), [("overwriteSchema", "TRUE"), ("datachange", "false")])
+@pytest.mark.parametrize(("name", "value"), [("dataChange", "FALSE"), ("replaceon", "a = 1")])
 def test_what_delta_spark_would_do_otherwise_is_refused(name: str, value: str) -> None:
     with pytest.raises(UserError, match=f"no option {name}={value}") as raised:
         Options.of({name: value})

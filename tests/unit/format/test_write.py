@@ -105,6 +105,53 @@ def test_a_write_has_the_text_and_the_codec_of_its_options(tmp_path: Path) -> No
     assert codecs == {"GZIP", "ZSTD"}
 
 
+def overwritten(path: Path, schema: StructType, row: dict[str, Any], **options: str) -> mica.Table:
+    writer = BatchWriter(Options.of({"path": str(path), **options}), {}, schema, overwrite=True)
+    batch = pa.RecordBatch.from_pylist([row], pa.schema([(name, pa.int32()) for name in row]))
+    writer.commit([sent(writer).write(iter([batch]))])
+    return mica.Table.open(path)
+
+
+def test_an_overwrite_gives_a_table_its_columns(tmp_path: Path) -> None:
+    """delta-spark's overwriteSchema; partitions are those of partitionBy, or none."""
+    properties = {"x": "y", "delta.enableChangeDataFeed": "true"}
+    before = mica.Table.create(tmp_path, "id INT NOT NULL, p INT, s STRING", ["p"], properties=properties)
+    before.add_constraint("named", "s <> ''").append([{"id": 1, "p": 1, "s": "a"}])
+    two = StructType().add("id", IntegerType()).add("q", IntegerType())
+    with pytest.raises(UserError, match="UNKNOWN_COLUMN"):
+        overwritten(tmp_path, two, {"id": 2, "q": 3})
+    table = overwritten(tmp_path, two, {"id": 2, "q": 3}, overwriteSchema="true", partitionBy="q")
+    assert table.to_arrow().to_pylist() == [{"id": 2, "q": 3}]
+    assert (table.version, table.metadata.id, table.partition_by) == (3, before.metadata.id, ("q",))
+    assert table.schema.fields[0].nullable
+    assert table.properties == properties, "a constraint goes with its column"
+    assert mica.Table.open(tmp_path, version=2).to_arrow().to_pylist() == [{"id": 1, "p": 1, "s": "a"}]
+    (last,) = table.history(1).to_pylist()
+    assert (last["operation"], dict(last["operation_parameters"])["mode"]) == ("WRITE", "Overwrite")
+    assert overwritten(tmp_path, two, {"id": 3, "q": 3}, overwriteSchema="true").partition_by == ()
+    log = [json.loads(line) for line in (tmp_path / "_delta_log" / f"{4:020}.json").read_text().splitlines()]
+    assert sum("metaData" in action for action in log) == 1
+    overwritten(tmp_path, two, {"id": 4, "q": 3}, overwriteSchema="true")
+    log = [json.loads(line) for line in (tmp_path / "_delta_log" / f"{5:020}.json").read_text().splitlines()]
+    assert sum("metaData" in action for action in log) == 0, "others may write beside it"
+
+
+@pytest.mark.parametrize("other", [{"replaceWhere": "id = 1"}, {"partitionOverwriteMode": "dynamic"}])
+def test_columns_are_replaced_with_all_rows_only(tmp_path: Path, other: dict[str, str]) -> None:
+    mica.Table.create(tmp_path, "id INT, n INT")
+    options = Options.of({"path": str(tmp_path), "overwriteSchema": "true", **other})
+    with pytest.raises(UserError, match="overwriteSchema"):
+        BatchWriter(options, {}, SCHEMA, overwrite=True)
+
+
+def test_an_append_keeps_the_columns(tmp_path: Path) -> None:
+    """delta-spark takes the option there, and changes nothing by it."""
+    mica.Table.create(tmp_path, "id INT, n INT")
+    writer = BatchWriter(Options.of({"path": str(tmp_path), "overwriteSchema": "true"}), {}, SCHEMA, overwrite=False)
+    writer.commit([sent(writer).write(rows(1))])
+    assert mica.Table.open(tmp_path).to_arrow().to_pylist() == [{"id": 1, "n": None}]
+
+
 @pytest.mark.parametrize(
     ("where", "zone", "refused"),
     [
