@@ -110,8 +110,9 @@ def _changes(table: Table, options: Options, **asked: Any) -> Scan:
         raise UserError(
             "INVALID_ARGUMENT", "readChangeFeed needs a start", hint="Give startingVersion or startingTimestamp."
         )
+    last = options.version("endingVersion")
     return table.changes(
-        options.version("startingVersion"), options.version("endingVersion"),
+        options.version("startingVersion"), None if last is None else min(last, table.version),
         from_timestamp=options.moment("startingTimestamp"), to_timestamp=options.moment("endingTimestamp"), **asked,
     )  # fmt: skip
 

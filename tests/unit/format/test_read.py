@@ -98,3 +98,18 @@ def test_a_column_is_asked_for_once(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="the column 'id' is given twice") as caught:
         read.spark_schema(read.opened(options), options)
     assert caught.value.code == "DUPLICATE_COLUMN"
+
+
+def test_a_range_of_changes_may_end_after_the_last_version(tmp_path: Path) -> None:
+    """As in delta-spark: a job that asks for the versions up to its next one."""
+    table = mica.Table.create(tmp_path, "id INT", properties={"delta.enableChangeDataFeed": "true"})
+    table.append([{"id": 1}])
+
+    def asked(first: int) -> int:
+        given = {"path": str(tmp_path), "readChangeFeed": "true", "startingVersion": str(first), "endingVersion": "9"}
+        options = Options.of(given)
+        return read.scan_of(table, options, read.columns_of(table, options), []).count()
+
+    assert asked(1) == 1
+    with pytest.raises(UserError, match="VERSION_NOT_FOUND"):
+        asked(9)
