@@ -89,6 +89,13 @@ TEXTS = Kind("a dict of strings", lambda v: _is_mapping(v, _is_text))
 EXPRESSIONS = Kind('a dict of columns to SQL texts, such as "1" or "\'a\'"', TEXTS.fits)
 OPTIONS = Kind("a dict of strings", lambda v: _is_mapping(v, _is_text), secret=True)
 CHANGES = Kind("a dict of strings (None removes one)", lambda v: _is_mapping(v, lambda x: x is None or _is_text(x)))
+_ALTERED = {"type": str, "nullable": bool, "comment": str, "default": str, "first": bool, "after": str}
+ALTERATIONS = Kind(
+    f"a dict of columns to what they get, a dict with some of {', '.join(_ALTERED)}",
+    lambda v: _is_mapping(
+        v, lambda x: isinstance(x, Mapping) and all(type(w) is _ALTERED.get(k) for k, w in x.items())
+    ),
+)
 TXN = Kind(
     "a pair of an application id and a version of 0 or more",
     lambda v: isinstance(v, tuple | list) and len(v) == 2 and _is_text(v[0]) and COUNT.fits(v[1]) and v[1] < 1 << 63,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -28,6 +28,8 @@ OF_TABLES = (
     "ALTER TABLE {t} ADD CONSTRAINT some CHECK (id > 0)", "ALTER TABLE {t} DROP CONSTRAINT some",
     "ALTER TABLE {t} DROP COLUMNS (z, s.c)", "ALTER TABLE {t} DROP COLUMN IF EXISTS z, nope",
     "ALTER TABLE {t} CHANGE COLUMN `y z` FIRST",
+    "ALTER TABLE {t} CHANGE COLUMN `y z` `y z` STRING COMMENT 'q' AFTER id",
+    "ALTER TABLE {t} ALTER COLUMN id COMMENT 'again', s.b COMMENT 'a field', `y z` FIRST",
     "ALTER TABLE {t} UNSET TBLPROPERTIES ('a')", "DESCRIBE {t}", "SHOW TBLPROPERTIES {t}", "DESCRIBE DETAIL {t}",
     "RESTORE TABLE {t} TO VERSION AS OF 1", "TRUNCATE TABLE {t}",
 )  # fmt: skip
@@ -69,6 +71,34 @@ def test_tables_are_altered_and_described_as_by_delta_spark(delta_session: Spark
         schemas = [spark.sql(f"SELECT * FROM delta.`{path}`").schema.simpleString() for path in paths]
         assert schemas[0] == schemas[1], text
     assert mica.check(paths[0]).ok
+
+
+def test_a_table_gets_a_name_and_another_is_made_like_it(delta_session: SparkSession, tmp_path: Path) -> None:
+    """As in delta-spark, whose catalog keeps the names."""
+    spark, path = delta_session, tmp_path / "t"
+    mica.Table.create(path, "id INT NOT NULL COMMENT 'c', d DATE", ["d"], properties={"x": "y"}).append([{"id": 1}])
+    texts = (
+        "CREATE TABLE {n}_seen USING {f} LOCATION '{t}'",
+        "CREATE TABLE {n}_same (id INT NOT NULL COMMENT 'c') USING {f} PARTITIONED BY (d DATE) LOCATION '{t}'",
+        "CREATE TABLE {n}_like LIKE {n}_seen LOCATION '{t}/../{n}_like' TBLPROPERTIES ('z' = 'w')",
+    )
+    try:
+        for text in texts:
+            mica.sql(text.format(n="ours", f="mica", t=path), spark)
+            spark.sql(text.format(n="theirs", f="delta", t=path))
+        for ours, theirs in ((f"ours_{one}", f"theirs_{one}") for one in ("seen", "same", "like")):
+            for ask in ("SELECT * FROM {}", "DESCRIBE {}", "SHOW TBLPROPERTIES {}"):
+                found, wanted = mica.sql(ask.format(ours), spark).collect(), spark.sql(ask.format(theirs)).collect()
+                assert found == wanted, (ours, ask)
+        for text in ("CREATE TABLE {n}_no (id INT) USING {f} LOCATION '{t}'",):
+            with pytest.raises(mica.UserError, match="columns differ"):
+                mica.sql(text.format(n="ours", f="mica", t=path), spark)
+            with pytest.raises(Exception, match="schema"):
+                spark.sql(text.format(n="theirs", f="delta", t=path))
+    finally:
+        for one in ("seen", "same", "like"):
+            names.forget(f"ours_{one}")
+            spark.sql(f"DROP TABLE IF EXISTS theirs_{one}")
 
 
 def test_a_table_is_made_again_from_its_statement(delta_session: SparkSession, tmp_path: Path) -> None:
@@ -304,3 +334,17 @@ def test_a_query_is_written_to_a_folder_by_spark(spark: SparkSession, tmp_path: 
         place = tmp_path / folder[:5].strip()
         mica.sql(f"INSERT OVERWRITE {folder.format(place)} (SELECT a FROM delta.`{table.path}`)", spark)
         assert [row.a for row in spark.read.json(str(place)).collect()] == ["x"]
+
+
+def test_an_unknown_table_is_no_syntax_error(spark: SparkSession, tmp_path: Path, monkeypatch: Any) -> None:
+    """Without delta-spark Spark's parser knows none of these statements."""
+    monkeypatch.setattr("mica.query.changes.has_delta", lambda _: False)
+    mica.register("unknown_table", mica.Table.create(tmp_path, "id INT"))
+    try:
+        for text in ("OPTIMIZE {}", "VACUUM {} DRY RUN", "DESCRIBE HISTORY {}", "DESCRIBE DETAIL {}",
+                     "RESTORE {} TO VERSION AS OF 0", "REORG TABLE {} APPLY (PURGE)"):  # fmt: skip
+            with pytest.raises(mica.UserError, match=r"TABLE_NOT_FOUND.*unknown_tabel") as e:
+                mica.sql(text.format("unknown_tabel"), spark)
+            assert e.value.hint == "Is unknown_table meant?"
+    finally:
+        names.forget("unknown_table")

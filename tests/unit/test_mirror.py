@@ -17,6 +17,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "engines/spark/": "tests/spark",
         "query/around.py": "tests/spark/test_sql_around.py",
         "query/viewed.py": "tests/spark/test_sql_around.py",
+        "query/changes.py": "tests/spark/test_sql_statements.py",
         "query/conditions.py": "tests/property/test_sql_spark.py",
         "query/connect.py": "tests/spark/test_connect.py",
         "query/enabled.py": "tests/spark/test_sql.py",

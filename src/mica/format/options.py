@@ -213,7 +213,10 @@ class Options:
         found = self.text("path") or self.text("location")
         if not found:
             raise UserError(
-                "INVALID_ARGUMENT", "format mica needs a path", hint='Use .load(path) or option("path", …).'
+                "INVALID_ARGUMENT",
+                "format mica needs a path",
+                hint='Use .load(path), .save(path), .start(path) or option("path", …): Spark tells a Python source no '
+                "name of a table. By its name mica.sql writes one: INSERT INTO … SELECT … FROM a view of the rows.",
             )
         path = local_path(found)
         if split_scheme(path)[0] is None and not Path(path).is_absolute() and _IN_ARTIFACTS.search(str(Path.cwd())):

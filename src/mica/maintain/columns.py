@@ -72,6 +72,33 @@ class Position:
         return next(i for i, f in enumerate(others) if f is beside) + 1
 
 
+@dataclass(frozen=True)
+class ColumnChange:
+    """What a column gets; None for what stays: see `Table.alter_column`."""
+
+    type: str | None = None
+    nullable: bool | None = None
+    comment: str | None = None
+    default: str | None = None
+    position: Position = Position()
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> ColumnChange:
+        """The arguments of `Table.alter_column`."""
+        kept = {name: value for name, value in given.items() if name not in ("first", "after")}
+        return cls(**kept, position=Position(given.get("first", False), given.get("after")))
+
+    def described(self, schema: StructType, column: str) -> StructType:
+        """The schema with its comment, and whether it may be null."""
+        if self.nullable is not None:
+            nullable = self.nullable
+            schema = replaced(schema, _field_path(schema, column), lambda f: replace(f, nullable=nullable))
+        if self.comment is not None:
+            comment = {"comment": self.comment or None}
+            schema = replaced(schema, _field_path(schema, column), lambda f: f.with_metadata(comment))
+        return schema
+
+
 def add_columns(before: Snapshot, columns: str, into: str | None, position: Position) -> Snapshot:
     """See `Table.add_columns`."""
     schema: DataType = before.schema
@@ -160,36 +187,29 @@ def rename_column(before: Snapshot, column: str, name: str) -> Snapshot:
     return _committed(before, "RENAME COLUMN", parameters, schema, metadata, takes_names=takes_names)
 
 
-def alter_column(
-    before: Snapshot,
-    column: str,
-    *,
-    type: str | None,  # noqa: A002 - the word of SQL
-    nullable: bool | None,
-    comment: str | None,
-    default: str | None,
-    position: Position,
-    ansi: bool = True,
-    timezone: str = "UTC",
+def alter_columns(
+    before: Snapshot, changes: Mapping[str, ColumnChange], *, ansi: bool = True, timezone: str = "UTC"
 ) -> Snapshot:
-    """See `Table.alter_column`; the settings are those by which rules are judged."""
+    """See `Table.alter_columns`; the settings are those by which rules are judged."""
     writable(before)
-    path, schema = _path(column), before.schema
-    rests = False
-    if type is not None:
-        schema = _widened(before, schema, path, type)
-        refuse_other_types(schema, [schema.field(path[0])], ansi=ansi, timezone=timezone)
-    if nullable is not None:
-        rests = not nullable and _refuse_nulls(before, path, column)
-        schema = replaced(schema, _field_path(schema, column), lambda f: replace(f, nullable=nullable))
-    if comment is not None:
-        schema = replaced(schema, _field_path(schema, column), lambda f: f.with_metadata({"comment": comment or None}))
-    if default is not None:
-        schema = _with_default(schema, path, default)
-        rules_of(schema, before.properties, str(before.storage), ansi=ansi, timezone=timezone)
-    if position != Position():
-        schema = edited(schema, _field_path(schema, column), lambda fields, i: _moved(fields, i, position))
-    return altered(before, "CHANGE COLUMN", {"column": column}, schema, rests_on_files=rests)
+    schema, rests = before.schema, False
+    for column, change in changes.items():
+        path = _path(column)
+        if change.type is not None:
+            schema = _widened(before, schema, path, change.type)
+            refuse_other_types(schema, [schema.field(path[0])], ansi=ansi, timezone=timezone)
+        if change.nullable is not None:
+            rests |= not change.nullable and _refuse_nulls(before, path, column)
+        schema = change.described(schema, column)
+        if change.default is not None:
+            schema = _with_default(schema, path, change.default)
+            rules_of(schema, before.properties, str(before.storage), ansi=ansi, timezone=timezone)
+        if change.position != Position():
+            at = change.position
+            schema = edited(schema, _field_path(schema, column), lambda fields, i, at=at: _moved(fields, i, at))  # type: ignore[misc]
+    if len(changes) == 1:
+        return altered(before, "CHANGE COLUMN", {"column": next(iter(changes))}, schema, rests_on_files=rests)
+    return altered(before, "CHANGE COLUMNS", {"columns": [*changes]}, schema, rests_on_files=rests)
 
 
 # --- what each change asks -------------------------------------------------------------------------------------------
@@ -335,6 +355,8 @@ def _widened(before: Snapshot, schema: StructType, path: tuple[str, ...], text: 
         was.append(type_)
         return wanted
 
+    if not steps and (field_at(schema, path).type, char.at(schema.field(path[0]), path[1:])) == (wanted, declared):
+        return schema
     refuse_use(before, holder, "change the type of")
     _refuse_identity(schema, path, "have another type")
 

@@ -6,8 +6,7 @@ that delta-spark gives. A table that is not mica's leaves the statement to Spark
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -15,24 +14,26 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from mica import compute as pc
-from mica import engines
+from mica import engines, late
 from mica.arrays import arrow_array
 from mica.engines.spark import catalog
 from mica.engines.spark.errors import is_condition
 from mica.engines.spark.scripts import local_variables
+from mica.engines.spark.session import has_delta
 from mica.engines.spark.types import from_spark, of_arrow
-from mica.errors import MicaError, UserError
+from mica.errors import UserError
 from mica.log.user_metadata import user_metadata
-from mica.maintain.create import base_of, create
 from mica.properties import parse_names
 from mica.query import described, inserts, names, settings
 from mica.query.insert import Query, insert
 from mica.query.located import located
+from mica.query.made import in_warehouse, like, make
 from mica.query.row_statements import Delete, Insert, MergeInto, RowChange, Update, behind, of_columns
 from mica.query.select import with_metadata
 from mica.query.statement_parts import ended
 from mica.query.statements import (
     Create,
+    CreateLike,
     History,
     Inserts,
     Optimize,
@@ -46,16 +47,14 @@ from mica.query.statements import (
 from mica.query.subqueries import with_values
 from mica.query.table_statements import ConvertToDelta, Drop, Question, Rename, TableCall
 from mica.query.viewed import over_views, unread
-from mica.schema.ddl import parse_ddl, parse_new_columns, quote_if_needed, quoted, spelled
+from mica.schema.ddl import parse_new_columns, quote_if_needed, quoted, spelled
 from mica.schema.hidden import METADATA
-from mica.schema.new_columns import nullable
 from mica.storage import Storage
 from mica.table import Table
 from mica.write.change import from_itself
 from mica.write.commit import Commit
 from mica.write.merge_clauses import without_alias
 from mica.write.once import Txn
-from mica.write.rules import expressions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -78,7 +77,14 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str, tabl
 
     if isinstance(statement, Create | ConvertToDelta):
         with user_metadata(settings.user_metadata(spark)):
-            _create(spark, statement, query) if isinstance(statement, Create) else _convert(spark, statement)
+            make(spark, statement, query) if isinstance(statement, Create) else _convert(spark, statement)
+        return _nothing(spark)
+    if isinstance(statement, CreateLike):
+        source = target(spark, statement.source, catalogs=statement.ours)
+        if source is None:
+            return None
+        with user_metadata(settings.user_metadata(spark)):
+            like(spark, statement, source, query)
         return _nothing(spark)
     if isinstance(statement, View):
         return _view(spark, statement, query) if ours(statement.query) else None
@@ -113,6 +119,7 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str, tabl
         if isinstance(statement, Insert) and ours(statement.query):
             before = ended(text).removeprefix(ctes).removesuffix(statement.query)
             return _selected(spark, Selected(before, behind(ctes, statement.query)), query)
+        _refuse_unknown(spark, statement)
         return None
     settings.refuse_other_meaning(spark, text, [ctes, _query_of(statement)])
     if isinstance(statement, RowChange):
@@ -133,6 +140,26 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str, tabl
             done = _rows_changed(spark, table, statement, noted, settings.txn(spark))
         settings.reset_txn(spark)
         return done
+
+
+def _refuse_unknown(spark: SparkSession, statement: Statement) -> None:
+    """Refuses an unknown table of a statement that Spark's parser does not have: it would name a syntax error.
+    Errors: TABLE_NOT_FOUND."""
+    match statement:
+        case Optimize(table=name) | VacuumOf(table=name) | History(table=name):
+            pass
+        case TableCall(table=name, method="restore") | Question(table=name, what="detail"):
+            pass
+        case _:
+            return
+    if has_delta(spark):
+        return
+    near = late.difflib.get_close_matches(name[-1].lower(), names.all_registered(), 3)
+    raise UserError(
+        "TABLE_NOT_FOUND",
+        f"neither mica.register nor the session's catalog has a Delta table {spelled(name)}",
+        hint=f"Is {near[0]} meant?" if near else "Name it by its path: delta.`PATH`.",
+    )
 
 
 def _is_catalogs(statement: Statement) -> bool:
@@ -175,11 +202,18 @@ def _names_of(statement: Statement) -> tuple[list[str], list[str]]:
             return [spelled(path) for path in _paths_of(new)], []
         case TableCall(arguments={"columns": columns}):
             return columns, []
-        case TableCall(arguments={"column": column, "after": beside}):
-            return [column, ".".join((*map(quoted, parse_names(column)[0][:-1]), beside))], []
-        case TableCall(arguments={"column": column}):
-            return [column], []
+        case TableCall(arguments={"changes": changes}):
+            return [name for column, change in changes.items() for name in _altered(column, change)], []
+        case TableCall(arguments={"column": column} as arguments):
+            return [*_altered(column, arguments)], []
     return [], []
+
+
+def _altered(column: str, change: Mapping[str, Any]) -> Iterator[str]:
+    """The column that changes, and the one that it comes after."""
+    yield column
+    if "after" in change:
+        yield ".".join((*map(quoted, parse_names(column)[0][:-1]), change["after"]))
 
 
 def _paths_of(columns: str) -> Iterator[tuple[str, ...]]:
@@ -255,7 +289,7 @@ def _is_in_database(spark: SparkSession, parts: tuple[str, ...]) -> bool:
 
 def _called(spark: SparkSession, table: Table, call: TableCall) -> DataFrame:
     """The call's result: what a restore did, or nothing."""
-    on_session = call.method in ("delete", "add_constraint", "alter_column")
+    on_session = call.method in ("delete", "add_constraint", "alter_column", "alter_columns")
     arguments = {**call.arguments, **({"spark": spark} if on_session else {})}
     if "timestamp" in arguments:
         arguments["timestamp"] = settings.moment(spark, arguments["timestamp"])
@@ -311,69 +345,6 @@ def _merge(
     return spark.createDataFrame(described.counts(counts))
 
 
-def _create(spark: SparkSession, statement: Create, query: Query) -> None:
-    """Makes the table at its location, or below the session's warehouse, and registers a name of one part. A registered
-    name means its table."""
-    settings.refuse_other_meaning(spark, statement.ddl)
-    parts = statement.table
-    place = statement.location or (parts[1] if names.is_path(parts) else None)
-    if len(parts) == 1:
-        there = _place_of(parts[0])
-        if there is not None and place is not None and Storage.open(place).uri != Storage.open(there).uri:
-            if statement.mode == "ignore":
-                return
-            raise UserError(
-                "TABLE_EXISTS", f"the name {parts[0]} is that of the table {there}", hint="Use another name."
-            )
-        place = place or there
-    elif place is None:
-        raise UserError(
-            "INVALID_ARGUMENT",
-            f"no statement finds a table by the name {'.'.join(parts)}, of several parts, that only mica knows",
-            hint="Give it a name of one part, or make it at a path: delta.`PATH`, or LOCATION '…'.",
-        )
-    if place is None:
-        _refuse_other_table(spark, quote_if_needed(parts[0]))
-        place = _in_warehouse(spark, parts[0])
-    base = base_of(Storage.open(place))
-    if statement.replaces and isinstance(base, Storage):
-        raise UserError("TABLE_NOT_FOUND", f"there is no table at {place} to replace", hint="Write CREATE OR REPLACE.")
-    rows = None if statement.query is None else query(statement.query)
-    schema: Any = statement.ddl or (None if rows is None else rows.schema)
-    if schema is None:
-        raise UserError("INVALID_DDL", "CREATE TABLE names no columns", hint="Add (name TYPE, …), or AS SELECT ….")
-    # The columns of a query become nullable, as delta-spark's do: that no literal is null says nothing of later rows.
-    made: Any = parse_ddl(schema) if isinstance(schema, str) else nullable(from_spark(schema))
-    rules = [text for _, _, text in expressions(made, statement.properties)]
-    layout = [*map(quote_if_needed, statement.partition_by), *statement.cluster_by]
-    settings.refuse_other_case(spark, layout, rules, made)
-    create(
-        base,
-        made,
-        list(statement.partition_by),
-        settings.with_defaults(spark, statement.properties),
-        statement.mode,
-        rows,
-        list(statement.cluster_by),
-        *engines.of(spark).settings(),
-    )
-    if len(parts) == 1:
-        names.register(parts[0], place)
-
-
-def _place_of(name: str) -> str | None:
-    """The place of the table with this name, if there is one. Errors: INVALID_ARGUMENT if none can have it."""
-    if not names.IDENTIFIER.fits(name):
-        raise UserError.bad_value("the table", name, "an identifier (letters, digits and _), or delta.`PATH`")
-    try:
-        known = names.registered(name)
-    except MicaError as e:
-        if e.code != "TABLE_NOT_FOUND":
-            raise
-        return None
-    return None if known is None else known.path
-
-
 def _renamed(spark: SparkSession, statement: Rename) -> DataFrame | None:
     """A registered name becomes another; any other table is Spark's to rename. The files stay where they are."""
     if len(statement.table) > 1 or not names.is_registered(statement.table[0]):
@@ -385,11 +356,6 @@ def _renamed(spark: SparkSession, statement: Rename) -> DataFrame | None:
     return _nothing(spark)
 
 
-def _in_warehouse(spark: SparkSession, name: str) -> str:
-    """The place of a table that is made without one."""
-    return os.path.join(str(spark.conf.get("spark.sql.warehouse.dir")).removeprefix("file:"), name)  # noqa: PTH118
-
-
 def _dropped(spark: SparkSession, statement: Drop) -> DataFrame | None:
     """A registered name is forgotten, and the files stay, as those of Spark's external tables do; any other table is
     Spark's to drop. Of one in the warehouse Spark would delete the files: that is refused."""
@@ -398,7 +364,7 @@ def _dropped(spark: SparkSession, statement: Drop) -> DataFrame | None:
     if place is None:
         return None
     folder = Storage.open(place).uri.rstrip("/").rpartition("/")[0]  # renamed tables stay where they are
-    if folder == Storage.open(_in_warehouse(spark, "")).uri.rstrip("/") and Table.exists(place):
+    if folder == Storage.open(in_warehouse(spark, "")).uri.rstrip("/") and Table.exists(place):
         raise UserError(
             "INVALID_ARGUMENT",
             f"{name} lies in the warehouse, where Spark's DROP TABLE deletes the files, and mica deletes no table",
@@ -406,16 +372,6 @@ def _dropped(spark: SparkSession, statement: Drop) -> DataFrame | None:
         )
     names.forget(name)
     return _nothing(spark)
-
-
-def _refuse_other_table(spark: SparkSession, name: str) -> None:
-    """Refuses the name of a table of Spark's that is no Delta table: its files would be beside mica's."""
-    if spark.catalog.tableExists(name) and catalog.delta_location(spark, name) is None:
-        raise UserError(
-            "TABLE_EXISTS",
-            f"Spark's catalog has a table or view {name} that is not a Delta table",
-            hint="Choose another name, or give the table's place: LOCATION '…'.",
-        )
 
 
 def _convert(spark: SparkSession, statement: ConvertToDelta) -> None:

@@ -29,7 +29,7 @@ def create_text(table: Table, name: tuple[str, ...]) -> str:
     """The statement; `name` is the table's in it. A name that is no path gets the table's place beside it."""
     named = f"{name[0]}.{quoted(name[1])}" if is_path(name) else spelled(name)
     by = clustering.cluster_by(table.snapshot)
-    columns = [f"  {_column(f)}" for f in char.sized(table.schema).fields]
+    columns = [f"  {column_text(f)}" for f in char.sized(table.schema).fields]
     parts = [f"CREATE TABLE {named} (\n{_listed(columns)})", "USING mica"]
     if table.partition_by:
         parts.append(f"PARTITIONED BY ({', '.join(map(quote_if_needed, table.partition_by))})")
@@ -54,7 +54,7 @@ def _listed(lines: Iterable[str]) -> str:
     return ",\n".join(lines)
 
 
-def _column(f: StructField) -> str:
+def column_text(f: StructField) -> str:
     """A column with its default, and with how its values are generated."""
     generated = f.metadata.get(special.GENERATED)
     text = to_ddl(StructType((f,)))

@@ -23,7 +23,7 @@ from mica.query.located import located
 from mica.query.parameters import bound, has_places
 from mica.query.statements import begins, makes_ours, parse_statement
 from mica.query.table_statements import Unread
-from mica.schema.lexical import SKIPPED
+from mica.schema.lexical import GAP, SKIPPED, SPACE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -32,6 +32,19 @@ if TYPE_CHECKING:
 
 #: A path that Spark looked for as a name.
 _UNKNOWN_PATH = re.compile(r"`(?:delta|mica)`\.`[^`]+` cannot be found", re.IGNORECASE)
+#: Statements of delta-spark's that mica does not have, and what to do instead.
+_OF_DELTA = re.compile(
+    rf"(?is){GAP}(?:(?P<clone>CREATE{SPACE}(?:OR{SPACE}REPLACE{SPACE})?TABLE\b.{{0,400}}?\bCLONE\b)"
+    rf"|(?P<generate>GENERATE{SPACE}\w))"
+)
+_INSTEAD = {
+    "clone": "CREATE TABLE … USING mica AS SELECT … makes a table of the rows; CREATE TABLE … LIKE one without rows.",
+    "generate": "Table.file_uris() lists a table's files, and mica.dataset reads them with other engines.",
+}
+#: What Spark says of a change of rows through a temporary view of a table of mica's.
+_OF_VIEW = re.compile(
+    r"Unexpected table relation|`unknown` does not support (?:UPDATE|DELETE|MERGE)|UNSUPPORTED_INSERT\.RDD"
+)
 #: How a query begins. `WITH` and `FROM` may also lead to an INSERT, as Spark's parser decides.
 _QUERY = re.compile(rf"(?>(?:\s|\(|{SKIPPED})*)(?:SELECT|WITH|FROM|VALUES|TABLE|MAP|REDUCE)\b", re.IGNORECASE)
 
@@ -85,7 +98,7 @@ def run(text: str, spark: SparkSession, args: Any, otherwise: Callable[[], DataF
     explains = around.explains(text)
 
     def hinted(work: Callable[[], DataFrame]) -> DataFrame:
-        return _hinted(work if lent.alters(text) else lambda: lent.run(spark, work, explains=explains))
+        return _hinted(text, work if lent.alters(text) else lambda: lent.run(spark, work, explains=explains))
 
     if around.begins(text):
         done = _around(text, spark, args, otherwise)
@@ -225,9 +238,9 @@ def _mentioned(text: str) -> dict[str, Table]:
     return {name: table for name in sorted(names.words(text)) if (table := names.registered(name)) is not None}
 
 
-def _hinted(work: Callable[[], DataFrame]) -> DataFrame:
-    """Spark's result; its error for an unknown table gets the registered names that are like it, and that for a session
-    without delta-spark what makes a Delta table there."""
+def _hinted(text: str, work: Callable[[], DataFrame]) -> DataFrame:
+    """Spark's result; its error for an unknown table gets the registered names that are like it, that for a session
+    without delta-spark what makes a Delta table there, and that for a statement of delta-spark's what mica has."""
     try:
         return work()
     except Exception as e:
@@ -240,6 +253,11 @@ def _hinted(work: Callable[[], DataFrame]) -> DataFrame:
             e.add_note(
                 "Spark runs this itself, and reads no Delta table by its path: give it a name with mica.register."
             )
+        other = _OF_DELTA.match(text) if is_condition(e, "PARSE_SYNTAX_ERROR") else None
+        if other is not None:
+            e.add_note(f"Only delta-spark has this statement. {_INSTEAD[str(other.lastgroup)]}")
+        if _OF_VIEW.search(str(e)):
+            e.add_note("mica changes the rows of a table by its registered name or its path, not through a view of it.")
         if is_condition(e, "DATA_SOURCE_NOT_FOUND") and "the data source: delta" in str(e):
             e.add_note("CREATE TABLE … USING mica makes a Delta table in a session without delta-spark.")
         raise

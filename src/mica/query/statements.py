@@ -6,10 +6,12 @@ an error that names the place.
 
     [WITH …] {DELETE FROM | UPDATE | INSERT | MERGE} …  (see `row_statements`)
     {ALTER TABLE | RESTORE | {DROP | TRUNCATE} TABLE | DESCRIBE | SHOW | CONVERT TO DELTA} …  (see `table_statements`)
-    OPTIMIZE t [FULL] [WHERE …] [ZORDER BY (c, …)]    VACUUM t [FULL] [RETAIN n HOURS] [DRY RUN]
+    OPTIMIZE t [FULL] [WHERE …] [ZORDER BY (c, …)]    REORG TABLE t [WHERE …] APPLY (PURGE)
+    VACUUM t [FULL] [RETAIN n HOURS] [DRY RUN]
     {DESCRIBE | DESC} HISTORY t [LIMIT n]
     {CREATE [OR REPLACE] | REPLACE} TABLE [IF NOT EXISTS] t (…) USING mica
-        [{PARTITIONED | CLUSTER} BY (c, …)] [LOCATION '…'] [COMMENT '…'] [TBLPROPERTIES (…)] [AS query]
+        [{PARTITIONED | CLUSTER} BY (c, …)] [LOCATION '…'] [COMMENT '…'] [{TBLPROPERTIES | OPTIONS} (…)] [AS query]
+    CREATE TABLE [IF NOT EXISTS] t LIKE u [USING {mica | delta}] [LOCATION '…'] [TBLPROPERTIES (…)]
     (OPTIMIZE, VACUUM, DESCRIBE HISTORY and DESCRIBE DETAIL take a path in quotes for t, too)
     CREATE [OR REPLACE] [GLOBAL] TEMPORARY VIEW w [(c, …)] AS query          CREATE [OR REPLACE] TABLE … AS query
     ALTER VIEW w AS query          [WITH …] FROM … INSERT … SELECT … [INSERT … SELECT …]
@@ -30,6 +32,7 @@ from mica.query.row_statements import Delete, Insert, MergeInto, RowChange, RowS
 from mica.query.statement_parts import QUERY, ended
 from mica.query.table_statements import ConvertToDelta, Drop, Question, Rename, TableCall, Unread, read_table_statement
 from mica.records import dataclass
+from mica.schema.ddl import parse_ddl
 from mica.schema.lexical import GAP, SPACE
 
 
@@ -77,6 +80,18 @@ class Create:
 
 
 @dataclass(frozen=True)
+class CreateLike:
+    """CREATE TABLE … LIKE another table; `ours` if USING mica says so."""
+
+    table: tuple[str, ...]
+    source: tuple[str, ...]
+    mode: Mode
+    location: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    ours: bool = False
+
+
+@dataclass(frozen=True)
 class View:
     """CREATE TEMPORARY VIEW … AS; `columns` as they are named, or none."""
 
@@ -120,18 +135,18 @@ class Selected:
 
 
 Statement = (
-    Delete | Update | Insert | MergeInto | Optimize | VacuumOf | History | Create | View | UnkeptView | StoredView |
-    Selected | Inserts | TableCall | Rename | Drop | Question | ConvertToDelta
+    Delete | Update | Insert | MergeInto | Optimize | VacuumOf | History | Create | CreateLike | View | UnkeptView |
+    StoredView | Selected | Inserts | TableCall | Rename | Drop | Question | ConvertToDelta
 )  # fmt: skip
 
 _BEGINS = re.compile(
-    rf"(?is){GAP}(DELETE{SPACE}FROM|UPDATE|INSERT|MERGE|OPTIMIZE|VACUUM|DESC(?:RIBE)?{SPACE}HISTORY|"
+    rf"(?is){GAP}(DELETE{SPACE}FROM|UPDATE|INSERT|MERGE|OPTIMIZE|REORG|VACUUM|DESC(?:RIBE)?{SPACE}HISTORY|"
     rf"ALTER{SPACE}TABLE|ALTER{SPACE}VIEW(?=.*\bAS\b)|FROM(?=.*\bINSERT\b)|RESTORE|(?:DROP|TRUNCATE){SPACE}TABLE|"
     rf"DESC(?:RIBE)?|CONVERT{SPACE}TO{SPACE}DELTA|COMMENT{SPACE}ON{SPACE}TABLE|"
     rf"SHOW{SPACE}(?:TBLPROPERTIES|COLUMNS|PARTITIONS|CREATE{SPACE}TABLE)|"
     rf"WITH(?=.*\b(?:INSERT|MERGE|UPDATE|DELETE)\b)|REPLACE{SPACE}TABLE(?=.*\bUSING{SPACE}mica\b)|"
     rf"CREATE{SPACE}(?:OR{SPACE}REPLACE{SPACE})?(?:TABLE|(?:(?:GLOBAL{SPACE})?TEMP(?:ORARY)?{SPACE})?VIEW)"
-    rf"(?=.*\b(?:USING{SPACE}mica|AS)\b))\b"
+    rf"(?=.*\b(?:USING{SPACE}mica|AS|LIKE)\b))\b"
 )
 
 
@@ -161,6 +176,8 @@ def parse_statement(text: str) -> Statement | Unread | None:
     if begin is None:
         return None
     words, text = _words(begin), ended(text)
+    if words == ["CREATE", "TABLE"] and (like := _Statement(text).like()) is not None:
+        return like
     if words[0] in ("CREATE", "REPLACE") and (words[-1] != "TABLE" or not _Statement(text).makes_ours()):
         return _Statement(text).selected()
     if words[0] in ("WITH", "FROM"):
@@ -214,6 +231,20 @@ class _Statement(RowStatement):
         self.end()
         return Optimize(table, where, columns, full)
 
+    def reorg(self) -> Optimize:
+        """REORG TABLE … APPLY (PURGE): an OPTIMIZE, which leaves deleted rows out of the files too."""
+        self.accept("REORG")
+        self.expect("TABLE")
+        table = self.place()
+        where = self.condition("WHERE", "APPLY")
+        self.expect("APPLY")
+        self.expect("(")
+        if not self.accept("PURGE"):
+            self.fail("PURGE is expected: mica keeps no metadata of other table formats")
+        self.expect(")")
+        self.end()
+        return Optimize(table, where, ())
+
     def vacuum(self) -> VacuumOf:
         self.accept("VACUUM")
         table = self.place()
@@ -259,14 +290,18 @@ class _Statement(RowStatement):
         mode = "ignore" if mode == "error" and self.accept("IF", "NOT", "EXISTS") else mode
         table = self.table()
         ddl = self.parenthesised()[1:-1] if self.mark() == "(" else ""
+        if self.word() == "LIKE":
+            self.fail("USING is expected: OR REPLACE takes no table LIKE another")
         self.expect("USING")
         self.at += 1
         partition_by: tuple[str, ...] = ()
         cluster_by: tuple[str, ...] = ()
-        location, properties, comment, query = None, dict[str, str](), dict[str, str](), None
+        location, query = None, None
+        properties, options, comment = dict[str, str](), dict[str, str](), dict[str, str]()
         while self.token.kind != "end":
             if self.accept("PARTITIONED", "BY"):
-                partition_by = self.listed()
+                partition_by, more = self.partitioned()
+                ddl = ", ".join(filter(None, (ddl, more)))
             elif self.accept("LOCATION"):
                 location = self.string()
             elif self.accept("COMMENT"):
@@ -277,14 +312,46 @@ class _Statement(RowStatement):
                 cluster_by = self.each(self.column)
             elif self.word() == "OPTIONS" and not ddl:
                 return None
+            elif self.accept("OPTIONS"):
+                options = self.pairs()
+                location = options.pop("path", location)
+                if any(not name.lower().startswith(("delta.", "mica.")) for name in options):
+                    self.fail("OPTIONS takes path and properties of delta. and mica.: others are TBLPROPERTIES")
             else:
                 self.accept("AS")
                 if self.word() not in QUERY and self.mark() != "(":
-                    self.fail("PARTITIONED BY, CLUSTER BY, LOCATION, COMMENT, TBLPROPERTIES or AS is expected")
+                    self.fail("PARTITIONED BY, CLUSTER BY, LOCATION, COMMENT, TBLPROPERTIES, OPTIONS or AS is expected")
                 query = self.text[self.token.at :]
                 break
-        made = {**properties, **comment}
+        made = {**options, **properties, **comment}
         return Create(table, ddl, mode, partition_by, location, made, query, replaces, cluster_by)
+
+    def partitioned(self) -> tuple[tuple[str, ...], str]:
+        """The partition columns; where they come with types, which are not among the table's other columns then, also
+        the DDL of them."""
+        if self.mark(2) in (",", ")"):
+            return self.listed(), ""
+        more = self.parenthesised()[1:-1]
+        return tuple(parse_ddl(more).names), more
+
+    def like(self) -> CreateLike | None:
+        """CREATE TABLE … LIKE, of a table that may be mica's; None for any other CREATE TABLE."""
+        self.accept("CREATE", "TABLE")
+        mode: Mode = "ignore" if self.accept("IF", "NOT", "EXISTS") else "error"
+        table = self.table()
+        if not self.accept("LIKE"):
+            return None
+        source, ours, location, properties = self.table(), False, None, dict[str, str]()
+        while self.token.kind != "end":
+            if self.word() == "USING" and self.word(1) in ("MICA", "DELTA"):
+                ours, self.at = self.word(1) == "MICA", self.at + 2
+            elif self.accept("LOCATION"):
+                location = self.string()
+            elif self.accept("TBLPROPERTIES"):
+                properties = self.pairs()
+            else:
+                return None  # of Spark's: other formats, and how rows are stored in them
+        return CreateLike(table, source, mode, location, properties, ours)
 
     def inserts(self, ctes: str) -> Inserts | None:
         """FROM, and INSERTs that share it; a SELECT without INSERT is a query."""
@@ -369,6 +436,7 @@ _CHANGES: Mapping[str, Callable[[_Statement], RowChange]] = {
 _STATEMENTS: Mapping[str, Callable[[_Statement], Statement | None]] = {
     **_CHANGES,
     "OPTIMIZE": _Statement.optimize,
+    "REORG": _Statement.reorg,
     "VACUUM": _Statement.vacuum,
     "HISTORY": _Statement.describe,
     "CREATE": _Statement.create,

@@ -6,7 +6,8 @@ first what is neither, or has another form than these.
     ALTER TABLE t ADD {COLUMN | COLUMNS} (c TYPE … [FIRST | AFTER c], …)  … DROP {COLUMN | COLUMNS} [IF EXISTS] (c, …)
                   RENAME COLUMN c TO d        SET TBLPROPERTIES (…)        UNSET TBLPROPERTIES [IF EXISTS] (…)
                   {ALTER | CHANGE} [COLUMN] c {TYPE … | {SET | DROP} NOT NULL | COMMENT '…' | SET DEFAULT … |
-                                               DROP DEFAULT | FIRST | AFTER c}
+                                               DROP DEFAULT | FIRST | AFTER c}, …
+                  CHANGE [COLUMN] c c TYPE [COMMENT '…'] [FIRST | AFTER d]
                   ADD CONSTRAINT c CHECK (…)      DROP CONSTRAINT [IF EXISTS] c      DROP FEATURE f [TRUNCATE HISTORY]
                   CLUSTER BY {(c, …) | NONE}      RENAME TO u (of a registered name)
     DROP TABLE [IF EXISTS] t [PURGE] (of a registered name)
@@ -26,9 +27,9 @@ from typing import Any, Literal, TypeVar
 
 from mica.errors import UserError
 from mica.properties import COMMENT
-from mica.query.statement_parts import Parts
+from mica.query.statement_parts import Parts, refuse_again
 from mica.records import dataclass
-from mica.schema.ddl import parse_new_columns, quote_if_needed
+from mica.schema.ddl import parse_new_columns, quote_if_needed, unquoted
 
 Found = TypeVar("Found")
 Subject = Literal["detail", "columns", "extended", "column", "names", "properties", "partitions", "statement"]
@@ -208,12 +209,16 @@ class TableStatement(Parts):
 
     def _one_of(self, known: Mapping[tuple[str, ...], Callable[[TableStatement], Found]]) -> Found:
         """What follows the words that come next, up to the end."""
+        found = self._read(known)
+        self.end()
+        return found
+
+    def _read(self, known: Mapping[tuple[str, ...], Callable[[TableStatement], Found]]) -> Found:
+        """What follows the words that come next."""
         read = next((read for words, read in known.items() if self.accept(*words)), None)
         if read is None:
             self.fail(f"{', '.join(' '.join(words) for words in known)} is expected")
-        found = read(self)
-        self.end()
-        return found
+        return read(self)
 
     # --- ALTER TABLE: the method and its arguments -------------------------------------------------------------------
 
@@ -238,9 +243,39 @@ class TableStatement(Parts):
         return "rename_column", {"column": column, "name": self.identifier()}
 
     def alter_column(self) -> tuple[str, dict[str, Any]]:
-        """ALTER COLUMN: one change of it."""
+        """ALTER COLUMN: one change of a column, or of each of several."""
+        changes = dict[str, dict[str, Any]]()
+        while not changes or self.accept(","):
+            column = self.column()
+            refuse_again(column, set(map(str.lower, changes)))
+            changes[column] = self._read(_CHANGES)
+        self.end()
+        if len(changes) == 1:
+            return "alter_column", {"column": column, **changes[column]}
+        return "alter_columns", {"changes": changes}
+
+    def change_column(self) -> tuple[str, dict[str, Any]]:
+        """CHANGE COLUMN: as ALTER COLUMN, or Hive's form, which tells all of the column: `c c BIGINT COMMENT '…'`."""
+        before = self.at
         column = self.column()
-        return "alter_column", {"column": column, **self._one_of(_CHANGES)}
+        last, name = (unquoted(token.text) for token in self.tokens[self.at - 1 : self.at + 1])
+        again = name.lower() == last.lower()
+        if not (again and self.word() == "TYPE") and any(self.accept(*words) for words in _CHANGES):
+            self.at = before
+            return self.alter_column()
+        self.identifier()
+        if not again:
+            self.at -= 1
+            self.fail(f"{column} is expected, since another name is given by RENAME COLUMN {column} TO {name}")
+        found: dict[str, Any] = {"type": self.until("COMMENT", "FIRST", "AFTER", "NOT")}
+        if self.accept("COMMENT"):
+            found["comment"] = self.string()
+        if self.accept("FIRST"):
+            found["first"] = True
+        elif self.accept("AFTER"):
+            found["after"] = quote_if_needed(self.identifier())
+        self.end()
+        return "alter_column", {"column": column, **found}
 
     def set_properties(self) -> tuple[str, dict[str, Any]]:
         """SET TBLPROPERTIES."""
@@ -295,8 +330,8 @@ _ALTERATIONS: Mapping[tuple[str, ...], Callable[[TableStatement], tuple[str, dic
     ("RENAME", "COLUMN"): TableStatement.rename_column,
     ("ALTER", "COLUMN"): TableStatement.alter_column,
     ("ALTER",): TableStatement.alter_column,
-    ("CHANGE", "COLUMN"): TableStatement.alter_column,
-    ("CHANGE",): TableStatement.alter_column,
+    ("CHANGE", "COLUMN"): TableStatement.change_column,
+    ("CHANGE",): TableStatement.change_column,
     ("CLUSTER", "BY"): TableStatement.cluster_by,
     ("SET", "TBLPROPERTIES"): TableStatement.set_properties,
     ("UNSET", "TBLPROPERTIES"): TableStatement.unset_properties,

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from mica.arguments import (
+    ALTERATIONS,
     CHANGES,
     COUNT,
     FLAG,
@@ -101,12 +102,20 @@ class ShapedTable(OpenedTable):
         from mica.maintain import columns as columns_of
 
         ansi, timezone = engines.of(spark).settings()
-        return self._moved(
-            columns_of.alter_column(
-                self._snapshot, column, type=type, nullable=nullable, comment=comment, default=default,
-                position=columns_of.Position(first, after), ansi=ansi, timezone=timezone,
-            )
-        )  # fmt: skip
+        change = columns_of.ColumnChange(type, nullable, comment, default, columns_of.Position(first, after))
+        return self._moved(columns_of.alter_columns(self._snapshot, {column: change}, ansi=ansi, timezone=timezone))
+
+    @takes(changes=ALTERATIONS, spark=SESSION)
+    def alter_columns(self, changes: Mapping[str, Mapping[str, Any]], *, spark: SparkSession | None = None) -> Self:
+        """Changes several columns in one commit, each as `alter_column` does:
+        `{"id": {"type": "BIGINT"}, "s.x": {"comment": "the x", "first": True}}`. Errors: those of `alter_column`.
+        """
+        from mica import engines
+        from mica.maintain import columns as columns_of
+
+        ansi, timezone = engines.of(spark).settings()
+        found = {column: columns_of.ColumnChange.of(given) for column, given in changes.items()}
+        return self._moved(columns_of.alter_columns(self._snapshot, found, ansi=ansi, timezone=timezone))
 
     @takes(column=TEXT, name=TEXT)
     def rename_column(self, column: str, name: str) -> Self:

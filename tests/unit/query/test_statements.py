@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ import mica
 from mica.query.row_statements import Delete, Insert, MergeInto, MergeWhen, Update, behind, of_columns, with_defaults
 from mica.query.statements import (
     Create,
+    CreateLike,
     History,
     Inserts,
     Optimize,
@@ -337,3 +339,52 @@ def test_names_in_a_query_stay_as_they_are() -> None:
 def test_a_query_behind_a_with_may_have_one_of_its_own(query: str) -> None:
     assert behind("WITH q AS (SELECT 1) ", query) == f"WITH q AS (SELECT 1) SELECT * FROM ({query})"
     assert behind("WITH q AS (SELECT 1) ", "SELECT withheld") == "WITH q AS (SELECT 1) SELECT withheld"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("t (a INT) USING mica PARTITIONED BY (b DATE COMMENT 'x', `c d` STRING)",
+         {"ddl": "a INT, b DATE COMMENT 'x', `c d` STRING", "partition_by": ("b", "c d")}),
+        ("t (a INT, b INT) USING mica PARTITIONED BY (b, a)", {"ddl": "a INT, b INT", "partition_by": ("b", "a")}),
+        ("t (a INT) USING mica OPTIONS (path '/p', delta.appendOnly = true) TBLPROPERTIES ('x' = 'y')",
+         {"ddl": "a INT", "location": "/p", "properties": {"delta.appendOnly": "true", "x": "y"}}),
+    ],
+)  # fmt: skip
+def test_partitions_may_have_types_and_options_are_properties(text: str, expected: dict[str, Any]) -> None:
+    found = parse_statement(f"CREATE TABLE {text}")
+    assert found == Create(("t",), mode="error", **expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("t LIKE s.u", CreateLike(("t",), ("s", "u"), "error")),
+        ("IF NOT EXISTS delta.`/t` LIKE u USING delta TBLPROPERTIES (a = 'b') LOCATION '/p'",
+         CreateLike(("delta", "/t"), ("u",), "ignore", "/p", {"a": "b"})),
+        ("t LIKE u USING mica", CreateLike(("t",), ("u",), "error", ours=True)),
+        ("t LIKE u USING parquet", None),
+        ("t LIKE u STORED AS ORC", None),
+        ("t (a STRING) USING csv AS SELECT 1 WHERE 'a' LIKE 'b'", Selected),
+    ],
+)  # fmt: skip
+def test_a_table_is_made_like_another(text: str, expected: Any) -> None:
+    found = parse_statement(f"CREATE TABLE {text}")
+    assert isinstance(found, Selected) if expected is Selected else found == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("REORG TABLE t APPLY (PURGE)", Optimize(("t",), None, ())),
+        ("reorg table delta.`/p` where day = '2026-01-01' apply (purge);",
+         Optimize(("delta", "/p"), "day = '2026-01-01'", ())),
+    ],
+)  # fmt: skip
+def test_a_purge_is_an_optimize(text: str, expected: Optimize) -> None:
+    assert parse_statement(text) == expected
+
+
+def test_metadata_of_other_formats_is_refused() -> None:
+    with pytest.raises(mica.UserError, match="PURGE is expected"):
+        parse_statement("REORG TABLE t APPLY (UPGRADE UNIFORM (ICEBERG_COMPAT_VERSION = 2))")

@@ -1,0 +1,161 @@
+"""Runs CREATE TABLE and REPLACE TABLE … USING mica.
+
+The rule: a table is made in one commit, by the call of `Table`, and a name of one part is registered for it. A table
+that is at the place already only gets the name, if it is as the statement says.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from mica import engines
+from mica.engines.spark import catalog
+from mica.engines.spark.types import from_spark
+from mica.errors import MicaError, UserError
+from mica.log import clustering
+from mica.log.configuration import checked, kept
+from mica.log.snapshot import Snapshot
+from mica.maintain.create import base_of, create
+from mica.properties import COMMENT, CONSTRAINTS
+from mica.query import names, settings
+from mica.query.create_text import column_text, create_text
+from mica.query.insert import Query
+from mica.query.statements import Create, CreateLike, parse_statement
+from mica.schema import char
+from mica.schema.ddl import parse_ddl, quote_if_needed
+from mica.schema.new_columns import nullable
+from mica.storage import Storage
+from mica.table import Table
+from mica.write.rules import expressions
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def make(spark: SparkSession, statement: Create, query: Query) -> Table | None:
+    """Makes the table at its location, or below the session's warehouse, and registers a name of one part. A registered
+    name means its table. None if the statement leaves a table as it is."""
+    settings.refuse_other_meaning(spark, statement.ddl)
+    parts = statement.table
+    place = statement.location or (parts[1] if names.is_path(parts) else None)
+    if len(parts) == 1:
+        there = _place_of(parts[0])
+        if there is not None and place is not None and Storage.open(place).uri != Storage.open(there).uri:
+            if statement.mode == "ignore":
+                return None
+            raise UserError(
+                "TABLE_EXISTS", f"the name {parts[0]} is that of the table {there}", hint="Use another name."
+            )
+        place = place or there
+    elif place is None:
+        raise UserError(
+            "INVALID_ARGUMENT",
+            f"no statement finds a table by the name {'.'.join(parts)}, of several parts, that only mica knows",
+            hint="Give it a name of one part, or make it at a path: delta.`PATH`, or LOCATION '…'.",
+        )
+    if place is None:
+        _refuse_other_table(spark, quote_if_needed(parts[0]))
+        place = in_warehouse(spark, parts[0])
+    base = base_of(Storage.open(place))
+    if statement.replaces and isinstance(base, Storage):
+        raise UserError("TABLE_NOT_FOUND", f"there is no table at {place} to replace", hint="Write CREATE OR REPLACE.")
+    if isinstance(base, Snapshot) and _only_names(statement):
+        if statement.mode == "error":
+            _refuse_another(statement, Table(base))
+        names.register(parts[0], place)
+        return None
+    rows = None if statement.query is None else query(statement.query)
+    schema: Any = statement.ddl or (None if rows is None else rows.schema)
+    if schema is None:
+        raise UserError("INVALID_DDL", "CREATE TABLE names no columns", hint="Add (name TYPE, …), or AS SELECT ….")
+    # The columns of a query become nullable, as delta-spark's do: that no literal is null says nothing of later rows.
+    made: Any = parse_ddl(schema) if isinstance(schema, str) else nullable(from_spark(schema))
+    rules = [text for _, _, text in expressions(made, statement.properties)]
+    layout = [*map(quote_if_needed, statement.partition_by), *statement.cluster_by]
+    settings.refuse_other_case(spark, layout, rules, made)
+    done = create(
+        base,
+        made,
+        list(statement.partition_by),
+        settings.with_defaults(spark, statement.properties),
+        statement.mode,
+        rows,
+        list(statement.cluster_by),
+        *engines.of(spark).settings(),
+    )
+    if len(parts) == 1:
+        names.register(parts[0], place)
+    return None if done is base else Table(done)
+
+
+def like(spark: SparkSession, statement: CreateLike, source: Table, query: Query) -> None:
+    """Makes a table like the source: its columns, partitions, clustering and properties, but no row. Its constraints
+    follow by commits of their own, as for any table."""
+    made = parse_statement(create_text(source, statement.table))
+    assert isinstance(made, Create)
+    given = {**made.properties, **statement.properties}
+    table = make(spark, replace(made, mode=statement.mode, location=statement.location, properties=given), query)
+    for name, rule in source.properties.items():
+        if table is not None and name.startswith(CONSTRAINTS):
+            table.add_constraint(name.removeprefix(CONSTRAINTS), rule)
+
+
+def _only_names(statement: Create) -> bool:
+    """Whether the statement may give its name to a table that is there: as an external table of Spark's catalog."""
+    is_named = len(statement.table) == 1 and not names.is_registered(statement.table[0])
+    return is_named and statement.location is not None and statement.mode != "overwrite" and statement.query is None
+
+
+def _refuse_another(statement: Create, table: Table) -> None:
+    """Refuses a table that is not as the statement says, as far as it says something."""
+    asked = dict[str, tuple[Any, Any]]()
+    if statement.ddl:
+        schemas = (char.sized(schema).fields for schema in (parse_ddl(statement.ddl), table.schema))
+        given, own = ([column_text(f) for f in fields] for fields in schemas)
+        asked["columns"] = given, own
+    if statement.ddl or statement.partition_by:
+        asked["partition columns"] = list(statement.partition_by), list(table.partition_by)
+    if statement.cluster_by:
+        asked["clustering columns"] = list(statement.cluster_by), clustering.cluster_by(table.snapshot)
+    there = {**table.properties, COMMENT: table.metadata.description}
+    for name, text in checked(statement.properties).items():
+        if name in kept({name: text}) or name == COMMENT:
+            asked[f"property {name}"] = text, there.get(name)
+    for what, (wanted, found) in asked.items():
+        if wanted != found:
+            shown = f"{found} instead of {wanted}"
+            raise UserError(
+                "TABLE_EXISTS",
+                f"a table already exists at {table.path}, and its {what} differ from the statement: {shown}",
+                hint=f"CREATE TABLE {statement.table[0]} USING mica LOCATION '…' without columns names it as it is.",
+            )
+
+
+def _place_of(name: str) -> str | None:
+    """The place of the table with this name, if there is one. Errors: INVALID_ARGUMENT if none can have it."""
+    if not names.IDENTIFIER.fits(name):
+        raise UserError.bad_value("the table", name, "an identifier (letters, digits and _), or delta.`PATH`")
+    try:
+        known = names.registered(name)
+    except MicaError as e:
+        if e.code != "TABLE_NOT_FOUND":
+            raise
+        return None
+    return None if known is None else known.path
+
+
+def in_warehouse(spark: SparkSession, name: str) -> str:
+    """The place of a table that is made without one."""
+    return os.path.join(str(spark.conf.get("spark.sql.warehouse.dir")).removeprefix("file:"), name)  # noqa: PTH118
+
+
+def _refuse_other_table(spark: SparkSession, name: str) -> None:
+    """Refuses the name of a table of Spark's that is no Delta table: its files would be beside mica's."""
+    if spark.catalog.tableExists(name) and catalog.delta_location(spark, name) is None:
+        raise UserError(
+            "TABLE_EXISTS",
+            f"Spark's catalog has a table or view {name} that is not a Delta table",
+            hint="Choose another name, or give the table's place: LOCATION '…'.",
+        )
