@@ -62,10 +62,13 @@ def test_statements_in_a_row(delta_session: SparkSession, pair: list[mica.Table]
     spark = delta_session
     ours, theirs = (f"delta.`{table.path}`" for table in pair)
     for text in STATEMENTS:
-        done = mica.sql(text.format(t=ours), spark).collect()
-        expected = spark.sql(text.format(t=theirs)).collect()
+        frames = mica.sql(text.format(t=ours), spark), spark.sql(text.format(t=theirs))
+        done, expected = (frame.collect() for frame in frames)
         if text.startswith(("DELETE", "UPDATE", "MERGE")):
             assert done[0].num_affected_rows == expected[0].num_affected_rows, text
+        if text.startswith("OPTIMIZE"):
+            assert frames[0].schema.simpleString() == frames[1].schema.simpleString()
+            assert done[0].metrics.numFilesAdded == expected[0].metrics.numFilesAdded == 1
         sides = " UNION ALL ".join(f"SELECT {side} AS side, * FROM {t}" for side, t in enumerate((ours, theirs)))
         rows = [(side, repr(row)) for side, *row in spark.sql(sides).collect()]
         assert sorted(row for side, row in rows if side) == sorted(row for side, row in rows if not side), text

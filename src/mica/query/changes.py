@@ -15,7 +15,6 @@ import pyarrow as pa
 
 from mica import compute as pc
 from mica import engines, late
-from mica.arrays import arrow_array
 from mica.engines.spark import catalog
 from mica.engines.spark.errors import is_condition
 from mica.engines.spark.scripts import local_variables
@@ -28,6 +27,7 @@ from mica.query import described, inserts, names, settings
 from mica.query.insert import Query, insert
 from mica.query.located import located
 from mica.query.made import in_warehouse, like, make
+from mica.query.optimized import optimized
 from mica.query.row_statements import Delete, Insert, MergeInto, RowChange, Update, behind, of_columns
 from mica.query.select import with_metadata
 from mica.query.statement_parts import ended
@@ -249,11 +249,9 @@ def _shaped(spark: SparkSession, table: Table, statement: Statement) -> DataFram
     """All other statements on a table: no `txn` of the session applies to them."""
     match statement:
         case Optimize(where=where, zorder_by=columns, full=full):
+            before = table.snapshot
             done = table.optimize(where, zorder_by=list(columns) or None, full=full, spark=spark)
-            metrics = [(name, str(value)) for name, value in done.metrics.items()]
-            kinds = pa.map_(pa.string(), pa.string())
-            found = {"path": arrow_array([table.path]), "metrics": arrow_array([metrics], kinds)}
-            return spark.createDataFrame(pa.table(found))
+            return _frame(spark, optimized(table.path, before, done))
         case VacuumOf(retain=retain, dry_run=dry):
             gone = table.vacuum(retain, dry_run=dry, enforce_retention=settings.keeps_retention(spark)).deleted
             return _frame(spark, gone.select(["path"]))
