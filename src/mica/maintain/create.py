@@ -83,8 +83,17 @@ def create(
 
 
 def remade(found: Snapshot, schema: StructType, partition_by: Sequence[str], timezone: str) -> Target:
-    """The target of rows that replace all others, whose columns become the table's: what speaks of columns that go
-    away goes, too. Errors: those of `Table.create`."""
+    """The target of rows that replace all others, whose columns become the table's: properties that speak of columns
+    which go away go, too. Errors: those of `Table.create`; COLUMN_IN_USE for a constraint that would go: who overwrites
+    rows does not say that it may."""
+    for name in _outlived(found, schema, partition_by, True, timezone):
+        if name.startswith(CONSTRAINTS):
+            raise UserError(
+                "COLUMN_IN_USE",
+                f"{found.storage} has the constraint {name.removeprefix(CONSTRAINTS)!r} ({found.properties[name]}), "
+                "and the new rows do not have its columns",
+                hint="Drop it first: ALTER TABLE … DROP CONSTRAINT.",
+            )
     protocol, metadata = _other(found, _of_delta(schema), partition_by, {}, True, timezone)
     target = Target(found.storage, found, protocol, metadata, remakes=True, joins=False)
     target.replaced = Replaced(np.arange(found.files.num_rows))

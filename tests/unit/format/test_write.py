@@ -120,19 +120,22 @@ def test_an_overwrite_gives_a_table_its_columns(tmp_path: Path) -> None:
     two = StructType().add("id", IntegerType()).add("q", IntegerType())
     with pytest.raises(UserError, match="UNKNOWN_COLUMN"):
         overwritten(tmp_path, two, {"id": 2, "q": 3})
+    with pytest.raises(UserError, match=r"COLUMN_IN_USE.*'named'"):
+        overwritten(tmp_path, two, {"id": 2, "q": 3}, overwriteSchema="true", partitionBy="q")
+    mica.Table.open(tmp_path).drop_constraint("named")
     table = overwritten(tmp_path, two, {"id": 2, "q": 3}, overwriteSchema="true", partitionBy="q")
     assert table.to_arrow().to_pylist() == [{"id": 2, "q": 3}]
-    assert (table.version, table.metadata.id, table.partition_by) == (3, before.metadata.id, ("q",))
+    assert (table.version, table.metadata.id, table.partition_by) == (4, before.metadata.id, ("q",))
     assert table.schema.fields[0].nullable
-    assert table.properties == properties, "a constraint goes with its column"
-    assert mica.Table.open(tmp_path, version=2).to_arrow().to_pylist() == [{"id": 1, "p": 1, "s": "a"}]
+    assert table.properties == properties
+    assert mica.Table.open(tmp_path, version=3).to_arrow().to_pylist() == [{"id": 1, "p": 1, "s": "a"}]
     (last,) = table.history(1).to_pylist()
     assert (last["operation"], dict(last["operation_parameters"])["mode"]) == ("WRITE", "Overwrite")
     assert overwritten(tmp_path, two, {"id": 3, "q": 3}, overwriteSchema="true").partition_by == ()
-    log = [json.loads(line) for line in (tmp_path / "_delta_log" / f"{4:020}.json").read_text().splitlines()]
+    log = [json.loads(line) for line in (tmp_path / "_delta_log" / f"{5:020}.json").read_text().splitlines()]
     assert sum("metaData" in action for action in log) == 1
     overwritten(tmp_path, two, {"id": 4, "q": 3}, overwriteSchema="true")
-    log = [json.loads(line) for line in (tmp_path / "_delta_log" / f"{5:020}.json").read_text().splitlines()]
+    log = [json.loads(line) for line in (tmp_path / "_delta_log" / f"{6:020}.json").read_text().splitlines()]
     assert sum("metaData" in action for action in log) == 0, "others may write beside it"
 
 
