@@ -22,6 +22,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "query/connect.py": "tests/spark/test_connect.py",
         "query/enabled.py": "tests/spark/test_sql.py",
         "query/explained.py": "tests/spark/test_sql.py",
+        "query/fed.py": "tests/spark/test_fed.py",
         "query/here.py": "tests/property/test_sql_spark.py",
         "query/insert.py": "tests/spark/test_sql_statements.py",
         "query/inserts.py": "tests/spark/test_sql_around.py",

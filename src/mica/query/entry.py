@@ -18,7 +18,7 @@ from mica.engines.spark import catalog
 from mica.engines.spark.errors import is_condition
 from mica.engines.spark.session import current, has_delta, is_connect, without_sql_log
 from mica.errors import UserError
-from mica.query import around, changes, connect, lent, names, scripts, select, settings, variables
+from mica.query import around, changes, connect, fed, lent, names, scripts, select, settings, variables
 from mica.query.located import located
 from mica.query.parameters import bound, has_places
 from mica.query.statements import begins, makes_ours, parse_statement
@@ -90,6 +90,11 @@ def run(text: str, spark: SparkSession, args: Any, otherwise: Callable[[], DataF
         return scripts.run(spark, text, args, lambda text, own: run(text, spark, None, own), otherwise)
     if lent.lists(text):
         return lent.listed(spark, text, args, otherwise)
+    if fed.calls(text):
+        with fed.fed(spark, text, args) as (given, values):
+            if given != text:
+                # Not the method of an enabled session.
+                return run(given, spark, values, lambda: type(spark).sql(spark, given, values))
     if args and not isinstance(args, Mapping) and "identifier" in text.lower():
         with suppress(UserError):  # a name takes values of their places, which later ones are counted by
             text, args = bound(text, args), None

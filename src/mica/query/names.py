@@ -25,7 +25,7 @@ from mica.storage import Storage
 from mica.table import Table
 
 #: What stands in a text where no name can: strings, comments; then names with their parts.
-_LEXED = re.compile(
+LEXED = re.compile(
     rf"""(?P<other>{RAW_STRING} | {QUOTED_STRING} | {SKIPPED} | (?!{QUOTED_NAME}){REST})
       | (?P<path>\b(?:delta|mica)\s*\.\s*`(?P<inner>(?:[^`]|``)*)`)
       | (?P<word>{QUOTED_NAME} | \w+)""",
@@ -36,14 +36,17 @@ _LEXED = re.compile(
 _CLAUSE = re.compile(
     rf"""(?P<clause>(?<![\w.`])IDENTIFIER\s*\(\s*
           (?:(?:(?P<text>{QUOTED_STRING}) | :(?P<parameter>\w+))\s*\) | (?P<expr>{INSIDE})\)))
-      | {_LEXED.pattern}""",
-    _LEXED.flags,
+      | {LEXED.pattern}""",
+    LEXED.flags,
 )
 #: What makes an expression no constant.
 _QUERY = re.compile(r"(?i)\bSELECT\b")
 #: A part of a name: no number, as Spark reads one.
 _PART = re.compile(rf"{QUOTED_NAME}|(?!\d+(?:[eE]\d+)?(?:[dDfFlLsSyY]|[bB][dD])?(?!\w))[A-Za-z0-9_]+")
 _NAME = re.compile(rf"\s*(?:{_PART.pattern})(?:\s*\.\s*(?:{_PART.pattern}))*\s*")
+
+#: How the names of views begin that serve a change feed (`query/fed.py`).
+FED = "mica_changes_"
 
 #: What stands between two parts of a name.
 _POINT = re.compile(rf"{GAP}\.{GAP}")
@@ -152,7 +155,7 @@ def by_path(
     the place of a table of the catalog; `relations` are the text's tables by Spark's parser, where it is known: an
     alias or a column may be called delta, too.
     """
-    named = [match for match in _LEXED.finditer(text) if match["other"] is None]
+    named = [match for match in LEXED.finditer(text) if match["other"] is None]
     views: dict[str, Table] = {}
     pinned: set[str] = set()
     chosen: dict[tuple[str, str], str] = {}
@@ -308,7 +311,7 @@ def renamed(
     view = parts[-1]
     pattern = _spelled(parts)
     rest = pattern.sub(lambda m: m[0] if m["name"] is None else " ", text)
-    alone = [match for match in _LEXED.finditer(rest) if match["word"] and _is_last(rest, match, view)]
+    alone = [match for match in LEXED.finditer(rest) if match["word"] and _is_last(rest, match, view)]
     qualifies = [_is_before_point(rest, match) for match in alone]
     if not all(qualifies) or view.lower() in taken or is_registered(view) or is_taken(view):
         if any(qualifies):
@@ -331,7 +334,7 @@ def _spelled(parts: Sequence[str]) -> re.Pattern[str]:
     """What finds a name of several parts in a text, as `name`, also with the catalog before it."""
     catalog, *own = (f"(?:`{re.escape(part)}`|{re.escape(part)})" for part in (CATALOG, *parts))
     name = r"\s*\.\s*".join([rf"(?:{catalog}\s*\.\s*)?{own[0]}", *own[1:]])
-    return re.compile(rf"(?P<name>(?<![\w.`]){name}(?!\w))|{_LEXED.pattern}", _LEXED.flags)
+    return re.compile(rf"(?P<name>(?<![\w.`]){name}(?!\w))|{LEXED.pattern}", LEXED.flags)
 
 
 #: What a star of a SELECT follows, and what follows it.
@@ -342,7 +345,7 @@ _STAR = re.compile(
 
 def without_star(text: str, column: str) -> str:
     """The text with each `*` as `* EXCEPT (column)`."""
-    pattern = re.compile(rf"(?P<star>{_STAR.pattern})|{_LEXED.pattern}", _LEXED.flags)
+    pattern = re.compile(rf"(?P<star>{_STAR.pattern})|{LEXED.pattern}", LEXED.flags)
 
     def replaced(match: re.Match[str]) -> str:
         if match["star"] is None:
@@ -364,7 +367,7 @@ def selected(text: str) -> str:
 
 def words(text: str) -> set[str]:
     """The identifiers of a text in lower case, with its keywords."""
-    return {match["word"].strip("`").lower() for match in _LEXED.finditer(text) if match["word"]}
+    return {match["word"].strip("`").lower() for match in LEXED.finditer(text) if match["word"]}
 
 
 def all_registered() -> list[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import mica
-from mica.query import entry, names, parameters, settings, statement_parts, statements
+from mica.query import entry, fed, names, parameters, settings, statement_parts, statements
 from mica.schema import ddl
 from mica.schema.lexical import COMMENT, QUOTED_NAME, QUOTED_STRING, RAW_STRING, SKIPPED
 
@@ -76,8 +76,8 @@ def test_strings_in_a_row_are_read_once() -> None:
 @pytest.mark.parametrize("part", [r"\'", r"\"", "it\\'s ", "`", "/*+ a ", "r'\\"])
 @pytest.mark.parametrize(
     "pattern",
-    [settings._NO_WORD, statement_parts._PART, parameters._PART, names._LEXED, ddl._TOKEN],
-    ids=["settings", "parts", "parameters", "names", "ddl"],
+    [settings._NO_WORD, statement_parts._PART, parameters._PART, names.LEXED, fed._CALL, ddl._TOKEN],
+    ids=["settings", "parts", "parameters", "names", "fed", "ddl"],
 )
 def test_what_never_ends_is_read_once(pattern: re.Pattern[str], part: str) -> None:
     text, start = "'" * part.startswith("it") + part * 20_000, time.process_time()

@@ -1,0 +1,77 @@
+"""The change feed in SQL, beside delta-spark's functions of the same names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import mica
+from mica.query import names
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture
+def fed(tmp_path: Path) -> Iterator[mica.Table]:
+    """A table with four versions of changes, registered as `fed_here`."""
+    table = mica.Table.create(tmp_path / "t", "id INT, s STRING", properties={"delta.enableChangeDataFeed": "true"})
+    table.append([{"id": i, "s": f"s{i}"} for i in range(4)])
+    table.update({"s": "'x'"}, where="id = 1")
+    table.delete("id = 2")
+    mica.register("fed_here", table.path)
+    yield table
+    names.forget("fed_here")
+
+
+def test_changes_are_those_of_delta_spark(delta_session: SparkSession, fed: mica.Table) -> None:
+    spark = delta_session
+    spark.sql(f"CREATE TABLE fed_there USING delta LOCATION '{fed.path}'")
+    try:
+        times = fed.history().column("timestamp").to_pylist()  # the newest first
+        second, last = (f"'{time:%Y-%m-%d %H:%M:%S.%f}'" for time in (times[1], times[0]))
+        for limits in (
+            "0", "1, 2", "2, 2", "1, 99", "'2000-01-01'", f"'2000-01-01', {last}", f"1, {second}",
+            f"TIMESTAMP{second}", f"TIMESTAMP'2000-01-01 00:00:00', CAST({second} AS TIMESTAMP) + INTERVAL 0 DAY",
+        ):  # fmt: skip
+            text = "SELECT c.*, 'table_changes(a)' FROM table_changes('{}', {}) AS c WHERE id > 0 ORDER BY ALL"
+            ours = mica.sql(text.format("fed_here", limits), spark)
+            theirs = spark.sql(text.format("fed_there", limits))
+            assert (ours.collect(), ours.schema) == (theirs.collect(), theirs.schema), limits
+        for limits in ("99", "2, 1", "'2999-01-01'"):
+            with pytest.raises(mica.MicaError):
+                mica.sql(f"SELECT * FROM table_changes('fed_here', {limits})", spark)
+            with pytest.raises(Exception, match=r"(?i)version|timestamp|range"):
+                spark.sql(f"SELECT * FROM table_changes('fed_there', {limits})").collect()
+        # Tables of the catalog are delta-spark's.
+        assert mica.sql("SELECT * FROM table_changes('fed_there', 0)", spark).count() == 7
+    finally:
+        spark.sql("DROP TABLE fed_there")
+    assert not [table for table in spark.catalog.listTables() if table.name.startswith("mica_changes")]
+
+
+def test_changes_go_into_statements_and_views(spark: SparkSession, fed: mica.Table, tmp_path: Path) -> None:
+    text = f"CREATE TABLE delta.`{tmp_path}/u` USING mica AS SELECT id, s FROM table_changes('fed_here', :a, 1)"
+    mica.sql(text, spark, {"a": 1})
+    made = mica.Table.open(tmp_path / "u")
+    assert made.count() == 4
+    mica.sql(
+        f"""MERGE INTO delta.`{tmp_path}/u` t USING (
+              SELECT * FROM table_changes('delta.`{fed.path}`', 2) WHERE _change_type <> 'update_preimage') c
+            ON t.id = c.id WHEN MATCHED AND c._change_type = 'delete' THEN DELETE
+            WHEN MATCHED THEN UPDATE SET s = c.s""",
+        spark,
+    )
+    rows = sorted(made.refresh().to_arrow().to_pylist(), key=lambda row: row["id"])
+    assert rows == [{"id": 0, "s": "s0"}, {"id": 1, "s": "x"}, {"id": 3, "s": "s3"}]
+    mica.sql("CREATE OR REPLACE TEMPORARY VIEW fed_view AS SELECT * FROM table_changes('fed_here', 3)", spark)
+    try:
+        assert [row.id for row in spark.table("fed_view").collect()] == [2]
+        assert not [view for view in spark.catalog.listTables() if view.name.startswith(names.FED)]
+    finally:
+        spark.catalog.dropTempView("fed_view")
+    with pytest.raises(mica.UserError, match="needs a first version"):
+        mica.sql("SELECT * FROM table_changes('fed_here')", spark)
