@@ -1,7 +1,8 @@
 """The answer of OPTIMIZE: one row, with the table's path and what was done to its files.
 
 The rule: columns and fields have the names and types of delta-spark's answer, for programs that read
-`metrics.numFilesAdded`; what only delta-spark's way of working has is null.
+`metrics.numFilesAdded`; what only delta-spark's way of working has is null. Behind them are, for one version more, the
+names that `metrics` had when it was a map.
 """
 
 from __future__ import annotations
@@ -42,6 +43,9 @@ _METRICS = (
     "numTableColumns: BIGINT, numTableColumnsWithStats: BIGINT"
 )
 
+#: The names of before.
+_FORMER = ("numAddedFiles", "numAddedBytes", "numRemovedFiles", "numRemovedBytes", "numDeletionVectorsRemoved")
+
 
 def optimized(path: str, before: Snapshot, done: Commit) -> pa.Table:
     """The answer; `before` is the version that was optimized."""
@@ -61,7 +65,9 @@ def optimized(path: str, before: Snapshot, done: Commit) -> pa.Table:
     }
     if done.metrics.get("numDeletionVectorsRemoved"):
         metrics["deletionVectorStats"] = {"numDeletionVectorsRemoved": done.metrics["numDeletionVectorsRemoved"]}
-    schema = to_arrow(parse_ddl(f"path STRING, metrics STRUCT<{_METRICS}>"))
+    metrics |= {name: done.metrics.get(name) for name in _FORMER}
+    former = ", ".join(f"{name}: BIGINT" for name in _FORMER)
+    schema = to_arrow(parse_ddl(f"path STRING, metrics STRUCT<{_METRICS}, {former}>"))
     return pa.Table.from_batches([batch_of([{"path": path, "metrics": metrics}], schema)])
 
 
@@ -72,8 +78,7 @@ def _beside(one: Snapshot, other: Snapshot) -> pa.Table:
 
 
 def _sizes(files: pa.Table) -> dict[str, Any]:
-    sizes = [size or 0 for size in files.column("size").to_pylist()]
-    total = sum(sizes)
-    mean = total / len(sizes) if sizes else 0.0
-    found = {"min": min(sizes, default=None), "max": max(sizes, default=None), "avg": mean}
-    return {**found, "totalFiles": len(sizes), "totalSize": total}
+    sizes = pc.fill_null(files.column("size"), 0)
+    ends, total = pc.min_max(sizes).as_py(), pc.sum(sizes).as_py() or 0
+    mean = total / len(sizes) if len(sizes) else 0.0
+    return {**ends, "avg": mean, "totalFiles": len(sizes), "totalSize": total}

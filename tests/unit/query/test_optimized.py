@@ -18,6 +18,7 @@ def test_files_are_counted_and_measured(tmp_path: Path) -> None:
     (row,) = optimized("/p", before, table.optimize()).to_pylist()
     found = row["metrics"]
     assert row["path"] == "/p"
+    assert (found["numAddedFiles"], found["numRemovedFiles"]) == (2, 4)  # the names of before
     assert (found["numFilesAdded"], found["numFilesRemoved"], found["partitionsOptimized"]) == (2, 4, 2)
     sizes = before.files.column("size").to_pylist()
     removed = found["filesRemoved"]
