@@ -33,7 +33,7 @@ from mica.arrays import arrow_array, scalar, to_numpy
 from mica.expressions.casts import bits_of
 from mica.expressions.coerce import common_type, digits, is_exact, is_real
 from mica.expressions.compare import Datum
-from mica.expressions.pairs import as_array, tried_by_pairs
+from mica.expressions.pairs import as_array, tried_by_rows
 from mica.schema.arrow import to_arrow_type
 from mica.schema.types import (
     DOUBLE,
@@ -50,6 +50,9 @@ from mica.variant import kernel
 
 #: Operators that fail if the right side is zero; Spark evaluates that side first.
 DIVISIONS = ("/", "%", "div", "pmod")
+
+#: The operators that are null where these have no result.
+TRIED: Mapping[str, str] = {"try_add": "+", "try_subtract": "-", "try_multiply": "*", "try_divide": "/", "try_mod": "%"}
 
 _MIN_SCALE = 6
 _WIDE = Context(prec=200)
@@ -201,7 +204,7 @@ def _by_pairs(
         found = None if a is None or not b else exact(Decimal(a), Decimal(b))
         return None if found is not None and limit is not None and abs(found) >= limit else found
 
-    return tried_by_pairs(left, right, result, one)
+    return tried_by_rows(result, one, left, right)
 
 
 #: Operators of decimals that the kernel lacks.

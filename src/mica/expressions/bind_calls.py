@@ -6,19 +6,21 @@ The rule: a call whose arguments are constants is evaluated to a constant.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from mica.collation.names import is_binary
 from mica.errors import UserError
-from mica.expressions import arithmetic, calls, intervals, lookup, plain_values
+from mica.expressions import arithmetic, calls, interval_literals, intervals, lookup, plain_values
 from mica.expressions.bind_comparisons import ComparisonBinder, written_as
 from mica.expressions.bind_leaves import needs_cast
 from mica.expressions.bound_expr import type_of
-from mica.expressions.coerce import TIMES, common_type_of_list, is_exact, is_real
+from mica.expressions.coerce import TIMES, common_type_of_list, is_argument, is_exact, is_real
 from mica.expressions.collations import Strength, searches, stripped
 from mica.expressions.conditionals import CASE
 from mica.expressions.nested import taken
-from mica.expressions.signatures import Asked, Resolve
+from mica.expressions.signatures import Asked, Function, Resolve
+from mica.expressions.spellings import WITHIN_DAYS
 from mica.expressions.tokens import OnlySparkError
 from mica.expressions.tree import (
     Call,
@@ -55,6 +57,9 @@ from mica.variant.path import VariantPath
 #: What Spark makes an INT of days without a cast that is written: nothing that would lose a part of it.
 _DAYS = (BYTE, SHORT, INTEGER, STRING, VOID)
 
+#: What has another meaning for bytes, if no other text is given.
+_BYTEWISE = ("substring", "rpad", "lpad", "overlay", "replace")
+
 #: What takes parts out of nested values.
 _TAKES = ("[]", ".", "element_at")
 
@@ -80,7 +85,7 @@ class CallBinder(ComparisonBinder):
         sides = [self.argument(a, type_, exact=function.exact) for a, type_ in zip(expr.args, parameters, strict=False)]
         collation = self.searched_by(expr, sides) if function.compares else None
         args = [stripped(a) for a in sides]
-        self.check_types(expr, args)
+        self.check_types(expr, args, parameters)
         binary = function.binary and all(type_of(a) == BYTES for a in args)
         if not binary:
             types = enumerate(zip(args, parameters, strict=False))
@@ -92,7 +97,7 @@ class CallBinder(ComparisonBinder):
         call = Call(expr.name, tuple(args), result, collation=collation, at=expr.at)
         return self.collated(self.folded(call) if collation is None else call, sides)
 
-    def resolved(self, expr: Call, function: lookup.Function, resolve: Resolve) -> Expr:
+    def resolved(self, expr: Call, function: Function, resolve: Resolve) -> Expr:
         """Binds a function whose types follow from its arguments."""
         sides = [self.bind(a) for a in expr.args]
         args = [stripped(a) for a in sides]
@@ -113,10 +118,14 @@ class CallBinder(ComparisonBinder):
         part = taken(call := Call(expr.name, tuple(args), result, at=expr.at))
         return part if part is not call else self.collated(self.folded(call), sides)
 
-    def check_types(self, call: Call, args: Sequence[Expr]) -> None:
+    def check_types(self, call: Call, args: Sequence[Expr], parameters: Sequence[DataType]) -> None:
         """Raises for argument types that Spark rejects or that only Spark supports."""
         function, (first, *others) = lookup.FUNCTIONS[call.name], map(type_of, args)
-        bytewise = call.name == "substring" or (call.name == "rpad" and STRING not in others[1:])
+        for a, wanted in zip(args, parameters, strict=False):
+            if not is_argument(type_of(a), wanted):
+                what = f"{call.name} takes {type_to_ddl(wanted)}, not {type_to_ddl(type_of(a))}"
+                raise self.error("TYPE_MISMATCH", what, a.at)
+        bytewise = call.name in _BYTEWISE and STRING not in others[1:]
         if bytewise and first == BYTES:
             what = f"{call.name} of a binary value cannot be used here yet"
             raise self.error("UNSUPPORTED_EXPRESSION", what, call.at)
@@ -134,7 +143,7 @@ class CallBinder(ComparisonBinder):
             what = f"{call.name} takes an INT of days, not {type_to_ddl(type_of(args[1]))}"
             raise self.error("TYPE_MISMATCH", what, args[1].at)
 
-    def check_constants(self, call: Call, function: lookup.Function, args: Sequence[Expr]) -> None:
+    def check_constants(self, call: Call, function: Function, args: Sequence[Expr]) -> None:
         """Checks the arguments that must be constants, one by one and together."""
         for i, given in enumerate(args):
             if i in function.constants:
@@ -244,6 +253,8 @@ class CallBinder(ComparisonBinder):
     def arithmetic(self, expr: Call) -> Expr:
         """Binds an operator of arithmetic by the rules of `arithmetic`."""
         args = [stripped(self.bind(a)) for a in expr.args]
+        if expr.name in arithmetic.TRIED and any(type_of(a) in TIMES or is_interval(type_of(a)) for a in args):
+            raise self.error("UNSUPPORTED_EXPRESSION", f"{expr.name} of times cannot be used here yet", expr.at)
         timed = self.of_times(expr, args)
         if timed is not None:
             return timed
@@ -256,7 +267,7 @@ class CallBinder(ComparisonBinder):
             args = [self.cast_to(a, t, a.at) for a, t in zip(args, texts, strict=True)]
             left, right = (type_of(a) for a in args)
             digits = (written_as(expr.args[0], left, right), written_as(expr.args[1], right, left))
-            found = arithmetic.signature(expr.name, *digits, ansi=self.ansi)
+            found = arithmetic.signature(arithmetic.TRIED.get(expr.name, expr.name), *digits, ansi=self.ansi)
         if found is None:
             shown = " and ".join(type_to_ddl(type_of(a)) for a in args)
             hint = needs_cast(VARIANT) if VARIANT in map(type_of, args) else None
@@ -300,6 +311,21 @@ class CallBinder(ComparisonBinder):
         days = self.cast_to(days, INTEGER, days.at)
         name = "date_sub" if expr.name == "-" else "date_add"
         return self.folded(Call(name, (date, days), DATE, at=expr.at))
+
+    def plus_units(self, expr: Call, unit: str, count: Expr, time: Expr) -> Expr:
+        """Binds DATEADD: a time and so many intervals of one unit; a date or a text is a TIMESTAMP first. A day goes
+        from clock to clock; hours and less are the same everywhere."""
+        own, number = (type_of(stripped(self.bind(one))) for one in (time, count))
+        if own not in (*TIMES, STRING, VOID) or number not in (*INTEGRALS, VOID):
+            what = f"timestampadd of {type_to_ddl(number)} and {type_to_ddl(own)} cannot be used here"
+            raise self.error("TYPE_MISMATCH", what, expr.at)
+        if own not in (TIMESTAMP, TIMESTAMP_NTZ):
+            time = Cast(time, TIMESTAMP, at=time.at)
+        if unit in WITHIN_DAYS:
+            return self.function(replace(expr, args=(expr.args[0], count, time)))
+        times, word = {"quarter": ("3", "month"), "dayofyear": ("1", "day")}.get(unit, ("1", unit))
+        length = interval_literals.of_units([(times, word)], expr.at)
+        return self.arithmetic(Call("+", (time, Call("*", (length, count), at=expr.at)), at=expr.at))
 
     def folded(self, call: Call) -> Expr:
         """Evaluates a call of constants now; a call that fails stays, and fails on the rows that need it."""

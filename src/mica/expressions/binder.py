@@ -72,6 +72,8 @@ class Binder(CallBinder):
                 return self.set_field(expr)
             case Call(name, ()) if name in MOMENTS:
                 return self.moment(expr)
+            case Call("timestampadd", (Literal(str(unit)), count, time)):
+                return self.plus_units(expr, unit, count, time)
             case Call(name) if name in lookup.FUNCTIONS:
                 return self.function(expr)
             case Call():

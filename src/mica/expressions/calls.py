@@ -32,6 +32,15 @@ _FAILURES: Mapping[str, tuple[str, str, str]] = {
         "Double the escape character where it stands for itself, or filter those rows out first.",
     ),
     "element_at": ("INVALID_ARRAY_INDEX", "the array has no element there", "Compare with size(…) first."),
+    "slice": ("INVALID_ARRAY_INDEX", "a slice begins at 1 or -1 and has no negative length", "Filter those rows out."),
+    "try_element_at": ("INVALID_ARRAY_INDEX", "elements are counted from 1, or -1 at the end", "Do not ask for 0."),
+    "elt": ("INVALID_ARRAY_INDEX", "there is no value of that number", "Filter those rows out first."),
+    "split_part": ("INVALID_ARRAY_INDEX", "parts are counted from 1, or from -1 at the end", "Do not ask for 0."),
+    "next_day": ("INVALID_CAST", "there is no day of the week of that name", "Use MON, TUESDAY, …."),
+    "make_date": ("INVALID_CAST", "there is no such day", "Filter those rows out first."),
+    "unbase64": ("INVALID_CAST", "the text is not Base64", "Filter those rows out first."),
+    "decode": ("INVALID_CAST", "the bytes are not of that character set", "Filter those rows out first."),
+    "bit_get": ("INVALID_ARRAY_INDEX", "the value has no bit there", "Bits are counted from 0 at the right."),
     "[]": ("INVALID_ARRAY_INDEX", "the array has no element there", "Compare with size(…) first; 0 is the first one."),
     "to_date": ("INVALID_CAST", _NO_PATTERN, "Use try_to_date to get NULL for such texts."),
     "to_timestamp": ("INVALID_CAST", _NO_PATTERN, "Use try_to_timestamp to get NULL for such texts."),
@@ -54,6 +63,11 @@ _FAILURES: Mapping[str, tuple[str, str, str]] = {
 #: Spark's names for them, where the code is that of several.
 _CONDITIONS: Mapping[str, str] = {
     "element_at": "INVALID_ARRAY_INDEX_IN_ELEMENT_AT",
+    "split_part": "INVALID_INDEX_OF_ZERO",
+    "make_date": "DATETIME_FIELD_OUT_OF_BOUNDS",
+    "next_day": "ILLEGAL_DAY_OF_WEEK",
+    "decode": "MALFORMED_CHARACTER_CODING",
+    "bit_get": "INVALID_PARAMETER_VALUE.BIT_POSITION_RANGE",
     **dict.fromkeys(("to_date", "to_timestamp", "unix_timestamp"), "CANNOT_PARSE_TIMESTAMP"),
     **dict.fromkeys(("%", "pmod"), "REMAINDER_BY_ZERO"),
 }
@@ -75,6 +89,8 @@ def apply(
         if call.name in _NULL_WITHOUT_ANSI and not ansi:
             return found[0], None
         return found if isinstance(found, tuple) else (found, None)
+    if (tried := arithmetic.TRIED.get(call.name)) is not None:
+        return arithmetic.calculate(tried, args[0], args[1], (types[0], types[1]), call.type, ansi=True)[0], None
     if any(map(is_interval, (call.type, *types))):
         if call.name == "negate":
             return intervals.negate(args[0], call.type)

@@ -75,6 +75,16 @@ def is_ordered(type_: DataType) -> bool:
     return is_plain(type_) and type_ != VARIANT
 
 
+def is_argument(type_: DataType, wanted: DataType) -> bool:
+    """Whether Spark casts an argument of one type to another by itself: numbers to numbers, times to times, texts and
+    NULL to anything, and anything plain to a text. (Spark's implicitCast)"""
+    if type_ in (wanted, STRING, VOID) or wanted in (STRING, VARIANT, VOID) or not isinstance(wanted, Primitive):
+        return True
+    if wanted in TIMES:
+        return type_ in TIMES
+    return (is_exact(wanted) or is_real(wanted)) and (is_exact(type_) or is_real(type_))
+
+
 def is_real(type_: DataType) -> bool:
     """Whether the type is float or double."""
     return type_ in (FLOAT, DOUBLE)

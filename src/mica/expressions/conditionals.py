@@ -1,48 +1,24 @@
-"""CASE, COALESCE and the functions defined by them.
+"""CASE and COALESCE.
 
 The rule: a value is evaluated only on the rows that need it, so a cast or a division that fails on other rows is not an
 error. As in Spark, a null condition is not true.
 
     CASE a WHEN b THEN x ELSE y END     CASE WHEN a = b THEN x ELSE y END
-    if(a, x, y)                         CASE WHEN a THEN x ELSE y END
-    nullif(a, b)                        CASE WHEN a = b THEN NULL ELSE a END
-    nvl(a, b), ifnull(a, b)             coalesce(a, b)
-    nvl2(a, x, y)                       CASE WHEN a IS NOT NULL THEN x ELSE y END
-    mod(a, b)                           a % b
-    pmod(a, b)                          the operator of that name
-    date(a), bigint(a), string(a), …    CAST(a AS DATE), …
 
 Source: Spark's CaseWhen, Coalesce; TypeCoercion.CaseWhenCoercion for the type of the result.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Callable
 
 import pyarrow as pa
 
 from mica import compute as pc
 from mica.arrays import scalar
 from mica.expressions.compare import Datum
-from mica.expressions.tree import Call, Cast, Compare, Expr, IsNull, Literal, Op
-from mica.schema.ddl import type_to_ddl
-from mica.schema.types import (
-    BINARY,
-    BOOLEAN,
-    BYTE,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    INTEGER,
-    LONG,
-    SHORT,
-    STRING,
-    TIMESTAMP,
-    VOID,
-    DataType,
-    decimal,
-)  # fmt: skip
+from mica.expressions.tree import Call, Compare, Expr, Literal, Op
+from mica.schema.types import VOID
 
 #: The bound forms. CASE: conditions and values alternate, the ELSE value is last. COALESCE: the values.
 CASE, COALESCE = "case", "coalesce"
@@ -51,7 +27,8 @@ CASE, COALESCE = "case", "coalesce"
 Evaluate = Callable[[Expr, "pa.Array | None"], Datum]
 
 
-def _nothing(at: int) -> Literal:
+def nothing(at: int) -> Literal:
+    """NULL."""
     return Literal(None, VOID, at=at)
 
 
@@ -60,44 +37,7 @@ def case(branches: list[tuple[Expr, Expr]], otherwise: Expr | None, at: int, of:
     parts: list[Expr] = []
     for condition, value in branches:
         parts += [condition if of is None else Compare(Op.EQ, of, condition, at=condition.at), value]
-    return Call(CASE, (*parts, otherwise or _nothing(at)), at=at)
-
-
-def _if(at: int, condition: Expr, value: Expr, otherwise: Expr) -> Call:
-    return case([(condition, value)], otherwise, at)
-
-
-def _nullif(at: int, value: Expr, other: Expr) -> Call:
-    return case([(Compare(Op.EQ, value, other, pads=False, at=at), _nothing(at))], value, at)
-
-
-def _nvl2(at: int, value: Expr, there: Expr, missing: Expr) -> Call:
-    return case([(IsNull(value, True, at=at), there)], missing, at)
-
-
-def _coalesce(at: int, *values: Expr) -> Call:
-    return Call(COALESCE, values, at=at)
-
-
-def _cast(at: int, value: Expr, type_: DataType) -> Cast:
-    return Cast(value, type_, at=at)
-
-
-#: Types that are functions too; decimal(a) is of the default precision.
-_TYPES = (BOOLEAN, BYTE, SHORT, INTEGER, LONG, FLOAT, DOUBLE, DATE, TIMESTAMP, BINARY, STRING, decimal(10, 0))
-
-#: Functions that are rewritten: the number of arguments, and what builds the result.
-SPELLINGS: Mapping[str, tuple[range, Callable[..., Expr]]] = {
-    "mod": (range(2, 3), lambda at, left, right: Call("%", (left, right), at=at)),
-    "pmod": (range(2, 3), lambda at, left, right: Call("pmod", (left, right), at=at)),
-    "coalesce": (range(1, 1000), _coalesce),
-    "nvl": (range(2, 3), _coalesce),
-    "ifnull": (range(2, 3), _coalesce),
-    "if": (range(3, 4), _if),
-    "nullif": (range(2, 3), _nullif),
-    "nvl2": (range(3, 4), _nvl2),
-    **{type_to_ddl(type_).partition("(")[0].lower(): (range(1, 2), partial(_cast, type_=type_)) for type_ in _TYPES},
-}
+    return Call(CASE, (*parts, otherwise or nothing(at)), at=at)
 
 
 def evaluate_case(parts: tuple[Expr, ...], asked: pa.Array | None, count: int, evaluate: Evaluate) -> Datum:

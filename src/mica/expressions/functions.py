@@ -52,18 +52,24 @@ Arithmetic has separate rules: `arithmetic`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
 
 from mica.expressions import (
+    bits,
+    date_parts,
     digests,
+    encodings,
     generic,
     intervals,
+    lists,
+    murmur,
     nested,
+    reals,
     regexps,
     rounding,
     strings,
+    text_parts,
     texts,
     time_patterns,
     times,
@@ -72,9 +78,8 @@ from mica.expressions import (
     xxhash,
 )
 from mica.expressions.java_patterns import JavaPattern
-from mica.expressions.signatures import Resolve
+from mica.expressions.signatures import Function
 from mica.expressions.tree import Call, Literal, Op
-from mica.records import dataclass
 from mica.schema.types import (
     BINARY,
     BOOLEAN,
@@ -87,43 +92,8 @@ from mica.schema.types import (
     VARIANT,
     VOID,
     ArrayType,
-    DataType,
 )
 from mica.variant.plain import of_structs
-
-
-@dataclass(frozen=True)
-class Function:
-    """`parameters` are the types of the arguments; the last `optional` of them may be omitted."""
-
-    parameters: tuple[DataType, ...]
-    result: DataType
-    #: Returns the values, or the values and the mask of rows that fail.
-    evaluate: Callable[..., Any]
-    optional: int = 0
-    #: If all arguments are binary, they stay binary, and a string result becomes binary.
-    binary: bool = False
-    #: The positions of the arguments that must be constants, and of those that are cast to VARIANT.
-    constants: Container[int] = ()
-    anything: Container[int] = ()
-    #: Whether the last parameter may be repeated any number of times.
-    repeats: bool = False
-    #: Whether strings are compared by their collation.
-    compares: bool = False
-    #: Whether only integers (for a LONG) or no values are cast for it.
-    exact: bool = False
-    #: Whether it has a value where an argument is null.
-    of_null: bool = False
-    #: Gives the types from those of the arguments, in place of `parameters` and `result`.
-    resolve: Resolve | None = None
-    #: Whether those that `resolve` gives are cast to as without ANSI, in any session.
-    lenient: bool = False
-    #: Checks the constants, None for the others. Raises OnlySparkError, or ValueError for what Spark rejects.
-    check: Callable[..., None] | None = None
-    #: What is passed by name: `ansi`, `types` of the arguments, `result`'s type, the session's `timezone`.
-    needs: Sequence[str] = ()
-    #: The position of the argument in whose order the results are, where the others are constants.
-    monotone: int | None = None
 
 
 def pattern_of(call: Call) -> strings.Pattern | None:
@@ -182,6 +152,12 @@ _INSERT = Function(_PUT, VARIANT, variants.put("insert"), constants=(1,), anythi
 _APPEND = Function(_PUT, VARIANT, variants.put("append"), constants=(1,), anything=(2,))
 
 FUNCTIONS: Mapping[str, Function] = {
+    **bits.FUNCTIONS,
+    **text_parts.FUNCTIONS,
+    **encodings.FUNCTIONS,
+    **date_parts.FUNCTIONS,
+    **lists.FUNCTIONS,
+    **reals.FUNCTIONS,
     "like": Function((STRING, STRING, STRING), BOOLEAN, strings.like, optional=1, constants=(2,), compares=True),
     "startswith": Function((STRING, STRING), BOOLEAN, strings.starts_with, binary=True, compares=True),
     "endswith": Function((STRING, STRING), BOOLEAN, strings.ends_with, binary=True, compares=True),
@@ -275,7 +251,10 @@ FUNCTIONS: Mapping[str, Function] = {
     "floor": _FLOOR,
     "ceil": replace(_FLOOR, evaluate=rounding.whole("up")),
     "xxhash64": Function(
-        (VOID,), LONG, xxhash.xxhash64, repeats=True, of_null=True, resolve=xxhash.of_plain, needs=("types",)
+        (VOID,), LONG, xxhash.xxhash64, repeats=True, of_null=True, resolve=xxhash.of_plain(LONG), needs=("types",)
+    ),
+    "hash": Function(
+        (VOID,), INTEGER, murmur.murmur, repeats=True, of_null=True, resolve=xxhash.of_plain(INTEGER), needs=("types",)
     ),
     "array": Function(
         (VOID,),
@@ -313,16 +292,13 @@ FUNCTIONS: Mapping[str, Function] = {
     ".": Function((VOID, STRING), VOID, nested.at_point, resolve=nested.named_field, needs=("result",)),
     "md5": Function((BINARY,), STRING, digests.md5, resolve=generic.of_bytes),
     "sha2": Function((BINARY, INTEGER), STRING, digests.sha2, constants=(1,), resolve=generic.of_bytes),
-    "replace": Function((STRING, STRING, STRING), STRING, texts.replace, optional=1, constants=(1, 2)),
     "concat": Function((STRING,), STRING, texts.concat, binary=True, repeats=True),
     "lower": Function((STRING,), STRING, texts.lower),
     "upper": Function((STRING,), STRING, texts.upper),
-    "trim": Function((STRING,), STRING, texts.trim),
-    "ltrim": Function((STRING,), STRING, texts.ltrim),
-    "rtrim": Function((STRING,), STRING, texts.rtrim),
+    "trim": Function((STRING, STRING), STRING, texts.trim, optional=1),
+    "ltrim": Function((STRING, STRING), STRING, texts.ltrim, optional=1),
+    "rtrim": Function((STRING, STRING), STRING, texts.rtrim, optional=1),
     "length": Function((STRING,), INTEGER, texts.length, binary=True),
-    "substring": Function((STRING, INTEGER, INTEGER), STRING, texts.substring, optional=1, constants=(1, 2)),
-    "rpad": Function((STRING, INTEGER, STRING), STRING, texts.rpad, optional=1, constants=(1, 2)),
     texts.TOO_LONG: Function((STRING, STRING), BOOLEAN, texts.too_long, of_null=True),
     "year": Function((DATE,), INTEGER, times.part("year"), monotone=0),
     "month": Function((DATE,), INTEGER, times.part("month")),
@@ -363,4 +339,6 @@ ALIASES: Mapping[str, str] = {
     "char_length": "length", "character_length": "length", "len": "length", "lcase": "lower", "ucase": "upper",
     "substr": "substring", "dayofmonth": "day", "dateadd": "date_add", "date_diff": "datediff", "cardinality": "size",
     "regexp": "rlike", "regexp_like": "rlike", "ceiling": "ceil", "to_unix_timestamp": "unix_timestamp",
+    "chr": "char", "getbit": "bit_get", "sha": "sha1", "pow": "power", "signum": "sign",
+    "to_timestamp_ltz": "to_timestamp",
 }  # fmt: skip

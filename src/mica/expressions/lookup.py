@@ -6,9 +6,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mica.expressions.functions import ALIASES, FUNCTIONS, Function, pattern_of
+    from mica.expressions.functions import ALIASES, FUNCTIONS, pattern_of
 
-__all__ = ["ALIASES", "FUNCTIONS", "Function", "pattern_of"]
+__all__ = ["ALIASES", "FUNCTIONS", "pattern_of"]
 
 
 def __getattr__(name: str) -> Any:

@@ -6,12 +6,14 @@ evaluate yet is rejected by name.
 
     or := and {OR and}        and := not {AND not}        not := [NOT | !] not | test
     test := comparison [[NOT] BETWEEN … | [NOT] IN (…) | [NOT] LIKE comparison [ESCAPE 'c']
+                        | [NOT] LIKE {ANY | SOME | ALL} (…)
                         | [NOT] {RLIKE | REGEXP} comparison | IS [NOT] NULL | TRUE | FALSE | UNKNOWN | DISTINCT FROM …]
-    comparison := sum {= | == | <> | != | < | <= | !> | > | >= | !< | <=> sum}
+    comparison := bits {= | == | <> | != | < | <= | !> | > | >= | !< | <=> bits}
+    bits := sum {`|` | ^ | & | << | >> | >>> sum}, the last ones first
     sum := product {+ | - | `||` product}        product := unary {* | / | % | DIV unary}
-    unary := {+ | -} postfix
+    unary := {+ | - | ~} postfix
     postfix := primary {:path | .field | [or] | ::type | COLLATE name}
-    primary := literal | column | (or) | case | CAST(or AS type) | VARIANT_GET(or, 'path'[, 'type']) | function(or, …)
+    primary := literal | column | (or) | case | function(or, …), see `parse_calls`
     literal := … | INTERVAL {number unit} | INTERVAL 'number unit …' | INTERVAL 'text' unit TO unit
     case := CASE [or] WHEN or THEN or {WHEN or THEN or} [ELSE or] END
 
@@ -21,15 +23,11 @@ Source: Spark's SqlBaseParser.g4: booleanExpression, predicate, valueExpression,
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import lru_cache
 
-from mica import late
-from mica.collation.names import named
-from mica.errors import UserError
-from mica.expressions import constants, interval_literals, lookup
-from mica.expressions.conditionals import SPELLINGS, case
-from mica.expressions.moments import MOMENTS
-from mica.expressions.parse_paths import PathParser
+from mica.expressions import constants
+from mica.expressions.conditionals import case
+from mica.expressions.parse_calls import CallParser, cast_type
 from mica.expressions.tokens import syntax_error
 from mica.expressions.tree import (
     And,
@@ -49,7 +47,7 @@ from mica.expressions.tree import (
     Text,
     depth,
 )
-from mica.schema.ddl import RESERVED, parse_column_type, parse_type
+from mica.schema.ddl import RESERVED
 from mica.schema.types import (
     BINARY,
     BOOLEAN,
@@ -58,14 +56,16 @@ from mica.schema.types import (
     TIMESTAMP,
     TIMESTAMP_NTZ,
     VOID,
-    DataType,
 )
-from mica.variant.path import VariantPath
 
 _COMPARISONS = {"=": Op.EQ, "==": Op.EQ, "<>": Op.NE, "!=": Op.NE, "<=>": Op.SAFE_EQ}
 _COMPARISONS |= {"!>": Op.LE, "!<": Op.GE} | {op.value: op for op in (Op.LT, Op.LE, Op.GT, Op.GE)}
 
 _TYPED_TEXT = {"DATE": DATE, "TIMESTAMP": TIMESTAMP, "TIMESTAMP_LTZ": TIMESTAMP, "TIMESTAMP_NTZ": TIMESTAMP_NTZ}
+_SIGNS = {"-": "negate", "+": "positive", "~": "~"}
+#: How strongly bitwise operators bind, and how many signs a shift has.
+_BITS = {"|": 1, "^": 2, "&": 3, "shiftleft": 4, "shiftright": 4, "shiftrightunsigned": 4}
+_MARKS = {"shiftleft": 2, "shiftright": 2, "shiftrightunsigned": 3}
 _PATTERNS = ("LIKE", "ILIKE", "RLIKE", "REGEXP")
 
 #: Python's stack has a thousand frames by default; a level of parentheses takes eleven of them.
@@ -100,13 +100,7 @@ def _parse(text: str) -> Expr:
     return found
 
 
-def _cast_type(text: str) -> DataType:
-    """A type of values: fields are the keys of a Variant, of which two may differ only in case; of CHAR and VARCHAR no
-    cast keeps the length."""
-    return parse_column_type(text, exact_names=True)[0]
-
-
-class _Parser(PathParser):
+class _Parser(CallParser):
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.depth = 0
@@ -170,8 +164,7 @@ class _Parser(PathParser):
             values = () if self.accept("(", "SELECT", ")") else self.values()
             return In(value, values, negated, at=at)
         if self.word() in ("LIKE", "ILIKE"):
-            found = self.like(value, at)
-            return Not(found, at=at) if negated else found
+            return self.like(value, at, negated)
         if self.accept("RLIKE") or self.accept("REGEXP"):
             found = Call("rlike", (value, self.comparison()), at=at)
             return Not(found, at=at) if negated else found
@@ -180,20 +173,29 @@ class _Parser(PathParser):
             return self.is_test(value, at, negated)
         return value
 
-    def like(self, value: Expr, at: int) -> Expr:
+    def like(self, value: Expr, at: int, negated: bool) -> Expr:
         in_lower = self.word() == "ILIKE"
         self.at += 1
         if self.word() in ("ANY", "SOME", "ALL") and self.mark(1) == "(":
-            self.unsupported(f"LIKE {self.word()}")
-        sides = (value, self.comparison())
-        args: list[Expr] = [Call("lower", (side,), at=at) if in_lower else side for side in sides]
+            joined = And if self.word() == "ALL" else Or
+            self.at += 1
+            likes: list[Expr] = [self.likeness(value, one, at, in_lower=in_lower) for one in self.values()]
+            if negated:
+                likes = [Not(one, at=at) for one in likes]
+            return likes[0] if len(likes) == 1 else joined(tuple(likes), at=at)
+        args = self.likeness(value, self.comparison(), at, in_lower=in_lower).args
         if self.accept("ESCAPE"):
             place = self.token.at
             escape = self.read_string(str)
             if len(escape) != 1:
                 raise syntax_error(self.text, place, "one character is expected after ESCAPE")
-            args.append(Literal(escape, STRING, at=place))
-        return Call("like", tuple(args), at=at)
+            args = (*args, Literal(escape, STRING, at=place))
+        found = Call("like", args, at=at)
+        return Not(found, at=at) if negated else found
+
+    def likeness(self, value: Expr, pattern: Expr, at: int, *, in_lower: bool) -> Call:
+        sides = (value, pattern)
+        return Call("like", tuple(Call("lower", (side,), at=at) if in_lower else side for side in sides), at=at)
 
     def is_test(self, value: Expr, at: int, negated: bool) -> Expr:
         if self.accept("NULL"):
@@ -210,39 +212,40 @@ class _Parser(PathParser):
             return Compare(Op.SAFE_EQ if negated else Op.DISTINCT, value, self.comparison(), at=at)
         raise self.error("NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM is expected")
 
-    def values(self, *, may_be_none: bool = False) -> tuple[Expr, ...]:
-        self.expect("(")
-        if may_be_none and self.accept(")"):
-            return ()
-        if self.word() in ("SELECT", "WITH", "FROM"):
-            self.unsupported("a subquery")
-        values = [self.disjunction()]
-        while self.accept(","):
-            values.append(self.disjunction())
-        self.expect(")")
-        return tuple(values)
-
-    def places(self) -> tuple[Expr, ...]:
-        """Reads a text and places in it: `(s, 1, 2)`, `(s FROM 1 FOR 2)`."""
-        self.expect("(")
-        values = [self.disjunction()]
-        values += [self.disjunction() for word in ("FROM", "FOR") if self.accept(",") or self.accept(word)]
-        self.expect(")")
-        return tuple(values)
-
     # --- values
 
     def comparison(self) -> Expr:
-        left = self.sum()
+        left = self.bits()
         while (op := _COMPARISONS.get(self.mark())) is not None:
-            at, mark = self.token.at, self.mark()
+            at = self.token.at
             self.at += 1
-            if mark in ("<", ">") and self.mark() == mark:
-                self.unsupported(f"the operator {mark * 2}", at)
-            left = Compare(op, left, self.sum(), at=at)
-        if self.mark() in ("&", "|", "^"):
-            self.unsupported(f"the operator {self.mark()}")
+            left = Compare(op, left, self.bits(), at=at)
         return left
+
+    def bits(self) -> Expr:
+        """Reads operands of bitwise operators, which bind by `_BITS`, without a call for each level."""
+        operands, waiting = [self.sum()], list[tuple[str, int]]()
+        while True:
+            name = self.bitwise()
+            while waiting and (name is None or _BITS[waiting[-1][0]] >= _BITS[name]):
+                (done, at), right = waiting.pop(), operands.pop()
+                operands.append(Call(done, (operands.pop(), right), at=at))
+            if name is None:
+                return operands[0]
+            waiting.append((name, self.token.at))
+            self.at += _MARKS.get(name, 1)
+            operands.append(self.sum())
+
+    def bitwise(self) -> str | None:
+        """The bitwise operator that comes next; the signs of a shift have nothing between them."""
+        mark = self.mark()
+        if mark not in ("<", ">"):
+            return mark if mark in _BITS else None
+        first, second, third = (self.tokens[min(self.at + n, len(self.tokens) - 1)] for n in range(3))
+        if second.text != mark or second.at != first.end:
+            return None
+        unsigned = mark == third.text == ">" and third.at == second.end
+        return "shiftleft" if mark == "<" else "shiftrightunsigned" if unsigned else "shiftright"
 
     def sum(self) -> Expr:
         return self.operators(("+", "-", "||"), self.product)
@@ -262,7 +265,7 @@ class _Parser(PathParser):
     def unary(self) -> Expr:
         """Reads signs and a value; a minus directly before a number belongs to the number."""
         signs = []
-        while self.mark() in ("+", "-"):
+        while self.mark() in _SIGNS:
             signs.append((self.mark(), self.token.at))
             self.at += 1
         if self.token.kind == "number":
@@ -272,14 +275,14 @@ class _Parser(PathParser):
         else:
             found = self.postfix(self.primary())
         for mark, at in reversed(signs):
-            found = Call("negate" if mark == "-" else "positive", (found,), at=at)
+            found = Call(_SIGNS[mark], (found,), at=at)
         return found
 
     def postfix(self, value: Expr) -> Expr:
         while True:
             at = self.token.at
             if self.accept("::"):
-                value = Cast(value, self.type(_cast_type), at=at)
+                value = Cast(value, self.type(cast_type), at=at)
             elif self.accept(":"):
                 value = Path(value, self.path(), at=at)
             elif self.accept("."):
@@ -301,15 +304,6 @@ class _Parser(PathParser):
             # Spark reads it as a cast to a type of that name, with separate rules.
             self.unsupported("a cast to a type with a collation (write (x::string) COLLATE …)", at)
         return Collate(value, self.collation(at), at=at)
-
-    def collation(self, at: int) -> str:
-        """The identifier of a collation by its name. An unknown name is told with its place in the text."""
-        try:
-            return str(named(self))
-        except UserError as e:
-            if e.code != "UNKNOWN_COLLATION":
-                raise
-            raise syntax_error(self.text, at, e.message, e.hint, e.code) from None
 
     def primary(self) -> Expr:
         token, word = self.token, self.word()
@@ -352,39 +346,6 @@ class _Parser(PathParser):
             self.fail("a value is expected")
         return Column((self.identifier(),), at=at)
 
-    def interval(self, at: int) -> Literal:
-        """Reads what follows INTERVAL: a text, numbers with units, or a text with two units."""
-        parts: list[tuple[str, str]] = []
-        try:
-            while True:
-                sign = self.mark() if self.mark() in ("+", "-") else ""
-                if parts and sign and interval_literals.unit_of(self.word(2)) is None:
-                    return interval_literals.of_units(parts, at)  # an operator
-                self.at += len(sign)
-                if self.at_string:
-                    number = sign + self.string()
-                elif self.token.kind == "number":
-                    number, self.at = sign + self.token.text, self.at + 1
-                elif parts and not sign:
-                    return interval_literals.of_units(parts, at)
-                else:
-                    self.fail("a number or a text is expected")
-                if interval_literals.unit_of(self.word()) is None:
-                    if parts or sign:
-                        self.fail("a unit of time is expected")
-                    return interval_literals.of_text(number, at)
-                parts.append((number, self.word()))
-                self.at += 1
-                if self.accept("TO"):
-                    if len(parts) > 1 or interval_literals.unit_of(self.word()) is None:
-                        self.fail("a unit of time is expected")
-                    self.at += 1
-                    return interval_literals.from_to(*parts[0], self.tokens[self.at - 1].text, at)
-        except UserError:
-            raise  # it has its place
-        except ValueError as e:
-            raise syntax_error(self.text, at, str(e)) from e
-
     def case(self, at: int) -> Expr:
         of = None if self.word() == "WHEN" else self.disjunction()
         branches = []
@@ -397,79 +358,6 @@ class _Parser(PathParser):
         otherwise = self.disjunction() if self.accept("ELSE") else None
         self.expect("END")
         return case(branches, otherwise, at, of)
-
-    def call(self, word: str, at: int) -> Expr:
-        self.at += 1
-        if word in ("CAST", "TRY_CAST"):
-            self.expect("(")
-            value = self.disjunction()
-            self.expect("AS")
-            type_ = self.type(_cast_type)
-            found: Expr = Cast(value, type_, word == "CAST", at=at)
-            if type_ == STRING and self.accept("COLLATE"):  # as strong as a column's
-                found = Collate(found, self.collation(at), explicit=False, at=at)
-            self.expect(")")
-            return found
-        if word in ("VARIANT_GET", "TRY_VARIANT_GET"):
-            self.expect("(")
-            value = self.disjunction()
-            self.expect(",")
-            found = Path(value, self.read_string(VariantPath.parse), at=at)
-            if self.accept(","):
-                found = Cast(
-                    found, self.read_string(partial(parse_type, exact_names=True)), word == "VARIANT_GET", at=at
-                )
-            self.expect(")")
-            return found
-        name = word.lower()
-        if name == "struct":
-            return self.struct(at)
-        if name in ("substring", "substr"):
-            return Call("substring", self.places(), at=at)
-        if name in SPELLINGS:
-            counts, make = SPELLINGS[name]
-            values = self.values()
-            if len(values) not in counts:
-                wanted = f"at least {counts[0]}" if len(counts) > 1 else f"{counts[0]}"
-                raise syntax_error(self.text, at, f"{name} takes {wanted} arguments, not {len(values)}")
-            return make(at, *values)
-        if name in MOMENTS:
-            self.expect("(")
-            self.expect(")")
-            return Call(name, (), at=at)
-        name = lookup.ALIASES.get(name, name)
-        if name in lookup.FUNCTIONS:
-            if name == "trim" and self.word(1) in ("BOTH", "LEADING", "TRAILING") and not self.mark(2):
-                self.unsupported(f"trim with {self.word(1)}", at)
-            function = lookup.FUNCTIONS[name]
-            values = self.values(may_be_none=function.optional == len(function.parameters))
-            if name in ("date_add", "datediff") and len(values) == 3:
-                self.unsupported(f"{name} of a unit", at)
-            return Call(name, values, at=at)
-        if word in ("IN", "AND", "OR", "NOT"):
-            self.at -= 1
-            self.fail("a value is expected")
-        raise self.unknown(word.lower(), at)
-
-    def unknown(self, function: str, at: int) -> UserError:
-        """The error for a function that is not known here: Spark may have it, or it is misspelt."""
-        known = [*lookup.FUNCTIONS, *lookup.ALIASES, *SPELLINGS, *MOMENTS]
-        near = late.difflib.get_close_matches(function, known, 1, 0.75)
-        hint = f"Is {near[0]} meant?" if near else None
-        return syntax_error(self.text, at, f"mica has no function {function}", hint, "UNSUPPORTED_EXPRESSION")
-
-    def struct(self, at: int) -> Expr:
-        """Reads the fields of a struct: a name with or without AS, that of a column, or the place."""
-        self.expect("(")
-        parts: list[Expr] = []
-        while not parts or self.accept(","):
-            value = self.disjunction()
-            own = value.names[-1] if isinstance(value, Column) else f"col{len(parts) // 2 + 1}"
-            named = self.accept("AS") or self.mark() not in (",", ")")
-            name = self.identifier() if named else own
-            parts += [Literal(name, STRING, at=value.at), value]
-        self.expect(")")
-        return Call("named_struct", tuple(parts), at=at)
 
     # --- constants
 
@@ -496,5 +384,5 @@ class _Parser(PathParser):
         """Reports SQL that exists but cannot be evaluated here, so that the error does not call it a mistake."""
         if self.word() in ("EXISTS", "COLLATE", "SELECT"):
             self.unsupported(self.word())
-        if self.mark() in ("*", "~"):
-            self.unsupported(f"the operator {self.mark()}")
+        if self.mark() == "*":
+            self.unsupported("the operator *")

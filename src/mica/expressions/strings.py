@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from mica import compute as pc
 from mica.expressions.compare import Datum
-from mica.expressions.pairs import by_pairs, tried_by_pairs
+from mica.expressions.pairs import by_rows, tried_by_rows
 from mica.records import dataclass
 from mica.schema.types import BOOLEAN
 
@@ -106,7 +106,7 @@ def like(values: Datum, pattern: Datum, escape: Datum = None) -> tuple[pa.Array,
         except ValueError:
             return None
 
-    return tried_by_pairs(values, pattern, BOOLEAN, one)
+    return tried_by_rows(BOOLEAN, one, values, pattern)
 
 
 def starts_with(values: Datum, part: Datum) -> pa.Array:
@@ -127,4 +127,4 @@ def contains(values: Datum, part: Datum) -> pa.Array:
 def _searched(values: Datum, part: Datum, whole: Any, one: Callable[[Any, Any], bool]) -> pa.Array:
     if isinstance(part, pa.Scalar) and isinstance(values, pa.Array):
         return whole(values, part.as_py()) if part.is_valid else pa.nulls(len(values), pa.bool_())
-    return by_pairs(values, part, BOOLEAN, one)
+    return by_rows(BOOLEAN, one, values, part)

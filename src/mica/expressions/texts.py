@@ -15,7 +15,9 @@ from mica import compute as pc
 from mica import late
 from mica.arrays import arrow_array, scalar
 from mica.expressions.compare import Datum
+from mica.expressions.pairs import by_rows
 from mica.schema import char
+from mica.schema.types import STRING
 
 #: Case pairs that Unicode 15 to 17 added and Python 3.11 does not know: capital → small.
 _PAIRS = {0xA7CB: 0x0264, 0xA7DC: 0x019B} | {
@@ -27,7 +29,7 @@ _PAIRS = {0xA7CB: 0x0264, 0xA7DC: 0x019B} | {
     for n in range(count)
 }  # fmt: skip
 #: The size that stands for all of a string, as in Java.
-_ALL = 2**31 - 1
+ALL = 2**31 - 1
 
 _CAPITALS = {small: capital for capital, small in _PAIRS.items()}
 _ADDED = late.pattern(f"([{''.join(map(chr, (*_PAIRS, *_CAPITALS)))}])")
@@ -44,11 +46,11 @@ def concat(*parts: Datum) -> pa.Array:
 
 def lower(values: pa.Array) -> pa.Array:
     """Converts to lower case."""
-    return _mapped(values, pc.ascii_lower, _lower)
+    return _mapped(values, pc.ascii_lower, lowered)
 
 
-def _lower(text: str) -> str:
-    """In lower case: to a sigma beside it, a letter that Python does not know is one like `a`."""
+def lowered(text: str) -> str:
+    """One text in lower case: to a sigma beside it, a letter that Python does not know is one like `a`."""
     parts = _ADDED.split(text)
     if len(parts) == 1:
         return text.lower()
@@ -88,19 +90,26 @@ def replace(values: pa.Array, search: pa.Scalar, new: pa.Scalar | None = None) -
     return pc.replace_substring(values, search.as_py(), text) if search.as_py() else values
 
 
-def trim(values: pa.Array) -> pa.Array:
-    """Removes spaces (no other white space) at both ends."""
-    return pc.utf8_trim(values, " ")
+def trim(values: Datum, taken: Datum | None = None) -> pa.Array:
+    """Removes spaces (no other white space), or any of the characters that are given, at both ends."""
+    return _trimmed(values, taken, pc.utf8_trim, str.strip)
 
 
-def ltrim(values: pa.Array) -> pa.Array:
-    """Removes leading spaces."""
-    return pc.utf8_ltrim(values, " ")
+def ltrim(values: Datum, taken: Datum | None = None) -> pa.Array:
+    """Removes them in front."""
+    return _trimmed(values, taken, pc.utf8_ltrim, str.lstrip)
 
 
-def rtrim(values: pa.Array) -> pa.Array:
-    """Removes trailing spaces."""
-    return pc.utf8_rtrim(values, " ")
+def rtrim(values: Datum, taken: Datum | None = None) -> pa.Array:
+    """Removes them at the end."""
+    return _trimmed(values, taken, pc.utf8_rtrim, str.rstrip)
+
+
+def _trimmed(values: Datum, taken: Datum | None, whole: Callable[..., pa.Array], one: Callable[..., str]) -> pa.Array:
+    characters = " " if taken is None else taken.as_py() if isinstance(taken, pa.Scalar) else None
+    if characters is None or not isinstance(values, pa.Array):
+        return by_rows(STRING, one, values, taken)
+    return whole(values, characters) if characters else values
 
 
 def substring(values: pa.Array, position: pa.Scalar, size: pa.Scalar | None = None) -> pa.Array:
@@ -137,5 +146,5 @@ def too_long(values: pa.Array, declared: pa.Scalar) -> pa.Array:
 
 def _from_end(text: str, begin: int, taken: int | None) -> str:
     start = len(text) + begin
-    end = start + (_ALL if taken is None else taken)
+    end = start + (ALL if taken is None else taken)
     return text[max(start, 0) : max(end, 0)]

@@ -49,6 +49,9 @@ class Op(enum.Enum):
 #: The precedence of the arithmetic operators.
 BINDING = {"+": 5, "-": 5, "*": 6, "/": 6, "%": 6, "div": 6}
 
+#: The ends of a text that trim and its kin cut.
+_ENDS = {"trim": "BOTH", "ltrim": "LEADING", "rtrim": "TRAILING"}
+
 _NEGATED = {Op.EQ: Op.NE, Op.LT: Op.GE, Op.GT: Op.LE, Op.SAFE_EQ: Op.DISTINCT}
 _NEGATED |= {after: before for before, after in _NEGATED.items()}
 _FLIPPED = {Op.LT: Op.GT, Op.GT: Op.LT, Op.LE: Op.GE, Op.GE: Op.LE}
@@ -288,8 +291,16 @@ def _sql(expr: Expr, outer: int, most: int | None) -> str:
         case Call(name, (left, right)) if name in BINDING:
             own = BINDING[name]
             text = f"{sql(left, own)} {name.upper()} {sql(right, own + 1)}"
-        case Call("negate", (child,)):
-            text, own = f"- {sql(child, 7)}", 7
+        case Call("&" | "|" | "^" as name, (left, right)):
+            text, own = f"{sql(left, 5)} {name} {sql(right, 5)}", 4
+        case Call("negate" | "~" as name, (child,)):
+            text, own = f"{'~' if name == '~' else '-'} {sql(child, 7)}", 7
+        case Call("trim" | "ltrim" | "rtrim" as name, (child, taken)):
+            return f"trim({_ENDS[name]} {sql(taken, 0)} FROM {sql(child, 0)})"
+        case Call("timestampadd" | "timestampdiff" as name, (Literal(str(unit)), *others)):
+            return f"{name}({unit.upper()}, {', '.join(sql(a, 0) for a in others)})"
+        case Call(name, (child,)) if name.startswith("extract "):
+            return f"extract({name.removeprefix('extract ').upper()} FROM {sql(child, 0)})"
         case Call("like", (child, pattern, *escape)):
             behind = f" ESCAPE {sql(escape[0], 8)}" if escape else ""
             text, own = f"{sql(child, 5)} LIKE {sql(pattern, 5)}{behind}", 4

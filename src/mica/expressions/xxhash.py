@@ -8,9 +8,9 @@ Source: Spark's XxHash64, XXH64; the xxHash specification, "XXH64 Algorithm Desc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Context, Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +20,7 @@ from mica.arrays import arrow_array, to_numpy
 from mica.expressions.coerce import digits, is_exact
 from mica.expressions.compare import Datum, hashable
 from mica.expressions.pairs import as_array
-from mica.expressions.signatures import Asked, Signature
+from mica.expressions.signatures import Asked, Resolve, Signature
 from mica.schema.types import (
     BINARY,
     BOOLEAN,
@@ -51,47 +51,65 @@ _P1, _P2, _P3, _P4, _P5 = (
 _LONG_DIGITS = 18
 
 
-def of_plain(asked: Asked) -> Signature | None:
-    """Values of any plain types but VARIANT give a BIGINT."""
-    plain = all(isinstance(t, Primitive) and t.known and t != VARIANT for t in asked.types)
-    return (asked.types, LONG) if plain else None
+def of_plain(result: DataType) -> Resolve:
+    """Values of any plain types but VARIANT give a number."""
+
+    def found(asked: Asked) -> Signature | None:
+        plain = all(isinstance(t, Primitive) and t.known and t != VARIANT for t in asked.types)
+        return (asked.types, result) if plain else None
+
+    return found
+
+
+class Hash(NamedTuple):
+    """How a hash is made: its words, and what it makes of 32 and of 64 bits, and of bytes, from a seed in each row."""
+
+    word: Any
+    of_int: Callable[[Any, Any], Any]
+    of_long: Callable[[Any, Any], Any]
+    of_bytes: Callable[[pa.Array, Any], Any]
 
 
 def xxhash64(*values: Datum, types: Sequence[DataType]) -> pa.Array:
     """The hash of the values of each row."""
+    return arrow_array(hashed(values, types, Hash(_U64, _of_int, _of_long, _of_bytes), _SEED).view(np.int64))
+
+
+def hashed(values: Sequence[Datum], types: Sequence[DataType], by: Hash, seed: int) -> Any:
+    """The words of each row."""
     count = max(len(v) for v in values if isinstance(v, pa.Array))
-    found = np.full(count, _SEED, _U64)
+    found = np.full(count, seed, by.word)
     with np.errstate(over="ignore"):
         for value, type_ in zip(values, types, strict=True):
             if type_ == VOID:
                 continue
             column = as_array(value, count)
-            made = _hashed(column, type_, found)
+            made = _hashed(column, type_, found, by)
             found = np.where(to_numpy(pc.is_valid(column)), made, found)
-    return arrow_array(found.view(np.int64))
+    return found
 
 
-def _hashed(column: pa.Array, type_: DataType, seed: Any) -> Any:
+def _hashed(column: pa.Array, type_: DataType, seed: Any, by: Hash) -> Any:
     if type_ in (BOOLEAN, DATE, *INTEGRALS[:3]):
         numbers = column.cast(pa.int32()) if type_ == DATE else column.cast(pa.int8()) if type_ == BOOLEAN else column
-        return _of_int(to_numpy(pc.fill_null(numbers, 0)).astype(np.int32), seed)
+        return by.of_int(to_numpy(pc.fill_null(numbers, 0)).astype(np.int32), seed)
     if type_ in (LONG, TIMESTAMP, TIMESTAMP_NTZ):
-        return _of_long(to_numpy(pc.fill_null(column.cast(pa.int64()), 0)), seed)
+        return by.of_long(to_numpy(pc.fill_null(column.cast(pa.int64()), 0)), seed)
     if type_ in (FLOAT, DOUBLE):
         reals = to_numpy(pc.fill_null(hashable(column), 0.0))
         if type_ == FLOAT:
-            return _of_int(reals.astype(np.float32).view(np.int32), seed)
-        return _of_long(reals.view(np.int64), seed)
+            return by.of_int(reals.astype(np.float32).view(np.int32), seed)
+        return by.of_long(reals.view(np.int64), seed)
     if is_exact(type_):
         precision, scale = digits(type_)
         if precision <= _LONG_DIGITS:
             low = np.frombuffer(column.buffers()[1], np.int64)[0::2][column.offset : column.offset + len(column)]
-            return _of_long(np.where(to_numpy(pc.is_valid(column)), low, 0), seed)
+            return by.of_long(np.where(to_numpy(pc.is_valid(column)), low, 0), seed)
         encoded = column.dictionary_encode()
         texts = [None if v is None else _unscaled(v, scale) for v in encoded.dictionary.to_pylist()]
         column = arrow_array(texts, pa.binary()).take(encoded.indices)
     assert is_exact(type_) or type_ in (STRING, BINARY)
-    return _of_bytes(column, seed)
+    return by.of_bytes(column, seed)
 
 
 def _unscaled(value: Decimal, scale: int) -> bytes:
@@ -131,13 +149,17 @@ def _of_long(numbers: Any, seed: Any) -> Any:
     return _mixed(_with_word(seed + _P5 + _U64(8), np.ascontiguousarray(numbers).view(_U64)))
 
 
-def _of_bytes(column: pa.Array, seed: Any) -> Any:
-    """Rows take part as long as they have bytes left."""
+def bytes_of(column: pa.Array) -> tuple[Any, Any, Any]:
+    """The bytes of all values and eight more; where each value begins, and its size."""
     column = column.cast(pa.large_binary())
     offsets = np.frombuffer(column.buffers()[1], np.int64)[column.offset : column.offset + len(column) + 1]
-    start, size = offsets[:-1].copy(), np.diff(offsets)
     data = np.frombuffer(column.buffers()[2] or b"", np.uint8)
-    data = np.concatenate([data, np.zeros(8, np.uint8)])
+    return np.concatenate([data, np.zeros(8, np.uint8)]), offsets[:-1].copy(), np.diff(offsets)
+
+
+def _of_bytes(column: pa.Array, seed: Any) -> Any:
+    """Rows take part as long as they have bytes left."""
+    data, start, size = bytes_of(column)
     found = seed + _P5
     rows = np.flatnonzero(size >= 32)
     if len(rows):
