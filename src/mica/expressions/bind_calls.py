@@ -219,7 +219,8 @@ class CallBinder(ComparisonBinder):
             names, own = {name for _, name in self.strings_in(side)}, type_of(stripped(side))
             if all(map(is_binary, names)):
                 continue
-            by_bytes = expr.name == "array_contains" or (isinstance(own, MapType) and expr.name in _TAKES)
+            elements = expr.name in lookup.FUNCTIONS and lookup.FUNCTIONS[expr.name].elements
+            by_bytes = elements or (isinstance(own, MapType) and expr.name in _TAKES)
             if own == STRING or by_bytes or (len(names) > 1 and expr.name in _TAKES):
                 what = f"{_word(expr)} of strings of the collation {max(names, key=str)} cannot be used here yet"
                 hint = "To use their bytes, write COLLATE UTF8_BINARY after them."
@@ -253,8 +254,13 @@ class CallBinder(ComparisonBinder):
     def arithmetic(self, expr: Call) -> Expr:
         """Binds an operator of arithmetic by the rules of `arithmetic`."""
         args = [stripped(self.bind(a)) for a in expr.args]
-        if expr.name in arithmetic.TRIED and any(type_of(a) in TIMES or is_interval(type_of(a)) for a in args):
-            raise self.error("UNSUPPORTED_EXPRESSION", f"{expr.name} of times cannot be used here yet", expr.at)
+        if expr.name in arithmetic.TRIED and any(
+            type_of(a) in (STRING, *TIMES) or is_interval(type_of(a)) for a in args
+        ):
+            # In Spark it hides every error inside of them.
+            raise self.error(
+                "UNSUPPORTED_EXPRESSION", f"{expr.name} of texts or times cannot be used here yet", expr.at
+            )
         timed = self.of_times(expr, args)
         if timed is not None:
             return timed

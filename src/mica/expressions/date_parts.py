@@ -47,6 +47,8 @@ Made = tuple[pa.Array, "pa.Array | None"]
 _SECOND, _MONTH_OF_SECONDS = 1_000_000, 31 * 86_400
 _DAYS, _MONTHS, _YEARS = (f"datetime64[{unit}]" for unit in "DMY")
 _MOST = 2**63 - 1
+#: Java's last year.
+_LAST_YEAR = 999_999_999
 _DAY_NAMES = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTH_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 #: The names of next_day, whole, of three letters, or of two.
@@ -142,13 +144,14 @@ def make_date(year: Datum, month: Datum, day: Datum, ansi: bool) -> Made:
     parts = [as_array(v, count) for v in (year, month, day)]
     null = to_numpy(pc.or_(pc.or_(pc.is_null(parts[0]), pc.is_null(parts[1])), pc.is_null(parts[2])))
     years, months, days = (int64_of(part) for part in parts)
-    near = (np.abs(years) < 5_000_000) & (months >= 1) & (months <= 12)
+    near = (np.abs(years) <= _LAST_YEAR) & (months >= 1) & (months <= 12)
     start = np.where(near, (years - 1970) * 12 + months - 1, 0)
     wrong = ~near | (days < 1) | (days > _first(start + 1) - _first(start))
     made, failed = _as_days(_first(start) + days - 1, null | wrong)
-    assert failed is None
-    failing = wrong & ~null
-    return made, arrow_array(failing) if ansi and failing.any() else None
+    failing = wrong & ~null & ansi
+    if failed is not None:  # a day that a DATE does not hold, without ANSI too
+        failing |= to_numpy(failed)
+    return made, arrow_array(failing) if failing.any() else None
 
 
 def unix_date(values: pa.Array) -> pa.Array:
@@ -290,7 +293,7 @@ def timestampadd(units: pa.Array, counts: Datum, times: Datum) -> Made:
     null = to_numpy(pc.or_(pc.is_null(numbers), pc.is_null(values)))
     size = _OF_MICROS[units[0].as_py()] if len(units) else 1
     more, start = int64_of(numbers), int64_of(values)
-    wrong = (more > _MOST // size) | (more < -(_MOST // size))
+    wrong = (more > _MOST // size) | (more < -(2**63 // size))
     more = np.where(wrong, 0, more) * size
     with np.errstate(over="ignore"):
         found = start + more

@@ -165,7 +165,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "size": Function((VOID,), INTEGER, generic.size, of_null=True, resolve=generic.of_collection, needs=("ansi",)),
     "array_size": Function((VOID,), INTEGER, generic.array_size, resolve=generic.of_array),
     "array_contains": Function(
-        (VOID, VOID), BOOLEAN, generic.array_contains, resolve=generic.holds_value, needs=("types",)
+        (VOID, VOID), BOOLEAN, generic.array_contains, elements=True, resolve=generic.holds_value, needs=("types",)
     ),
     "element_at": Function((VOID, VOID), VOID, generic.element_at, resolve=generic.at_place, needs=("ansi",)),
     "isnan": Function((VOID,), BOOLEAN, generic.is_nan, of_null=True, resolve=generic.of_real),
@@ -230,6 +230,11 @@ FUNCTIONS: Mapping[str, Function] = {
         constants=(1, 2),
         check=_second(regexps.check_extract),
     ),
+    "regexp_count": Function(
+        (STRING, STRING), INTEGER, regexps.count, constants=(1,), check=_second(regexps.check_replace)
+    ),
+    "regexp_instr": Function((STRING, STRING), INTEGER, regexps.place, constants=(1,), check=_second(regexps.check)),
+    "typeof": Function((VOID,), STRING, generic.type_name, of_null=True, resolve=generic.of_named, needs=("types",)),
     "regexp_replace": Function(
         (STRING, STRING, STRING, INTEGER),
         STRING,

@@ -21,9 +21,11 @@ from mica.expressions.casts import bits_of
 from mica.expressions.coerce import TIMES, common_type, is_exact, is_plain, is_real
 from mica.expressions.compare import Datum, compare
 from mica.expressions.pairs import as_array
+from mica.expressions.room import repeated
 from mica.expressions.signatures import Asked, Resolve, Signature
 from mica.expressions.tree import Op
 from mica.schema.arrow import to_arrow_type
+from mica.schema.ddl import type_to_ddl
 from mica.schema.interval_types import is_interval
 from mica.schema.types import (
     BINARY,
@@ -159,7 +161,20 @@ def of_common(asked: Asked) -> Signature | None:
     return tuple([found] * len(asked.types)), found
 
 
+def of_named(asked: Asked) -> Signature | None:
+    """Anything whose type has no names in it gives a STRING."""
+    own = asked.types[0]
+    while isinstance(own, ArrayType):
+        own = own.element
+    return (asked.types, STRING) if isinstance(own, Primitive) else None
+
+
 # --- evaluation ------------------------------------------------------------------------------------------------------
+
+
+def type_name(values: pa.Array, types: Sequence[DataType]) -> pa.Array:
+    """The type, as Spark names it."""
+    return repeated(scalar(type_to_ddl(types[0]).lower()), len(values))
 
 
 def size(values: pa.Array, ansi: bool) -> pa.Array:

@@ -9,6 +9,7 @@ Source: Spark's collectionOperations.scala; SortArray, ArrayMax, ArrayMin, Array
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ import pyarrow as pa
 
 from mica import compute as pc
 from mica.arrays import arrow_array, scalar, to_numpy
-from mica.expressions.coerce import common_type, is_exact, is_plain, is_real
+from mica.expressions.coerce import common_type, is_exact, is_plain, is_real, tightest_type
 from mica.expressions.compare import Datum
 from mica.expressions.generic import element_at
 from mica.expressions.pairs import as_array, by_rows
@@ -68,7 +69,10 @@ def _with_value(result: DataType | None) -> Resolve:
         own, value = asked.types
         if not isinstance(own, ArrayType) or not _is_element(own.element) or (value == VOID and result is not None):
             return None
-        common = own.element if value in (VOID, own.element) else _common(own.element, value, asked)
+        numbers = all(is_exact(t) or is_real(t) for t in (own.element, value))
+        common = own.element if value in (VOID, own.element) else None
+        if numbers:
+            common = tightest_type(own.element, value, ansi=asked.ansi)
         return None if common is None else ((ArrayType(common), common), result or ArrayType(common))
 
     return found
@@ -430,7 +434,7 @@ def contains_key(values: pa.Array, key: Datum) -> pa.Array:
 
 
 _ANY = (VOID, VOID)
-FUNCTIONS: Mapping[str, Function] = {
+_TABLE: Mapping[str, Function] = {
     "reverse": Function((VOID,), VOID, reverse, resolve=_of_text_or_array),
     "array_distinct": Function((VOID,), VOID, distinct, resolve=_of_array()),
     "array_compact": Function((VOID,), VOID, compact, resolve=_of_array()),
@@ -462,3 +466,4 @@ FUNCTIONS: Mapping[str, Function] = {
     "map_entries": Function((VOID,), VOID, _map_part("entries"), resolve=_of_map(_entry), needs=("result",)),
     "map_contains_key": Function(_ANY, BOOLEAN, contains_key, resolve=_of_map(lambda _own: BOOLEAN, key=True)),
 }  # fmt: skip
+FUNCTIONS: Mapping[str, Function] = {name: replace(one, elements=True) for name, one in _TABLE.items()}

@@ -312,10 +312,11 @@ class _Parser(CallParser):
             return Literal(self.string(), STRING, at=at)
         if self.accept("("):
             inner = self.disjunction()
-            if self.mark() == ",":
-                self.unsupported("a row of several values")
+            parts = [inner]
+            while self.accept(","):
+                parts.append(self.disjunction())
             self.expect(")")
-            return inner
+            return inner if len(parts) == 1 else self.row(parts, at)
         if token.kind == "quoted":
             return Column((self.identifier(),), at=at)
         if not word:
@@ -345,6 +346,11 @@ class _Parser(CallParser):
             self.refuse_known()
             self.fail("a value is expected")
         return Column((self.identifier(),), at=at)
+
+    def row(self, values: list[Expr], at: int) -> Expr:
+        """A row of several values is a struct, compared by its places."""
+        named = [(Literal(f"col{n}", STRING, at=one.at), one) for n, one in enumerate(values, 1)]
+        return Call("named_struct", tuple(part for pair in named for part in pair), at=at)
 
     def case(self, at: int) -> Expr:
         of = None if self.word() == "WHEN" else self.disjunction()

@@ -17,7 +17,9 @@ import pyarrow as pa
 from mica import compute as pc
 from mica.arrays import arrow_array, scalar
 from mica.expressions.java_patterns import BREAK_AT_END, JavaPattern
+from mica.expressions.pairs import by_rows
 from mica.expressions.tokens import OnlySparkError
+from mica.schema.types import INTEGER
 
 _PART = re.compile(r"\$([0-9]+)|\\(.)|([^$\\]+)", re.DOTALL)
 
@@ -35,7 +37,7 @@ def check_extract(pattern: str, group: int = 1) -> None:
     _check_group(found, group, pattern)
 
 
-def check_replace(pattern: str, new: str, position: int = 1) -> None:
+def check_replace(pattern: str, new: str = "", position: int = 1) -> None:
     """Raises OnlySparkError for a pattern that may match the empty text: RE2 finds fewer of those than Java."""
     found = JavaPattern.read(pattern)
     if position != 1:
@@ -90,6 +92,23 @@ def replace(values: pa.Array, pattern: pa.Scalar, new: pa.Scalar, _position: pa.
         return "".join((match[p] or "") if isinstance(p, int) else p for p in parts)
 
     return _mended(found, values, replaced, lambda text: found.python.sub(put, text))
+
+
+def count(values: pa.Array, pattern: pa.Scalar) -> pa.Array:
+    """The number of matches."""
+    found = JavaPattern.read(pattern.as_py()).python
+    return by_rows(INTEGER, lambda text: sum(1 for _ in found.finditer(text)), values)
+
+
+def place(values: pa.Array, pattern: pa.Scalar) -> pa.Array:
+    """Where the first match begins, from 1; 0 if there is none."""
+    found = JavaPattern.read(pattern.as_py()).python
+
+    def one(text: str) -> int:
+        match = found.search(text)
+        return 0 if match is None else match.start() + 1
+
+    return by_rows(INTEGER, one, values)
 
 
 def split(values: pa.Array, pattern: pa.Scalar, limit: pa.Scalar | None = None) -> pa.Array:

@@ -45,6 +45,8 @@ class Function:
     repeats: bool = False
     #: Whether strings are compared by their collation.
     compares: bool = False
+    #: Whether it compares or gives elements of arrays, whose collations are not known to it.
+    elements: bool = False
     #: Whether only integers (for a LONG) or no values are cast for it.
     exact: bool = False
     #: Whether it has a value where an argument is null.

@@ -17,6 +17,7 @@ The rule: a call becomes the expression that defines it, in Spark too, so that n
     left(a, n)                          substring(a, 1, n)
     ltrim(b, a), btrim(a[, b])          trim(LEADING b FROM a), trim(BOTH b FROM a)
     date_part('unit', a)                EXTRACT(unit FROM a)
+    regexp_substr(a, b)                 nullif(regexp_extract(a, b, 0), '')
     e(), pi()                           the numbers
 
 Source: Spark's RuntimeReplaceable functions; DatePart.parseExtractField.
@@ -104,6 +105,11 @@ def _decode(at: int, value: Expr, *others: Expr) -> Call:
     return case(branches, others[-1] if len(others) % 2 else None, at)
 
 
+def _regexp_substr(at: int, text: Expr, pattern: Expr) -> Expr:
+    whole = Call("regexp_extract", (text, pattern, Literal(0, INTEGER, at=at)), at=at)
+    return _nullif(at, whole, Literal("", STRING, at=at))
+
+
 def _cast(at: int, value: Expr, type_: DataType) -> Cast:
     return Cast(value, type_, at=at)
 
@@ -156,6 +162,7 @@ SPELLINGS: Mapping[str, tuple[range, Callable[..., Expr]]] = {
     "btrim": (range(1, 3), lambda at, *parts: Call("trim", parts, at=at)),
     "date_part": (_TWO, _date_part),
     "datepart": (_TWO, _date_part),
+    "regexp_substr": (_TWO, _regexp_substr),
     "e": (range(1), lambda at: Literal(math.e, DOUBLE, at=at)),
     "pi": (range(1), lambda at: Literal(math.pi, DOUBLE, at=at)),
     **{type_to_ddl(type_).partition("(")[0].lower(): (_ONE, partial(_cast, type_=type_)) for type_ in _TYPES},

@@ -3,7 +3,7 @@
 The rule: a string is a sequence of code points, counted from 1. What Arrow has no function for is evaluated once for
 each distinct combination of arguments.
 
-Source: Spark's stringExpressions.scala; UTF8String: indexOf, lpad, substringSQL, subStringIndex, findInSet, soundex,
+Source: Spark's stringExpressions.scala; UTF8String: indexOf, lpad, substringSQL, subStringIndex, findInSet,
 levenshteinDistance.
 """
 
@@ -22,9 +22,6 @@ from mica.expressions.pairs import as_array, by_rows, tried_by_rows
 from mica.expressions.room import MOST_BYTES, NoRoomError
 from mica.expressions.signatures import Asked, Function, Signature
 from mica.schema.types import BINARY, INTEGER, INTEGRALS, LONG, STRING, VOID, ArrayType, DataType, Primitive
-
-#: The codes of soundex for A to Z; 7 is passed over.
-_CODES = "01230127022455012623017202"
 
 
 def locate(sought: Datum, values: Datum, start: Datum | None = None) -> pa.Array:
@@ -201,31 +198,6 @@ def _distance(left: str, right: str) -> int:
     return row[-1]
 
 
-def soundex(values: pa.Array) -> pa.Array:
-    """The sound of a name in English: a letter and three digits; a text without a letter at its start as it is."""
-    return by_rows(STRING, _sound, values)
-
-
-def _sound(text: str) -> str:
-    letters = "".join(c.upper() if c.isascii() else "\0" for c in text)
-    if not letters or not "A" <= letters[0] <= "Z":
-        return text
-    found, last = letters[0], _CODES[ord(letters[0]) - 65]
-    for c in letters[1:]:
-        if not "A" <= c <= "Z":
-            last = "0"
-            continue
-        code = _CODES[ord(c) - 65]
-        if code == "7":
-            continue
-        if code not in ("0", last):
-            found += code
-        if len(found) > 3:
-            break
-        last = code
-    return found.ljust(4, "0")
-
-
 def of_any_texts(asked: Asked) -> Signature | None:
     """A text, and texts or arrays of texts."""
     first, *others = asked.types
@@ -289,11 +261,11 @@ def elt(number: Datum, *parts: Datum, ansi: bool) -> tuple[pa.Array, pa.Array | 
 
 def initcap(values: pa.Array) -> pa.Array:
     """The first letter of each word as a capital, the others small; words end at spaces."""
-    return by_rows(STRING, lambda text: " ".join(map(_capitalized, texts.lowered(text).split(" "))), values)
+    return by_rows(STRING, lambda text: " ".join(map(_capitalized, text.split(" "))), values)
 
 
 def _capitalized(word: str) -> str:
-    return word[:1].title() + word[1:]
+    return word[:1].title() + texts.lowered(word)[len(texts.lowered(word[:1])) :]
 
 
 FUNCTIONS: Mapping[str, Function] = {
@@ -313,9 +285,8 @@ FUNCTIONS: Mapping[str, Function] = {
     "char": Function((LONG,), STRING, character),
     "find_in_set": Function((STRING, STRING), INTEGER, find_in_set),
     "levenshtein": Function((STRING, STRING), INTEGER, levenshtein),
-    "soundex": Function((STRING,), STRING, soundex),
     "initcap": Function((STRING,), STRING, initcap),
     "concat_ws": Function((STRING, VOID), STRING, concat_ws, optional=1, repeats=True, of_null=True,
-                          resolve=of_any_texts),
+                          elements=True, resolve=of_any_texts),
     "elt": Function((VOID, VOID), VOID, elt, repeats=True, of_null=True, resolve=_of_choice, needs=("ansi",)),
 }  # fmt: skip
