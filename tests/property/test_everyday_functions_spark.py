@@ -15,12 +15,14 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from mica.errors import UserError
 from mica.expressions.bind import bind_value
+from mica.expressions.evaluate import evaluate
 from mica.expressions.parse import parse
 from mica.expressions.tree import to_sql
 from mica.schema.arrow import to_arrow
@@ -186,6 +188,9 @@ EXPRESSIONS = [
     *spelled(
         "typeof(", [*TEXTS, "l", "x", "f", "h", "y", "bin", "t", "z", "a", "aa", "array(n)", "INTERVAL 1 DAY"], ")"
     ),
+    *spelled("levenshtein(s, ", ["p", "''", "'ab'"], ", ", SIZES, ")"),
+    *spelled("to_timestamp_ntz(", ["d", "t", "z", "'2020-01-01 01:02:03.5'", "NULL"], ")"),
+    *spelled("try_element_at(m, ", ["'a'", "s", "'é'"], ")"),
     *spelled("(i, s) ", ["= (k, p)", "IN ((1, 'a'), (k, s))", "< (k, NULL)", "<=> (NULL, s)", "NOT IN ((i, s))"]),
     *spelled(
         ["sqrt(", "rint(", "sign(", "signum(", "degrees(", "radians(", "exp(", "ln(", "log(", "log10(", "log2("],
@@ -321,6 +326,28 @@ def test_as_spark(spark: Any, tmp_path: Path, rng: random.Random, ansi: bool) ->
         if not agrees(text, found := ours(text, rows, ansi), theirs[text])
     ]
     assert not differences, "\n".join(map(str, differences))
+
+
+def reals(rng: random.Random) -> Iterator[float]:
+    """Doubles of all sizes, near 1, small integers, and powers of 2 and 10."""
+    yield from (0.0, -0.0, 5e-324, 2.0**-1022, float("inf"), -float("inf"), float("nan"))
+    for _ in range(2_000):
+        yield from np.frombuffer(rng.randbytes(8), np.float64).tolist()
+        yield from (rng.uniform(-750, 720), rng.uniform(-20, 20), 1 + rng.uniform(-1e-5, 1e-5) * rng.random() ** 8)
+        yield from (float(rng.randint(-9, 9999)), 10.0 ** rng.randint(-320, 308), 2.0 ** rng.randint(-1074, 1023))
+
+
+def test_logarithms_and_powers_are_java_s_to_the_last_bit(spark: Any, tmp_path: Path, rng: random.Random) -> None:
+    rows = pa.table({"x": pa.array(list(reals(rng)))})
+    pq.write_table(rows, tmp_path / "rows.parquet")
+    texts = ["ln(x)", "log(x)", "log2(x)", "log10(x)", "log(3, x)", "exp(x)", "power(x, 2)", "power(x, -1)", "sqrt(x)"]
+    frame = spark.read.parquet(str(tmp_path / "rows.parquet")).coalesce(1)
+    theirs = frame.selectExpr("x", *(f"{text} AS `{text}`" for text in texts)).toArrow()
+    given = theirs.column("x").combine_chunks()
+    for text in texts:
+        mine = evaluate(bind_value(text, parse_ddl("x double")), [given]).to_pylist()
+        pairs = zip(given.to_pylist(), mine, theirs.column(text).to_pylist(), strict=True)
+        assert [(text, *one) for one in pairs if not same(one[1], one[2])] == []
 
 
 def shown(found: list[Any] | str, expected: list[Any] | str) -> Any:

@@ -7,7 +7,6 @@ evaluated over arrays. It is null if an argument is, unless `of_null` is set; it
 |---|---|---|
 | like, `x LIKE y ESCAPE z`, `x ILIKE y ESCAPE z` | string, string, a constant | boolean |
 | startswith, endswith, contains | two strings, or two binary | boolean |
-| replace | string, two constants | string |
 | to_date; to_timestamp, try_… | string, date or time, a pattern; also a number | date; timestamp |
 | date_format; from_unixtime | timestamp, a constant; bigint, maybe a constant | string |
 | unix_timestamp, to_unix_timestamp | string, date or time, maybe a pattern | bigint |
@@ -16,7 +15,9 @@ evaluated over arrays. It is null if an argument is, unless `of_null` is set; it
 | regexp_extract; regexp_replace | string, a constant pattern, a group; a replacement | string |
 | split | string, a constant pattern, maybe a number | array of strings |
 | round, bround, floor, ceil, ceiling | a number, maybe a constant | see `rounding` |
-| xxhash64 | any plain types | bigint |
+| xxhash64; hash | any plain types | bigint; int |
+| regexp_count, regexp_instr | string, a constant pattern | int |
+| typeof | a type without names in it | string |
 | array; map; struct, named_struct | values; constant keys and values; names and values | that |
 | `x[y]`; `x.name` | array, map or struct; struct | the value there |
 | md5; sha2 | binary; also a constant number of bits | string |
@@ -26,10 +27,8 @@ evaluated over arrays. It is null if an argument is, unless `of_null` is set; it
 | isnan | a number | boolean: false for NULL |
 | abs; greatest, least | a number; two and more of one kind | that type |
 | concat, `a || b` | strings, or all binary | string, or binary |
-| lower, upper, trim, ltrim, rtrim | string | string |
+| lower, upper; trim, ltrim, rtrim | string; maybe the characters too | string |
 | length, char_length | string or binary | int |
-| substring, substr | string, two constants | string |
-| rpad | string, a constant, maybe a constant text | string |
 | year, month, day, dayofmonth | date | int |
 | hour, minute, second | timestamp_ntz | int |
 | date_add, date_sub | date, int | date |
@@ -47,7 +46,8 @@ evaluated over arrays. It is null if an argument is, unless `of_null` is set; it
 | is_variant_null | variant | boolean: true for a JSON null; false for a missing value |
 | schema_of_variant | variant | string: the physical type; only this function distinguishes an integer from a decimal |
 
-Arithmetic has separate rules: `arithmetic`.
+Arithmetic has separate rules: `arithmetic`. Those of a kind stand in tables of their own, whose files say what they do:
+`bits`, `text_parts`, `encodings`, `date_parts`, `lists`, `reals`.
 """
 
 from __future__ import annotations

@@ -116,6 +116,13 @@ def _of_repeated(asked: Asked) -> Signature | None:
     return ((own, INTEGER), ArrayType(own)) if _is_element(own) and count in (*INTEGRALS[:3], VOID) else None
 
 
+def _of_place_or_key(asked: Asked) -> Signature | None:
+    own, at = asked.types
+    if isinstance(own, MapType):
+        return ((own, own.key), own.value) if at == own.key and not is_real(at) else None
+    return _of_place(asked)
+
+
 def _of_place(asked: Asked) -> Signature | None:
     own, at = asked.types
     return ((own, INTEGER), own.element) if isinstance(own, ArrayType) and at in (*INTEGRALS[:3], VOID) else None
@@ -403,7 +410,7 @@ def get(values: pa.Array, place: Datum) -> pa.Array:
 
 
 def tried_element(values: pa.Array, place: Datum) -> Made:
-    """`element_at`, NULL outside of an array; place 0 fails."""
+    """`element_at`, NULL outside of an array; place 0 fails there."""
     return element_at(values, place, False)
 
 
@@ -458,7 +465,7 @@ _TABLE: Mapping[str, Function] = {
     "slice": Function((VOID, INTEGER, INTEGER), VOID, slice_of, resolve=_of_array(None, INTEGER, INTEGER)),
     "flatten": Function((VOID,), VOID, flatten, resolve=_of_arrays),
     "get": Function(_ANY, VOID, get, resolve=_of_place),
-    "try_element_at": Function(_ANY, VOID, tried_element, resolve=_of_place),
+    "try_element_at": Function(_ANY, VOID, tried_element, resolve=_of_place_or_key),
     "map_keys": Function((VOID,), VOID, _map_part("keys"), resolve=_of_map(lambda own: ArrayType(own.key)),
                          needs=("result",)),
     "map_values": Function((VOID,), VOID, _map_part("values"), resolve=_of_map(lambda own: ArrayType(own.value)),

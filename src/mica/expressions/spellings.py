@@ -13,6 +13,7 @@ The rule: a call becomes the expression that defines it, in Spark too, so that n
     mod(a, b), negative(a), positive(a) a % b, - a, + a
     pmod(a, b)                          the operator of that name
     date(a), bigint(a), string(a), …    CAST(a AS DATE), …
+    to_timestamp_ntz(a)                 CAST(a AS TIMESTAMP_NTZ)
     instr(a, b), position(b, a[, n])    locate(b, a[, n])
     left(a, n)                          substring(a, 1, n)
     ltrim(b, a), btrim(a[, b])          trim(LEADING b FROM a), trim(BOTH b FROM a)
@@ -44,6 +45,7 @@ from mica.schema.types import (
     SHORT,
     STRING,
     TIMESTAMP,
+    TIMESTAMP_NTZ,
     DataType,
     decimal,
 )
@@ -162,6 +164,7 @@ SPELLINGS: Mapping[str, tuple[range, Callable[..., Expr]]] = {
     "btrim": (range(1, 3), lambda at, *parts: Call("trim", parts, at=at)),
     "date_part": (_TWO, _date_part),
     "datepart": (_TWO, _date_part),
+    "to_timestamp_ntz": (_ONE, partial(_cast, type_=TIMESTAMP_NTZ)),
     "regexp_substr": (_TWO, _regexp_substr),
     "e": (range(1), lambda at: Literal(math.e, DOUBLE, at=at)),
     "pi": (range(1), lambda at: Literal(math.pi, DOUBLE, at=at)),

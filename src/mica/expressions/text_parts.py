@@ -184,9 +184,16 @@ def find_in_set(sought: Datum, values: Datum) -> pa.Array:
     return by_rows(INTEGER, one, sought, values)
 
 
-def levenshtein(left: Datum, right: Datum) -> pa.Array:
-    """How many characters must be put in, taken out or changed."""
-    return by_rows(INTEGER, _distance, left, right)
+def levenshtein(left: Datum, right: Datum, most: Datum | None = None) -> pa.Array:
+    """How many characters must be put in, taken out or changed; -1 if they are more than `most`."""
+    if most is None:
+        return by_rows(INTEGER, _distance, left, right)
+
+    def one(text: str, other: str, limit: int) -> int:
+        found = _distance(text, other)
+        return found if found <= limit else -1
+
+    return by_rows(INTEGER, one, left, right, most)
 
 
 def _distance(left: str, right: str) -> int:
@@ -284,7 +291,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "ascii": Function((STRING,), INTEGER, ascii_code),
     "char": Function((LONG,), STRING, character),
     "find_in_set": Function((STRING, STRING), INTEGER, find_in_set),
-    "levenshtein": Function((STRING, STRING), INTEGER, levenshtein),
+    "levenshtein": Function((STRING, STRING, INTEGER), INTEGER, levenshtein, optional=1),
     "initcap": Function((STRING,), STRING, initcap),
     "concat_ws": Function((STRING, VOID), STRING, concat_ws, optional=1, repeats=True, of_null=True,
                           elements=True, resolve=of_any_texts),

@@ -57,6 +57,8 @@ def test_precedence_is_sparks(where: str, collations: list[str]) -> None:
         ("ci = cast('A' as string collate de)", "COLLATION_MISMATCH"),
         ("p = cast('A' as string collate de)", "COLLATION_MISMATCH"),
         ("concat(ci::string, ci) = 'a'", "UNSUPPORTED_EXPRESSION"),
+        ("locate('a', ci) = 1", "UNSUPPORTED_EXPRESSION"), ("ci LIKE ANY ('a', 'b')", "UNSUPPORTED_EXPRESSION"),
+        ("hash(ci) = 1", "UNSUPPORTED_EXPRESSION"), ("trim(BOTH 'a' FROM ci) = 'a'", "UNSUPPORTED_EXPRESSION"),
         ("i collate de = 'a'", "TYPE_MISMATCH"), ("v:a collate de = 'a'", "TYPE_MISMATCH"),
         ("ci collate nowhere = 'a'", "UNKNOWN_COLLATION"), ("ci collate de", "NOT_A_PREDICATE"),
         ("v:a::string collate de = 'x'", "UNSUPPORTED_EXPRESSION"),
@@ -125,6 +127,10 @@ def test_strings_in_arrays_and_structs_keep_their_collations() -> None:
         "l = cast(l as array<string>)",
         "m['a'] = 'b'",
         "array_contains(l, 'a')",
+        "array_position(l, 'a') = 1",
+        "size(array_distinct(l)) = 1",
+        "sort_array(l) = l",
+        "concat_ws(',', l) = 'a'",
         "w.x = array(w)[0].x",
     ):
         with pytest.raises(UserError) as raised:

@@ -78,6 +78,7 @@ def values(text: str) -> list[Any]:
             "map_entries(m)",
             [[{"key": "k", "value": 1}, {"key": "l", "value": None}], None, [], [{"key": "é", "value": 2}]],
         ),
+        ("try_element_at(m, 'k')", [1, None, None, None]),
         ("map_contains_key(m, 'k')", [True, None, False, False]),
     ],
 )
