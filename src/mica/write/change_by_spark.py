@@ -72,7 +72,8 @@ class ChangeBySpark(PlacedMerge):
 
     def commit(self) -> Commit:
         """As a merge."""
-        with as_written(_CHANGE, self.texts):
+        own = {name: name for name in self.snapshot.schema.names}
+        with as_written(_CHANGE, self.texts), as_written(_ROW, own):
             return super().commit()
 
     def _feeds(self, *, all_vectors: bool) -> bool:
