@@ -104,7 +104,8 @@ def _decode(at: int, value: Expr, *others: Expr) -> Call:
         return Call("decode", (value, *others), at=at)
     pairs = zip(others[::2], others[1::2], strict=False)
     branches: list[tuple[Expr, Expr]] = [(Compare(Op.SAFE_EQ, value, b, pads=False, at=at), x) for b, x in pairs]
-    return case(branches, others[-1] if len(others) % 2 else None, at)
+    # Spark's NULL is a text, with which the values get a common type.
+    return case(branches, others[-1] if len(others) % 2 else _cast(at, nothing(at), STRING), at)
 
 
 def _regexp_substr(at: int, text: Expr, pattern: Expr) -> Expr:
