@@ -23,7 +23,7 @@ from mica.expressions.tokens import OnlySparkError
 from mica.schema.types import BINARY, INTEGER, LONG, STRING, VARIANT, VOID
 
 _BASE64 = {ord(c): n for n, c in enumerate("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")}
-_UNSAFE = re.compile(rb"[^A-Za-z0-9.*_-]")
+_SAFE = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.*_-")
 
 
 def _of_hex(asked: Asked) -> Signature | None:
@@ -113,7 +113,7 @@ def url_encode(values: pa.Array) -> pa.Array:
     """As in the query of a URL."""
 
     def one(text: str) -> str:
-        return _UNSAFE.sub(lambda c: b"+" if c[0] == b" " else b"%%%02X" % c[0][0], text.encode()).decode()
+        return "".join(chr(b) if b in _SAFE else "+" if b == 32 else f"%{b:02X}" for b in text.encode())
 
     return by_rows(STRING, one, values)
 
