@@ -94,7 +94,7 @@ def test_files_that_spark_takes_for_hidden_are_read(
 
 
 def test_many_partitions_bare_files_and_none(spark: SparkSession, table: mica.Table, tmp_path: Path) -> None:
-    rows = spark.range(17).selectExpr("id", "CAST(id AS STRING) AS p", "parse_json('1') AS v")
+    rows = spark.range(17).selectExpr("id", "CAST(id AS STRING) || ' %' AS p", "parse_json('1') AS v")
     many = mica.Table.create(tmp_path / "many", "id BIGINT, p STRING, v VARIANT", partition_by=["p"])
     many.append(rows)
     assert many.to_df(spark).count() == 17
@@ -102,6 +102,41 @@ def test_many_partitions_bare_files_and_none(spark: SparkSession, table: mica.Ta
     assert not is_native(mica.read_parquet(table.file_uris()).to_df(spark))
     empty = mica.Table.create(tmp_path / "empty", "v VARIANT").to_df(spark)
     assert (empty.count(), empty.columns) == (0, ["v"])
+
+
+def test_directories_tell_spark_the_partitions(spark: SparkSession, table: mica.Table, tmp_path: Path) -> None:
+    days = "date'2026-01-01' + CAST(id % 3 AS INT) AS day"
+    rows = spark.range(60).selectExpr(
+        "CAST(IF(id % 20 > 0, id % 20, NULL) AS INT) AS n", "id", days, "concat('0', id % 2) AS s"
+    )
+    many = mica.Table.create(
+        tmp_path / "many", rows.schema.simpleString()[7:-1].replace(":", " "), partition_by=["day", "n", "s"]
+    )
+    many.append(rows)
+    frame = many.to_df(spark)
+    assert is_native(frame)
+    assert frame.columns == ["n", "id", "day", "s"]
+    assert frame.exceptAll(rows).count() == rows.exceptAll(frame).count() == 0
+    assert many.scan(columns=["s", "id"]).to_df(spark).exceptAll(rows.select("s", "id")).count() == 0
+    found = frame.where("day = date'2026-01-02' AND n IS NULL")
+    assert [row.id for row in found.collect()] == [40]
+    assert "PartitionFilters: [isnotnull(day" in found._jdf.queryExecution().toString()
+
+
+def test_files_of_renamed_columns(spark: SparkSession, tmp_path: Path) -> None:
+    mapped = {"delta.columnMapping.mode": "name"}
+    table = mica.Table.create(tmp_path / "t", "a BIGINT COMMENT 'one', s STRUCT<x: INT>", properties=mapped)
+    table.append([{"a": 1, "s": {"x": 2}}])
+    assert not is_native(table.to_df(spark))
+    plain = mica.Table.create(tmp_path / "p", "a BIGINT COMMENT 'one', b STRING, c INT", properties=mapped)
+    plain.append([{"a": 1, "b": "x", "c": 7}])
+    plain.rename_column("a", "c 2").drop_columns(["b"]).add_columns("a STRING, `B` INT")
+    plain.append([{"c 2": 2, "a": "y", "B": 3, "c": 8}])
+    frame = plain.to_df(spark)
+    assert is_native(frame)
+    assert frame.schema == plain.scan(where="true").to_df(spark).schema
+    assert sorted(map(tuple, frame.collect())) == [(1, 7, None, None), (2, 8, "y", 3)]
+    assert plain.scan(columns=["B", "c 2"]).to_df(spark).where("B = 3").collect() == [(3, 2)]
 
 
 def test_a_partitioned_folder_is_the_same_for_spark(spark: SparkSession, tmp_path: Path) -> None:

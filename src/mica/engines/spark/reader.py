@@ -9,16 +9,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from mica.arrays import arrow_array
+from mica.cached import cached_property
+from mica.engines.spark import directories
 from mica.engines.spark.types import to_spark
 from mica.records import dataclass
 from mica.schema.char import declared, is_padded
-from mica.schema.ddl import quote_if_needed
+from mica.schema.ddl import quoted
+from mica.schema.edit import fields_of
 from mica.schema.types import DOUBLE, FLOAT, VARIANT, StructType, contains
+from mica.stats.columns import physical_name
 from mica.stats.partition import format_values, parse_values
 from mica.storage import Storage
 
@@ -44,7 +49,7 @@ CALENDAR = {"datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
 #: their own names, not by those of folders. `_x=1` and `_metadata`, which it keeps, are read by the kernel too.
 HIDDEN = re.compile(r"/[._][^/]*$|\._COPYING_$")
 
-#: Each combination of partition values becomes literals in one branch of a union.
+#: Each combination of partition values becomes literals in one branch of a union, where directories do not tell them.
 MAX_PARTITIONS = 16
 
 
@@ -70,6 +75,20 @@ class Reading:
     #: Whether Variants may hold types that Spark's lack; checked last, since it may open footers.
     late_types: Callable[[], bool]
 
+    @cached_property
+    def by_directories(self) -> bool:
+        """Whether Spark's reader gets the partition values from the names of directories."""
+        return directories.told(self.columns, self.partition_by, self.files)
+
+    @cached_property
+    def by_own_names(self) -> bool:
+        """Whether new names of top-level columns are all that the files lack: a cast of a struct to one with other
+        names would read all of its fields, and partitions of a mapped table have directories of any name."""
+        fields = [self.columns.field(name) for name in self.schema.names]
+        stored = {physical_name(f).lower() for f in fields}
+        inside = (i for f in fields for i in fields_of(f.type))
+        return not self.partition_by and len(stored) == len(fields) and all(physical_name(i) == i.name for i in inside)
+
 
 REASONS: Mapping[str, Callable[[Reading], bool]] = {
     "bare files may hold what Spark reads wrongly (docs/compatibility.md)": lambda r: not r.is_table,
@@ -79,7 +98,7 @@ REASONS: Mapping[str, Callable[[Reading], bool]] = {
     "the call names a Variant column: the kernel builds whole Variants faster": lambda r: r.names_variants,
     "a limit is given": lambda r: r.limit,
     "files have deletion vectors": lambda r: r.deletion_vectors,
-    "columns are mapped": lambda r: r.column_mapping,
+    "columns are mapped, and partitions or fields of structs too": lambda r: r.column_mapping and not r.by_own_names,
     "Spark's own reader does not pad CHAR columns": lambda r: any(is_padded(declared(f)) for f in r.schema.fields),
     "the storage options are mica's, not Spark's": lambda r: r.storage.local_path is None,
     "Spark comes without a decoder of Brotli": lambda r: any(
@@ -87,7 +106,7 @@ REASONS: Mapping[str, Callable[[Reading], bool]] = {
     ),
     "there are no files": lambda r: not r.files,
     "there are too many files": lambda r: sum(map(len, r.files.values())) > MAX_FILES,
-    "there are too many partitions": lambda r: len(r.files) > MAX_PARTITIONS,
+    "there are too many partitions": lambda r: len(r.files) > MAX_PARTITIONS and not r.by_directories,
     "Hadoop takes a colon in a name for the end of a scheme": lambda r: any(":" in path for path in _paths(r)),
     "Spark drops files that are named like hidden or half-copied ones": lambda r: any(
         HIDDEN.search(path) for path in _paths(r)
@@ -113,31 +132,49 @@ def reason_for_kernel(reading: Reading) -> str | None:
 
 def native(spark: SparkSession, reading: Reading) -> DataFrame:
     """The DataFrame of Spark's own reader."""
+    names = reading.schema.names
+    stored = StructType(tuple(f for f in reading.schema.fields if f.name not in reading.partition_by))
+    if reading.column_mapping:
+        inside_files = (physical_name(reading.columns.field(f.name)) for f in stored)
+        stored = StructType(tuple(replace(f, name=name) for f, name in zip(stored, inside_files, strict=True)))
+    if reading.by_directories:
+        stored = StructType((*stored.fields, *map(reading.columns.field, reading.partition_by)))
+        paths = [path for paths in reading.files.values() for path in paths]
+        whole = _loaded(spark, reading, stored, paths, basePath=f"file:{reading.storage.local_path}")
+    else:
+        branches = [
+            _with_values(spark, reading, values, _loaded(spark, reading, stored, paths))
+            for values, paths in reading.files.items()
+        ]
+        whole = branches[0]
+        for branch in branches[1:]:
+            whole = whole.union(branch)
+    if reading.column_mapping:
+        return whole.toDF(*names)
+    # Each column by itself is a call of the JVM: a second for a thousand columns.
+    return whole if stored.names == names else whole.selectExpr(*map(quoted, names))
+
+
+def _loaded(spark: SparkSession, reading: Reading, stored: StructType, paths: Sequence[str], **own: str) -> DataFrame:
+    options = WITH_ZEROS if any(contains(reading.schema, kind) for kind in (FLOAT, DOUBLE)) else {}
+    found = [storage.path(rel) for storage, rel in map(reading.storage.locate, paths)]
+    reader = spark.read.format(FORMAT).schema(to_spark(stored)).options(**CALENDAR, **options, **own)
+    return reader.load([f"file:{unglobbed(path)}" for path in found])
+
+
+def _with_values(spark: SparkSession, reading: Reading, values: tuple[str | None, ...], frame: DataFrame) -> DataFrame:
+    """The rows of files with the partition values that they share."""
     from pyspark.sql import functions as sql
 
-    stored = to_spark(StructType(tuple(f for f in reading.schema.fields if f.name not in reading.partition_by)))
-    options = WITH_ZEROS if any(contains(reading.schema, kind) for kind in (FLOAT, DOUBLE)) else {}
-    branches = []
     zone = str(spark.conf.get("spark.sql.session.timeZone"))
-    for values, paths in reading.files.items():
-        found = [storage.path(rel) for storage, rel in map(reading.storage.locate, paths)]
-        reader = spark.read.format(FORMAT).schema(stored).options(**CALENDAR, **options)
-        frame = reader.load([f"file:{unglobbed(path)}" for path in found])
-        for name, text in zip(reading.partition_by, values, strict=True):
-            if name in reading.schema.names:
-                field = reading.columns.field(name)
-                kind, shown = field.type, to_spark(StructType((field,))).fields[0]
-                # Parsed as everywhere ('' is null), and written so that every cast of Spark reads the same value.
-                value = format_values(parse_values(arrow_array([text], pa.string()), kind, timezone=zone), kind)[
-                    0
-                ].as_py()
-                column = sql.lit(value).cast(shown.dataType).alias(name, metadata=shown.metadata)
-                frame = frame.withColumn(name, column)
-        branches.append(frame)
-    whole = branches[0]
-    for branch in branches[1:]:
-        whole = whole.union(branch)
-    return whole.select(*[sql.col(quote_if_needed(name)) for name in reading.schema.names])
+    for name, text in zip(reading.partition_by, values, strict=True):
+        if name in reading.schema.names:
+            field = reading.columns.field(name)
+            kind, shown = field.type, to_spark(StructType((field,))).fields[0]
+            # Parsed as everywhere ('' is null), and written so that every cast of Spark reads the same value.
+            value = format_values(parse_values(arrow_array([text], pa.string()), kind, timezone=zone), kind)[0].as_py()
+            frame = frame.withColumn(name, sql.lit(value).cast(shown.dataType).alias(name, metadata=shown.metadata))
+    return frame
 
 
 def unglobbed(path: str) -> str:
