@@ -63,7 +63,13 @@ class MicaError(Exception):
     @property
     def where(self) -> Mapping[str, Any]:
         """The part of `context` that a text shows beside the message."""
-        return {name: v for name, v in self.context.items() if name != "condition" and str(v) not in self.message}
+        return {name: v for name, v in self.context.items() if name != "condition" and not self._says(v)}
+
+    def _says(self, value: Any) -> bool:
+        """Whether the message has the value; a number is no part of another one, or of a path's name."""
+        if not isinstance(value, int):
+            return str(value) in self.message
+        return re.search(rf"(?<![\w-]){value}(?!\w)", self.message) is not None
 
     def __str__(self) -> str:
         where = ", ".join(f"{name}: {value}" for name, value in self.where.items())

@@ -401,6 +401,7 @@ class Scan:
             limit=self.limit is not None,
             deletion_vectors=self.kept.column("deletion_vector").null_count < self.kept.num_rows,
             column_mapping=self.source.column_mapping,
+            by_id=self.source.by_id,
             late_types=self._late_types,
         )
 

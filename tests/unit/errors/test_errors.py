@@ -72,6 +72,12 @@ def test_what_spark_calls_an_error_is_in_no_text() -> None:
     assert (str(error), error.context["condition"]) == ("[INVALID_CAST] a cannot be cast (row: 3)", "CAST_OVERFLOW")
 
 
+def test_a_number_is_shown_unless_the_message_says_it() -> None:
+    for message in ("a of /tmp/run-21/f is bad", "a of 214 files is bad", "a21 is bad"):
+        assert str(CorruptDataError("INTERNAL", message, rule=21)).endswith("(rule: 21)")
+    assert str(CorruptDataError("INTERNAL", "row 21 is bad", row=21)) == "[INTERNAL] row 21 is bad"
+
+
 def test_unknown_context_is_left_out() -> None:
     assert dict(CorruptDataError("INTERNAL", "m", path=None, row=0).context) == {"row": 0}
 

@@ -72,6 +72,7 @@ class Reading:
     limit: bool
     deletion_vectors: bool
     column_mapping: bool
+    by_id: bool
     #: Whether Variants may hold types that Spark's lack; checked last, since it may open footers.
     late_types: Callable[[], bool]
 
@@ -83,11 +84,14 @@ class Reading:
     @cached_property
     def by_own_names(self) -> bool:
         """Whether new names of top-level columns are all that the files lack: a cast of a struct to one with other
-        names would read all of its fields, and partitions of a mapped table have directories of any name."""
+        names would read all of its fields, partitions of a mapped table have directories of any name, and columns that
+        are mapped by their ids may have any name in a file."""
         fields = [self.columns.field(name) for name in self.schema.names]
         stored = {physical_name(f).lower() for f in fields}
         inside = (i for f in fields for i in fields_of(f.type))
-        return not self.partition_by and len(stored) == len(fields) and all(physical_name(i) == i.name for i in inside)
+        if self.by_id or self.partition_by:
+            return False
+        return len(stored) == len(fields) and all(physical_name(i) == i.name for i in inside)
 
 
 REASONS: Mapping[str, Callable[[Reading], bool]] = {
@@ -141,6 +145,9 @@ def native(spark: SparkSession, reading: Reading) -> DataFrame:
         stored = StructType((*stored.fields, *map(reading.columns.field, reading.partition_by)))
         paths = [path for paths in reading.files.values() for path in paths]
         whole = _loaded(spark, reading, stored, paths, basePath=f"file:{reading.storage.local_path}")
+        for f in to_spark(StructType(tuple(map(reading.columns.field, reading.partition_by)))).fields:
+            if f.metadata:  # Spark forgets comments of columns that it takes from directories
+                whole = whole.withMetadata(f.name, f.metadata)
     else:
         branches = [
             _with_values(spark, reading, values, _loaded(spark, reading, stored, paths))
