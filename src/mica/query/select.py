@@ -159,16 +159,14 @@ class _Place:
                 del evaluated[number]
 
     def leave_to_spark(self) -> bool:
-        """Gives the conjuncts and structs back if all that is read are plain columns, and Spark's own reader may read
-        them: it is faster on those."""
+        """Gives structs back if all that is read are plain columns, without a condition, and Spark's own reader may
+        read them: it is faster on those."""
         relation = self.relation
-        if not self.conditions.evaluated and not relation.extractions and METADATA not in relation.needed:
+        if not relation.extractions and METADATA not in relation.needed:
             return False
         if self.needs_kernel or not self._may_be_sparks():
             return False
         relation.whole_structs = True
-        self.conditions.give_back()
-        relation.dropped = frozenset()
         return True
 
     def leave_files(self) -> None:
@@ -181,22 +179,18 @@ class _Place:
 
     @property
     def needs_kernel(self) -> bool:
-        """Whether a Variant is read, whole or a path of it, or what rows have beside their columns."""
+        """Whether a Variant is read, whole or a path of it, or what rows have beside their columns; or a condition is
+        evaluated, for which Spark's own reader takes up to four times as long."""
         if METADATA in self.relation.needed and is_hidden(self.table.schema, (METADATA,)):
             raise UserError.unknown_column(METADATA, [".".join(one) for one in FIELDS])
         read = StructType(tuple(self.table.schema.field(name) for name in self.relation.needed))
         extracted = any(e.variant or e.column == METADATA for e in self.relation.extractions)
-        conditions = (self.relation.conjuncts[number] for number in self.conditions.evaluated)
-        return extracted or contains(read, VARIANT) or not all(map(_plain, conditions))
+        return extracted or contains(read, VARIANT) or bool(self.conditions.evaluated)
 
     def _may_be_sparks(self) -> bool:
         structs = (e.column for e in self.relation.extractions)
         names = list(dict.fromkeys((*self.relation.needed, *structs))) or [_cheapest(self.table)]
-        reading = self.conditions.scan(names).reading()
-        # There a filter that few rows pass takes the kernel a quarter of the time ("Before and after", 2026-11-27).
-        if reading.column_mapping or len(reading.files) > reader.MAX_PARTITIONS:
-            return False
-        return reader.reason_for_kernel(reading) is None
+        return reader.reason_for_kernel(self.conditions.scan(names).reading()) is None
 
     def text(self, node: Node, type_: str) -> str | None:
         """The text of an expression by whose values rows may be told from each other; None if there is none."""
@@ -222,12 +216,6 @@ class _Place:
         read = whole if folded is None else folded.columns.values()
         by = "mica" if isinstance(columns, dict) else "Spark"
         return self.conditions.narrowed(relation.view, scan, read, by, folded, limit)
-
-
-def _plain(node: Node) -> bool:
-    if node.name == "Column" and node.value == METADATA:
-        return False
-    return node.name != "VariantGet" and node.type != "VARIANT" and all(map(_plain, node.children))
 
 
 def _unlike(columns: Mapping[str, str], number: int) -> str:
