@@ -102,6 +102,15 @@ def test_what_spark_calls_an_error_is_read_from_its_trace(hint: str | None) -> N
             "INVALID_CAST",
             "f: v:a cannot be cast",
         ),
+        (
+            (
+                "An error occurred while calling o9.localCheckpoint.\n: org.x.SparkException: [MALFORMED] so: {.\n"
+                "\tat y\nCaused by: com.x.JsonEOFException: Unexpected end-of-input"
+            ),
+            "SPARK_JOB_FAILED",
+            "a Spark job failed: [MALFORMED] so: {.",
+        ),
+        ("worker x: java.io.EOFException\n\tat y", "WORKER_LOST", "died"),
         ("only this", "SPARK_JOB_FAILED", "a Spark job failed: only this"),
     ],
 )

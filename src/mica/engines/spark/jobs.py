@@ -231,6 +231,10 @@ _LACKING = re.compile(
 CANCELLED = "a Spark job was cancelled; nothing was committed"
 #: The sentence of a job's error: of the task that failed, or the last of a worker's trace.
 _REASON = re.compile(r"(?:most recent failure: Lost task [^:]*: |^(?=\w+(?:Error|Exception): ))(.*)", re.MULTILINE)
+#: The sentence of an error for which PySpark has no class: Py4J's first line names its own call only.
+_OF_PY4J = re.compile(r"^: (?:[\w.$]+: )?(.*)", re.MULTILINE)
+#: Spark has lost a worker; a parser of JSON has an exception of nearly the same name.
+_LOST = re.compile(r"ExecutorLostFailure|Python worker exited unexpectedly|\bEOFException")
 
 
 def translate(error: Exception) -> Exception:
@@ -253,7 +257,7 @@ def translate(error: Exception) -> Exception:
             f"a Spark worker {what}",
             hint="Install the same wheel of mica for the Python that the workers run (PYSPARK_PYTHON).",
         )
-    if "ExecutorLostFailure" in text or "Python worker exited unexpectedly" in text or "EOFException" in text:
+    if _LOST.search(text):
         return MicaError(
             "WORKER_LOST",
             "a Spark worker died while it ran a task; nothing was committed",
@@ -265,8 +269,8 @@ def translate(error: Exception) -> Exception:
         return CorruptDataError("MALFORMED_VARIANT", "Spark met a malformed Variant; nothing was committed")
     if "SPARK_JOB_CANCELLED" in text:
         return MicaError("SPARK_JOB_FAILED", CANCELLED)  # Spark's first line names a call of Py4J only
-    told = _REASON.findall(text) or [line for line in text.splitlines() if line.strip()] or [type(error).__name__]
-    return MicaError("SPARK_JOB_FAILED", f"a Spark job failed: {told[0].strip()[:500]}")
+    told = _REASON.findall(text) or _OF_PY4J.findall(text) or [line for line in text.splitlines() if line.strip()]
+    return MicaError("SPARK_JOB_FAILED", f"a Spark job failed: {(told or [type(error).__name__])[0].strip()[:500]}")
 
 
 def versions() -> dict[str, str]:
