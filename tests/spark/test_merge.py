@@ -84,6 +84,18 @@ def test_many_rows_of_this_process_are_shuffled_too(
     assert found == [{"id": i, "n": i, "size": 1 + (i >= 90)} for i in range(190)]
 
 
+def test_rows_without_keys_go_to_every_task_only_if_each_pair_is_cheap(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every row meets every row: what one task would do with a file is shared between the blocks of the source."""
+    monkeypatch.setattr(engine, "FEW_ROWS", 5)
+    monkeypatch.setattr(running_merge, "WithSource", None)  # nobody gets the whole source
+    table = mica.Table.create(tmp_path, "id BIGINT")
+    table.append([{"id": i} for i in range(30)])
+    merge = table.merge(pa.table({"k": list(range(20))}), "target.id > source.k + 9", spark=spark)  # 20 of 50 rows
+    assert merge.when_matched_delete().execute().metrics["numTargetRowsDeleted"] == 20
+
+
 def test_blocks_of_a_large_source_meet_the_table_where_no_equality_joins(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

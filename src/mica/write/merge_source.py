@@ -41,12 +41,13 @@ class MergeSource:
     rows: DataFrame | pa.Table
 
     @contextmanager
-    def taken(self, columns: StructType) -> Iterator[pa.RecordBatch | DataFrame]:
+    def taken(self, columns: StructType, *, keyed: bool) -> Iterator[pa.RecordBatch | DataFrame]:
         """The rows if they are few, with these columns at least; else a DataFrame of them that is computed once, and is
-        freed at the end."""
+        freed at the end. More are few if they are found by keys (`keyed`) than if each meets every row."""
         engine = cast("Spark", self.engine)  # if there is a DataFrame, or if it shuffles
         if isinstance(self.rows, pa.Table):
-            if engine.shuffles and not engine.fits(self.rows.num_rows, self.rows.nbytes):
+            rows = self.rows
+            if engine.shuffles and not (engine.fits(rows.num_rows, rows.nbytes) if keyed else engine.few(rows)):
                 yield engine.spread(self.rows.select(columns.names), columns)
             else:
                 yield _batch(self.rows)

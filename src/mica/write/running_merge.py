@@ -116,7 +116,7 @@ class RunningMerge:
 
     def commit(self) -> Commit:
         """Reads, writes and commits; commits nothing if nothing changes."""
-        with self.source.taken(self.columns) as rows:
+        with self.source.taken(self.columns, keyed=bool(self.match.on.keys)) as rows:
             return self._commit(rows)
 
     def _commit(self, rows: pa.RecordBatch | DataFrame) -> Commit:
