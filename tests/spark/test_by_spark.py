@@ -292,3 +292,37 @@ def test_a_version_of_an_application_runs_once(spark: SparkSession, tmp_path: Pa
     assert (last["operation"], dict(last["operation_parameters"])) == (
         "UPDATE", {"predicate": "(soundex(s) = 'A000')"},
     )  # fmt: skip
+
+
+def test_of_the_source_only_named_columns_are_computed(spark: SparkSession, tmp_path: Path) -> None:
+    t = table(tmp_path)
+    fails = spark.udf.register("fails", lambda _: 1 // 0, "INT")
+    source = spark.range(1, 4).select(sql.col("id").alias("k"), sql.lit("n").alias("s"), fails("id").alias("bad"))
+    on = "target.id = source.k AND bit_count(1) = 1"
+    merge = t.merge(source, on, spark=spark).when_matched_update({"s": "soundex(source.s)"})
+    assert merge.when_not_matched_insert({"id": "k"}).execute().metrics["numOutputRows"] == 3
+    t.refresh()
+    with pytest.raises(mica.MicaError, match="ZeroDivisionError") as caught:
+        t.merge(source, on, spark=spark).when_matched_update({"s": "soundex(CAST(bad AS STRING))"}).execute()
+    assert caught.value.code == "SPARK_JOB_FAILED"
+    every = t.merge(
+        source.drop("bad").selectExpr("k AS ID", "'all' AS S", "'c' AS c"), f"{TRUE} AND target.id = source.ID"
+    )
+    every.when_matched_update_all().when_not_matched_insert_all().execute()
+    assert set(t.refresh().scan(columns=["s", "c"]).to_arrow().column("s").to_pylist()) == {"all"}
+
+
+def test_names_of_its_own_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    """They would be taken for what Spark makes."""
+    t = mica.Table.create(tmp_path, "id BIGINT, __mica_task INT")
+    t.append([{"id": 1, "__mica_task": 7}])
+    source = spark.range(3).select(sql.col("id").alias("k"), sql.lit(5).alias("__mica_row"))
+    merge = t.merge(source, "soundex('a') = 'A000' AND target.id = source.k", spark=spark)
+    for change in (
+        merge.when_matched_update({"id": "source.__mica_row"}).execute,
+        lambda: t.delete("bit_count(__mica_task) = 3", spark=spark),
+    ):
+        with pytest.raises(mica.UserError) as caught:
+            change()
+        assert caught.value.code == "INVALID_NAME"
+    assert merge.when_matched_update({"id": "bit_count(k) + 1"}).execute().metrics["numTargetRowsUpdated"] == 1

@@ -37,8 +37,9 @@ T = TypeVar("T")
 #: The codes of what mica refuses and Spark may have.
 _MAY_BE_SPARKS = ("UNSUPPORTED_EXPRESSION", "INVALID_EXPRESSION")
 
-#: How columns are called that Spark makes; no table has such names.
-VALUE = "__mica_value_"
+#: How columns are called that Spark makes.
+_OWN = "__mica_"
+VALUE = f"{_OWN}value_"
 
 
 def or_by_spark(mine: Callable[[], T], by_spark: Callable[[UserError], T], *, on_spark: bool) -> T:
@@ -75,6 +76,7 @@ def rows_with_places(
     schema, said = snapshot.schema, [names(text) for text in texts]
     every, words = None in said, set[str]().union(*(one or () for one in said))
     asked = {f.name: quote_if_needed(f.name) for f in schema.fields if every or f.name.lower() in words}
+    refuse_own(asked)
     # Spark pads texts beside CHAR columns, but for what a query gave.
     pads = any(map(gives_texts, texts)) and any(is_padded(declared(schema.field(name))) for name in asked)
     of_files = any(function in text.lower() for function in OF_FILES for text in texts)  # the rows are of mica's tasks
@@ -87,6 +89,18 @@ def rows_with_places(
     source = Numbered(snapshot, engines.of(spark).parallelism)
     frame = replace(scan, source=source, columns={**asked, **hidden, **places}).to_df(spark)
     return nested(frame, METADATA, list(hidden)) if hidden else frame
+
+
+def refuse_own(columns: Iterable[str]) -> None:
+    """Refuses columns of a table or source that are called like those which Spark makes. Errors: INVALID_NAME."""
+    for name in columns:
+        if name.lower().startswith(_OWN):
+            raise UserError(
+                "INVALID_NAME",
+                f"the column {name!r} has a name that mica needs for itself where Spark evaluates a text",
+                hint="Rename the column.",
+                column=name,
+            )
 
 
 @contextmanager

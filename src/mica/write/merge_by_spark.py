@@ -19,7 +19,7 @@ from mica.engines.spark import types
 from mica.engines.spark.texts import decided, joined, numbered, with_numbers, without
 from mica.errors import UserError
 from mica.expressions.joined import Sides
-from mica.expressions.unparsed import for_spark
+from mica.expressions.unparsed import for_spark, names
 from mica.log.conflicts import every_file
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
@@ -28,7 +28,7 @@ from mica.tasks.matching import NOT_BY_SOURCE, When
 from mica.tasks.placed_merge import CLAUSE
 from mica.write import merge_source
 from mica.write.assignment import meant
-from mica.write.by_spark import VALUE, analysed, as_written, is_lacking, refuse_value, rows_with_places
+from mica.write.by_spark import VALUE, analysed, as_written, is_lacking, refuse_own, refuse_value, rows_with_places
 from mica.write.commit import Commit
 from mica.write.merge_clauses import SEES, MergeClause, place_in
 from mica.write.once import Txn
@@ -84,9 +84,6 @@ class _Asking:
         self.given, self.refused, self.schema = given, refused, given.snapshot.schema
         found = merge_source.of(given.source, given.spark, self.schema)
         self.engine, self.columns = cast("Spark", found.engine), found.schema
-        rows = self.engine.spread(found.rows, found.schema) if isinstance(found.rows, pa.Table) else found.rows
-        self.source = self.engine.kept(with_numbers(rows, _ROW), [*found.schema.names, _ROW])
-        self.kept = [self.source]
         ansi, timezone = self.engine.settings()
         source = TableSource(given.snapshot)
         self.sides = Sides(
@@ -100,6 +97,22 @@ class _Asking:
             number: {name: text for name, text in (one.values or {}).items() if self._is_sparks(one.when, name, text)}
             for number, one in enumerate(given.clauses)
         }
+        rows = self.engine.spread(found.rows, found.schema) if isinstance(found.rows, pa.Table) else found.rows
+        self.named = self._named()
+        refuse_own(self.named)
+        self.source = self.engine.kept(with_numbers(rows, _ROW), [*self.named, _ROW])
+        self.kept = [self.source]
+
+    def _named(self) -> list[str]:
+        """The columns of the source that the texts may name: the others are neither computed nor kept."""
+        given, schema = self.given, self.schema
+        words = names(given.on)
+        for one in given.clauses:
+            whole = one.action != "delete" and one.values is None  # its columns are named by the table
+            said = [names(text) for text in (one.condition, *(one.values or {}).values()) if text is not None]
+            for some in (*said, {f.name.lower() for f in schema.fields} if whole else set[str]()):
+                words = None if words is None or some is None else words | some
+        return [name for name in self.columns.names if words is None or name.lower() in words]
 
     def _is_sparks(self, when: When, name: str, text: str) -> bool:
         """Whether a value is Spark's. Rows without a source row have one in the merge that follows, beside whose
@@ -117,8 +130,8 @@ class _Asking:
         with analysed(self.refused, self._names):
             changed, inserted = self._changes(places)
             whole = changed if inserted is None else changed.unionByName(inserted, allowMissingColumns=True)
-            rows = PlacedRows(changed, inserted, whole.drop(*PLACES), self.source.count(), self.scan.plan.kept)
-            schema = types.from_spark(rows.source.schema)
+            source = whole.drop(*PLACES)
+            schema = types.from_spark(source.schema)
         clauses = []
         for number, one in enumerate(given.clauses):
             told = {name: f"{VALUE}{number}_{place}" for place, name in enumerate(self.values[number])}
@@ -127,6 +140,8 @@ class _Asking:
                 refuse_value(place_in(self.sides, name), self.values[number][name], schema.field(column).type)
             condition = one.condition and "true"
             clauses.append(replace(one, condition=condition, values=one.values and {**one.values, **told}))
+        count = self.engine.counted(self.source)  # a job, before which the texts are refused
+        rows = PlacedRows(changed, inserted, source, count, self.scan.plan.kept)
         return replace(given, clauses=tuple(clauses)), rows
 
     def _changes(self, places: DataFrame) -> tuple[DataFrame, DataFrame | None]:
@@ -178,7 +193,7 @@ class _Asking:
         own = (
             []
             if when == NOT_BY_SOURCE
-            else [f"{quoted(self.given.source_alias)}.{quoted(c)}" for c in self.columns.names]
+            else [f"{quoted(self.given.source_alias)}.{quoted(name)}" for name in self.named]
         )
         kept: dict[When, Sequence[str]] = {"matched": [*PLACES, _ROW], "not matched": [], NOT_BY_SOURCE: PLACES}
         return decided(rows, CLAUSE, conditions, values, [*own, *kept[when]])

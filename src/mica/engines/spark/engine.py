@@ -163,6 +163,10 @@ class Spark(Engine):
         asked = rows.select(*map(quote_if_needed, columns))
         return jobs.ran(self.session, lambda: asked.localCheckpoint(eager=False))
 
+    def counted(self, rows: DataFrame) -> int:
+        """How many rows there are."""
+        return jobs.ran(self.session, rows.count)
+
     def forget(self, rows: Any) -> None:
         """Frees what `kept` made, if the session is Connect's: there its frame asks the server for it when Python frees
         the frame. If that is the garbage collector inside a call of gRPC, the call waits for itself forever."""
