@@ -326,3 +326,13 @@ def test_names_of_its_own_are_refused(spark: SparkSession, tmp_path: Path) -> No
             change()
         assert caught.value.code == "INVALID_NAME"
     assert merge.when_matched_update({"id": "bit_count(k) + 1"}).execute().metrics["numTargetRowsUpdated"] == 1
+
+
+def test_what_was_kept_is_freed(spark: SparkSession, tmp_path: Path) -> None:
+    t, kept = table(tmp_path), spark.sparkContext._jsc.sc().getPersistentRDDs
+    before = kept().size()
+    merge = t.merge(
+        spark.range(1, 4), "bit_count(target.id) = bit_count(source.id) AND target.id = source.id", spark=spark
+    )
+    merge.when_matched_delete().when_not_matched_insert({"id": "source.id"}).execute()
+    assert kept().size() <= before

@@ -168,12 +168,15 @@ class Spark(Engine):
         return jobs.ran(self.session, rows.count)
 
     def forget(self, rows: Any) -> None:
-        """Frees what `kept` made, if the session is Connect's: there its frame asks the server for it when Python frees
-        the frame. If that is the garbage collector inside a call of gRPC, the call waits for itself forever."""
+        """Frees what `kept` made. Without, Spark does when the driver's JVM collects its garbage, which may be never.
+        A frame of Connect asks the server for it when Python frees the frame: if that is the garbage collector inside a
+        call of gRPC, the call waits for itself forever."""
         plan: Any = getattr(rows, "_plan", None)
         if type(plan).__name__ == "CachedRemoteRelation":
             plan.__del__()
             plan._relation_id = None  # noqa: SLF001 - nothing is left to do for the collector
+        elif java := getattr(rows, "_jdf", None):
+            java.queryExecution().analyzed().rdd().unpersist(False)
 
     def collected(self, rows: DataFrame) -> pa.Table | None:
         """The rows if they are few, so that every task can have them all; else None."""
