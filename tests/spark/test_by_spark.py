@@ -320,7 +320,7 @@ def test_names_of_its_own_are_refused(spark: SparkSession, tmp_path: Path) -> No
     merge = t.merge(source, "soundex('a') = 'A000' AND target.id = source.k", spark=spark)
     for change in (
         merge.when_matched_update({"id": "source.__mica_row"}).execute,
-        lambda: t.delete("bit_count(__mica_task) = 3", spark=spark),
+        lambda: t.delete("soundex(CAST(__mica_task AS STRING)) = 'A000'", spark=spark),
     ):
         with pytest.raises(mica.UserError) as caught:
             change()
@@ -331,8 +331,6 @@ def test_names_of_its_own_are_refused(spark: SparkSession, tmp_path: Path) -> No
 def test_what_was_kept_is_freed(spark: SparkSession, tmp_path: Path) -> None:
     t, kept = table(tmp_path), spark.sparkContext._jsc.sc().getPersistentRDDs
     before = kept().size()
-    merge = t.merge(
-        spark.range(1, 4), "bit_count(target.id) = bit_count(source.id) AND target.id = source.id", spark=spark
-    )
+    merge = t.merge(spark.range(1, 4), "soundex('a') = 'A000' AND target.id = source.id", spark=spark)
     merge.when_matched_delete().when_not_matched_insert({"id": "source.id"}).execute()
     assert kept().size() <= before

@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mica import compute as pc
-from mica.engines.spark import reader
 from mica.engines.spark.batches import REFUSED
 from mica.engines.spark.catalyst import Query, Relation, over_frames
 from mica.engines.spark.engine import Spark
@@ -26,7 +25,6 @@ from mica.query.narrowed import Narrowed
 from mica.query.pushed import implied, translate, value_text
 from mica.schema.ddl import quote_if_needed, type_to_ddl
 from mica.schema.hidden import FIELDS, METADATA, is_hidden, shown
-from mica.schema.types import VARIANT, StructType, contains
 from mica.table import Table
 from mica.tasks.fold import ReadFolded, foldable
 
@@ -71,9 +69,8 @@ def _planned(
         for place in chosen:
             place.leave_files()
     query.decide()
-    # Not any(): each place is asked.
-    if [place for place in chosen if place.leave_to_spark()]:
-        query.decide()
+    for place in chosen:
+        place.refuse_unknown()
     folded = _folded(query, chosen)
     limits = [None if by_file else query.limit(place.relation) for place in chosen]
     return query, [place.read(folded.get(number), limits[number]) for number, place in enumerate(chosen)]
@@ -158,16 +155,10 @@ class _Place:
             if implied(relation.conjuncts[number], others):
                 del evaluated[number]
 
-    def leave_to_spark(self) -> bool:
-        """Gives structs back if all that is read are plain columns, without a condition, and Spark's own reader may
-        read them: it is faster on those."""
-        relation = self.relation
-        if not relation.extractions and METADATA not in relation.needed:
-            return False
-        if self.needs_kernel or not self._may_be_sparks():
-            return False
-        relation.whole_structs = True
-        return True
+    def refuse_unknown(self) -> None:
+        """Refuses all of `_metadata`, whose fields are asked for one by one."""
+        if METADATA in self.relation.needed and is_hidden(self.table.schema, (METADATA,)):
+            raise UserError.unknown_column(METADATA, [".".join(one) for one in FIELDS])
 
     def leave_files(self) -> None:
         """Leaves the files to Spark's own reader, which knows their names. Errors: UNSUPPORTED_EXPRESSION if it cannot
@@ -177,24 +168,9 @@ class _Place:
         self.relation.dropped = frozenset()
         self.relation.whole_structs = self.relation.whole_variants = True
 
-    @property
-    def needs_kernel(self) -> bool:
-        """Whether a Variant is read, whole or a path of it, or what rows have beside their columns; or a condition is
-        evaluated, for which Spark's own reader takes up to four times as long."""
-        if METADATA in self.relation.needed and is_hidden(self.table.schema, (METADATA,)):
-            raise UserError.unknown_column(METADATA, [".".join(one) for one in FIELDS])
-        read = StructType(tuple(self.table.schema.field(name) for name in self.relation.needed))
-        extracted = any(e.variant or e.column == METADATA for e in self.relation.extractions)
-        return extracted or contains(read, VARIANT) or bool(self.conditions.evaluated)
-
-    def _may_be_sparks(self) -> bool:
-        structs = (e.column for e in self.relation.extractions)
-        names = list(dict.fromkeys((*self.relation.needed, *structs))) or [_cheapest(self.table)]
-        return reader.reason_for_kernel(self.conditions.scan(names).reading()) is None
-
     def text(self, node: Node, type_: str) -> str | None:
         """The text of an expression by whose values rows may be told from each other; None if there is none."""
-        found = value_text(node) if self.needs_kernel else None
+        found = value_text(node)
         bound = None if found is None else self.conditions.value(found)
         return None if bound is None or not foldable(bound.type) or type_to_ddl(bound.type) != type_ else found
 
