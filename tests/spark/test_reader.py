@@ -12,11 +12,15 @@ import pyarrow.parquet as pq
 import pytest
 
 import mica
+from mica.engines.spark import directories
+from mica.schema.types import DATE, INTEGER, StructField, StructType
 from tests.oracle import conf
 from tests.spark.readers import is_native
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+NULL = "__HIVE_DEFAULT_PARTITION__"
 
 #: The arguments of the scan, and whether Spark's own reader answers it.
 ASKED: dict[str, tuple[dict[str, Any], bool]] = {
@@ -123,6 +127,27 @@ def test_directories_tell_spark_the_partitions(spark: SparkSession, table: mica.
     found = frame.where("day = date'2026-01-02' AND n IS NULL")
     assert [row.id for row in found.collect()] == [40]
     assert "PartitionFilters: [isnotnull(day" in found._jdf.queryExecution().toString()
+
+
+def test_a_directory_of_another_spelling_tells_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark's own reader has another error for such a value, or null."""
+    plain = StructType((StructField("n", INTEGER), StructField("day", DATE)))
+    told = {("1", "2024-02-29"): ["n=1/day=2024-02-29/a"], (None, None): [f"n={NULL}/day={NULL}/b"]}
+    assert directories.told(plain, plain.names, told)
+    for number, day in [
+        ("01", "2024-02-29"),
+        ("99999999999", "2024-02-29"),
+        ("-0", None),
+        ("1", "2024-02-30"),
+        ("", None),
+    ]:
+        shown = f"n={number}/day={NULL if day is None else day}/c"
+        assert not directories.told(plain, plain.names, {**told, (number, day): [shown]}), (number, day)
+    dotted = mica.Table.create(tmp_path, "id INT, `a.b` STRING COMMENT 'x'", partition_by=["a.b"])
+    dotted.append([{"id": 1, "a.b": "z"}])
+    frame = dotted.to_df(spark)
+    assert is_native(frame)
+    assert (frame.collect(), frame.schema["a.b"].metadata) == ([(1, "z")], {"comment": "x"})
 
 
 def test_files_of_renamed_columns(spark: SparkSession, tmp_path: Path) -> None:

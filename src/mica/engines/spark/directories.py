@@ -10,17 +10,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from mica.schema.types import DATE, INTEGER, LONG, STRING, DataType, StructType
+import pyarrow as pa
+
+from mica.arrays import arrow_array
+from mica.errors import MicaError
+from mica.schema.types import DATE, INTEGER, LONG, STRING, StructType
+from mica.stats.partition import format_values, parse_values
 
 #: Names and texts that need no escapes, neither in a directory's name nor in a path of the log.
 _PLAIN = re.compile(r"[A-Za-z0-9_.-]+")
-_NUMBER = re.compile(r"-?[0-9]+")
-_SPELLED: Mapping[DataType, re.Pattern[str]] = {
-    STRING: _PLAIN,
-    DATE: re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}"),
-    INTEGER: _NUMBER,
-    LONG: _NUMBER,
-}
+#: Types whose values stand in names as they are.
+_TOLD = (STRING, DATE, INTEGER, LONG)
 #: The directory of rows without a value.
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 
@@ -29,16 +29,22 @@ def told(
     schema: StructType, partition_by: Sequence[str], files: Mapping[tuple[str | None, ...], Iterable[str]]
 ) -> bool:
     """Whether the directories of `files`, paths relative to the table by partition values, tell their values."""
-    if not partition_by or not all(map(_PLAIN.fullmatch, partition_by)):
+    if not partition_by or not files or not all(map(_PLAIN.fullmatch, partition_by)):
         return False
-    spellings = [_SPELLED.get(schema.field(name).type) for name in partition_by]
-    for values, paths in files.items():
-        parts = []
-        for name, spelling, text in zip(partition_by, spellings, values, strict=True):
-            if spelling is None or text == _NULL or (text is not None and not spelling.fullmatch(text)):
+    for name, texts in zip(partition_by, zip(*files, strict=True), strict=True):
+        kind = schema.field(name).type
+        if kind not in _TOLD or any(text == _NULL or (text and not _PLAIN.fullmatch(text)) for text in texts):
+            return False
+        given = arrow_array(texts, pa.string())
+        try:
+            # The text of no value, and what Spark reads as another one or not at all, is spelled otherwise.
+            if not format_values(parse_values(given, kind), kind).equals(given):
                 return False
-            parts.append(f"{name}={_NULL if text is None else text}")
-        directory = "/".join(parts)
+        except MicaError:
+            return False  # whoever reads the value says what it lacks
+    for values, paths in files.items():
+        named = zip(partition_by, values, strict=True)
+        directory = "/".join(f"{name}={_NULL if text is None else text}" for name, text in named)
         if any(path.rpartition("/")[0] != directory for path in paths):
             return False
     return True

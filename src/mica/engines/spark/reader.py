@@ -136,6 +136,8 @@ def reason_for_kernel(reading: Reading) -> str | None:
 
 def native(spark: SparkSession, reading: Reading) -> DataFrame:
     """The DataFrame of Spark's own reader."""
+    from pyspark.sql import functions as sql
+
     names = reading.schema.names
     stored = StructType(tuple(f for f in reading.schema.fields if f.name not in reading.partition_by))
     if reading.column_mapping:
@@ -147,7 +149,8 @@ def native(spark: SparkSession, reading: Reading) -> DataFrame:
         whole = _loaded(spark, reading, stored, paths, basePath=f"file:{reading.storage.local_path}")
         for f in to_spark(StructType(tuple(map(reading.columns.field, reading.partition_by)))).fields:
             if f.metadata:  # Spark forgets comments of columns that it takes from directories
-                whole = whole.withMetadata(f.name, f.metadata)
+                found = sql.col(quoted(f.name)).alias(f.name, metadata=f.metadata)
+                whole = whole.withColumn(f.name, found)
     else:
         branches = [
             _with_values(spark, reading, values, _loaded(spark, reading, stored, paths))
