@@ -40,8 +40,8 @@ def make(spark: SparkSession, statement: Create, query: Query) -> Table | None:
     settings.refuse_other_meaning(spark, statement.ddl)
     parts = statement.table
     place = statement.location or (parts[1] if names.is_path(parts) else None)
+    there = _place_of(parts[0]) if len(parts) == 1 else None
     if len(parts) == 1:
-        there = _place_of(parts[0])
         if there is not None and place is not None and Storage.open(place).uri != Storage.open(there).uri:
             if statement.mode == "ignore":
                 return None
@@ -63,6 +63,9 @@ def make(spark: SparkSession, statement: Create, query: Query) -> Table | None:
         raise UserError("TABLE_NOT_FOUND", f"there is no table at {place} to replace", hint="Write CREATE OR REPLACE.")
     if isinstance(base, Snapshot) and _only_names(statement):
         if statement.mode == "error":
+            if there is not None:
+                hint = "Leave the statement out, or write IF NOT EXISTS."
+                raise UserError("TABLE_EXISTS", f"the name {parts[0]} is that of the table {there} already", hint=hint)
             _refuse_another(statement, Table(base))
         names.register(parts[0], place)
         return None
@@ -104,8 +107,8 @@ def like(spark: SparkSession, statement: CreateLike, source: Table, query: Query
 
 def _only_names(statement: Create) -> bool:
     """Whether the statement may give its name to a table that is there: as an external table of Spark's catalog."""
-    is_named = len(statement.table) == 1 and not names.is_registered(statement.table[0])
-    return is_named and statement.location is not None and statement.mode != "overwrite" and statement.query is None
+    is_named = len(statement.table) == 1 and statement.location is not None
+    return is_named and statement.mode != "overwrite" and statement.query is None
 
 
 def _refuse_another(statement: Create, table: Table) -> None:

@@ -74,6 +74,16 @@ def test_a_table_that_is_there_gets_a_name(tmp_path: Path, given_name: str, rest
     assert (named.path, named.version) == (table.path, 0)
 
 
+def test_a_name_is_given_again_where_the_statement_says_so(tmp_path: Path, given_name: str) -> None:
+    """A notebook runs its first cell twice."""
+    mica.Table.create(tmp_path, "id INT")
+    for _ in range(2):
+        run(f"CREATE TABLE IF NOT EXISTS {given_name} USING mica LOCATION '{tmp_path}'")
+    with pytest.raises(UserError, match="already") as e:
+        run(f"CREATE TABLE {given_name} USING mica LOCATION '{tmp_path}'")
+    assert e.value.code == "TABLE_EXISTS"
+
+
 @pytest.mark.parametrize(
     ("rest", "what"),
     [
