@@ -35,16 +35,17 @@ def test_changes_are_those_of_delta_spark(delta_session: SparkSession, fed: mica
         second, last = (f"'{time:%Y-%m-%d %H:%M:%S.%f}'" for time in (times[1], times[0]))
         for limits in (
             "0", "1, 2", "2, 2", "1, 99", "'2000-01-01'", f"'2000-01-01', {last}", f"1, {second}",
+            "1+1", "(2)", "2L, +2", "CAST(2 AS BIGINT), length('ab')",
             f"TIMESTAMP{second}", f"TIMESTAMP'2000-01-01 00:00:00', CAST({second} AS TIMESTAMP) + INTERVAL 0 DAY",
         ):  # fmt: skip
             text = "SELECT c.*, 'table_changes(a)' FROM table_changes('{}', {}) AS c WHERE id > 0 ORDER BY ALL"
             ours = mica.sql(text.format("fed_here", limits), spark)
             theirs = spark.sql(text.format("fed_there", limits))
             assert (ours.collect(), ours.schema) == (theirs.collect(), theirs.schema), limits
-        for limits in ("99", "2, 1", "'2999-01-01'"):
+        for limits in ("99", "2, 1", "'2999-01-01'", "-1", "2.0", "1e0", "CAST(NULL AS INT)"):
             with pytest.raises(mica.MicaError):
                 mica.sql(f"SELECT * FROM table_changes('fed_here', {limits})", spark)
-            with pytest.raises(Exception, match=r"(?i)version|timestamp|range"):
+            with pytest.raises(Exception, match=r"(?i)version|timestamp|range|unsupported"):
                 spark.sql(f"SELECT * FROM table_changes('fed_there', {limits})").collect()
         # Tables of the catalog are delta-spark's.
         assert mica.sql("SELECT * FROM table_changes('fed_there', 0)", spark).count() == 7
@@ -73,5 +74,7 @@ def test_changes_go_into_statements_and_views(spark: SparkSession, fed: mica.Tab
         assert not [view for view in spark.catalog.listTables() if view.name.startswith(names.FED)]
     finally:
         spark.catalog.dropTempView("fed_view")
+    script = "BEGIN SELECT id FROM table_changes('fed_here', 3); END"
+    assert [row.id for row in mica.sql(script, spark).collect()] == [2]
     with pytest.raises(mica.UserError, match="needs a first version"):
         mica.sql("SELECT * FROM table_changes('fed_here')", spark)

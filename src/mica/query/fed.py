@@ -109,7 +109,21 @@ def _table(spark: SparkSession, name: str, *, by_path: bool) -> Table | None:
 
 def _limit(spark: SparkSession, table: Table, side: str, text: str) -> Mapping[str, Any]:
     """A first or last version; a last one may be one that the table does not have yet, as in delta-spark."""
-    if text.isdecimal():
-        version = int(text)
-        return {f"{side}_version": min(version, table.version) if side == "to" else version}
-    return {f"{side}_timestamp": settings.moment(spark, text)}
+    version = int(text) if text.isdecimal() else _version(spark, text)
+    if version is None:
+        return {f"{side}_timestamp": settings.moment(spark, text)}
+    return {f"{side}_version": min(version, table.version) if side == "to" else version}
+
+
+def _version(spark: SparkSession, text: str) -> int | None:
+    """The value of an expression that is a whole number; None for a time: a cast would make one of a number, too."""
+    from pyspark.sql.types import IntegralType, NumericType
+
+    found = type(spark).sql(spark, f"SELECT ({text})")  # not the method of an enabled session
+    kind = found.schema[0].dataType
+    if not isinstance(kind, NumericType):
+        return None
+    value = found.collect()[0][0] if isinstance(kind, IntegralType) else None
+    if value is None:
+        raise UserError.bad_value("a limit of table_changes", text, "a version, or a time as a text")
+    return int(value)

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 from mica.engines.spark.scripts import Script, is_command
 from mica.engines.spark.session import has_delta, is_connect
 from mica.errors import UserError
+from mica.query import fed
 from mica.query.lent import Lent, Views, mentioned, refuse
 from mica.query.parameters import bound
+from mica.query.statements import parse_statement
 from mica.schema.lexical import GAP
 
 if TYPE_CHECKING:
@@ -83,5 +85,7 @@ def _result(text: str, by_spark: Callable[[], DataFrame], statement: Statement) 
 
     begin = _SET.match(text)
     rows = statement(text if begin is None else f"SET VAR {text[begin.end() :]}", noted)
+    # A query of a change feed is Spark's, too, but of another text.
+    asked = asked or (fed.calls(text) and parse_statement(text) is None)
     is_result = isinstance(rows, Deferred) or (asked and not is_command(rows))
     return rows if is_result else None
