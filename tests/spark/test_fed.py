@@ -42,6 +42,9 @@ def test_changes_are_those_of_delta_spark(delta_session: SparkSession, fed: mica
             ours = mica.sql(text.format("fed_here", limits), spark)
             theirs = spark.sql(text.format("fed_there", limits))
             assert (ours.collect(), ours.schema) == (theirs.collect(), theirs.schema), limits
+        for call in ("`Table_Changes`('{}', 2)", "table_changes /* ) */ (/* ' */ '{}', -- ) it's\n 2)"):
+            text = f"SELECT * FROM {call} ORDER BY ALL"
+            assert mica.sql(text.format("fed_here"), spark).collect() == spark.sql(text.format("fed_there")).collect()
         for limits in ("99", "2, 1", "'2999-01-01'", "-1", "2.0", "1e0", "CAST(NULL AS INT)"):
             with pytest.raises(mica.MicaError):
                 mica.sql(f"SELECT * FROM table_changes('fed_here', {limits})", spark)

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _CALL = re.compile(
-    rf"(?P<call>(?<![\w.`])table_changes(?P<by_path>_by_path)?\s*\((?P<arguments>{INSIDE})\))|{names.LEXED.pattern}",
+    rf"(?P<call>(?<![\w.`])(?P<quote>`?)table_changes(?P<by_path>_by_path)?(?P=quote){GAP}\((?P<arguments>{INSIDE})\))"
+    rf"|{names.LEXED.pattern}",
     names.LEXED.flags,
 )
 #: Statements that Spark keeps the text of.

@@ -20,10 +20,10 @@ from mica.expressions.tokens import Token, syntax_error
 from mica.query.statement_parts import QUERY, Parts, as_assigned, is_tables, refuse_again, without_name
 from mica.records import dataclass
 from mica.schema.hidden import Readable
-from mica.schema.lexical import GAP, QUOTED_STRING, SPACE
+from mica.schema.lexical import GAP, QUOTED_STRING, SKIPPED, SPACE
 from mica.schema.types import StructType
 
-_OUTSIDE = rf"""[^()'"]|{QUOTED_STRING}"""
+_OUTSIDE = rf"""(?>{SKIPPED}|[^()'"]|{QUOTED_STRING})"""
 #: What stands in parentheses, with three pairs in each other at most.
 INSIDE = f"(?:{_OUTSIDE})*"
 for _ in range(3):
