@@ -191,6 +191,8 @@ def alter_columns(
     before: Snapshot, changes: Mapping[str, ColumnChange], *, ansi: bool = True, timezone: str = "UTC"
 ) -> Snapshot:
     """See `Table.alter_columns`; the settings are those by which rules are judged."""
+    if not changes:
+        return before
     writable(before)
     schema, rests = before.schema, False
     for column, change in changes.items():

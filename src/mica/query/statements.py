@@ -314,7 +314,8 @@ class _Statement(RowStatement):
                 return None
             elif self.accept("OPTIONS"):
                 options = self.pairs()
-                location = options.pop("path", location)
+                paths = [name for name in options if name.lower() == "path"]
+                location = options.pop(paths[-1]) if paths else location
                 if any(not name.lower().startswith(("delta.", "mica.")) for name in options):
                     self.fail("OPTIONS takes path and properties of delta. and mica.: others are TBLPROPERTIES")
             else:

@@ -66,6 +66,10 @@ def test_every_name_changes_and_every_bound_holds(table: mica.Table) -> None:
     assert table.partition_by == ("part",)
 
 
+def test_no_change_of_columns_is_no_commit(table: mica.Table) -> None:
+    assert table.alter_columns({}).version == mica.Table.open(table.path).version == 1
+
+
 def test_a_column_may_be_gone_already(table: mica.Table) -> None:
     version, names = table.version, table.schema.names
     assert table.drop_columns(["nope", "s.nope"], if_exists=True).version == version

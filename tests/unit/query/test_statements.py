@@ -349,6 +349,7 @@ def test_a_query_behind_a_with_may_have_one_of_its_own(query: str) -> None:
         ("t (a INT, b INT) USING mica PARTITIONED BY (b, a)", {"ddl": "a INT, b INT", "partition_by": ("b", "a")}),
         ("t (a INT) USING mica OPTIONS (path '/p', delta.appendOnly = true) TBLPROPERTIES ('x' = 'y')",
          {"ddl": "a INT", "location": "/p", "properties": {"delta.appendOnly": "true", "x": "y"}}),
+        ("t (a INT) USING mica OPTIONS (PATH '/p')", {"ddl": "a INT", "location": "/p"}),
     ],
 )  # fmt: skip
 def test_partitions_may_have_types_and_options_are_properties(text: str, expected: dict[str, Any]) -> None:
