@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from mica.errors import MicaError, UserError
+from mica.errors import ConflictError, MicaError, UserError
 from mica.log import creation
 from mica.log.actions import Metadata, Protocol
 from mica.log.snapshot import Snapshot
@@ -77,7 +77,13 @@ def create(
         target.clustering = cluster.domain_of(protocol, metadata, cluster_by, str(storage))
     if found is not None:
         target.replaced = Replaced(np.arange(found.files.num_rows))
-    done = target.commit(no_facts()) if data is None else write_rows(target, data, None)
+    try:
+        done = target.commit(no_facts()) if data is None else write_rows(target, data, None)
+    except ConflictError as e:
+        other = load_if_any(storage) if mode == "ignore" and e.code == "TABLE_EXISTS" else None
+        if other is None:
+            raise
+        return other  # as if it had been there from the beginning
     assert done.snapshot is not None
     return done.snapshot
 

@@ -152,3 +152,12 @@ def test_types_that_spark_alone_has_are_refused(tmp_path: Path, type_: types.Dat
             mica.Table.create(tmp_path / mode, types.StructType([types.StructField("c", inner)]), mode=mode)
         assert caught.value.code == "UNSUPPORTED_TYPE"
     assert mica.Table.open(tmp_path / "overwrite").version == 0
+
+
+def test_who_takes_any_table_takes_the_one_that_another_writer_makes_first(tmp_path: Path) -> None:
+    base = base_of(Storage.open(tmp_path))
+    mica.Table.create(tmp_path, "id INT", data=[{"id": 1}])
+    found = create(base, "id INT, other INT", [], None, "ignore", [{"id": 2}])
+    assert mica.Table(found).to_arrow().to_pylist() == [{"id": 1}]
+    with pytest.raises(ConflictError):
+        create(base, "id INT", [], None, "error")
