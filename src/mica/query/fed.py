@@ -55,7 +55,7 @@ def fed(spark: SparkSession, text: str, args: Any) -> Iterator[tuple[str, Any]]:
     if args and any(match["call"] and re.search("[?:]", match["arguments"]) for match in _CALL.finditer(text)):
         with suppress(UserError):  # a value without a literal is Spark's to bind
             text, args = bound(text, args), None
-    made, found, at = list[str](), "", 0
+    made, found, at, kept = list[str](), "", 0, False
     try:
         for match in _CALL.finditer(text):
             if match["call"] is None:
@@ -66,8 +66,9 @@ def fed(spark: SparkSession, text: str, args: Any) -> Iterator[tuple[str, Any]]:
                 rows.createOrReplaceTempView(made[-1])
                 found, at = f"{found}{text[at : match.start()]}{made[-1]}", match.end()
         yield found + text[at:], args
+        kept = _is_kept(text)
     finally:
-        if not _is_kept(text):
+        if not kept:
             for name in made:
                 spark.catalog.dropTempView(name)
 
