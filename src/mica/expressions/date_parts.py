@@ -134,8 +134,11 @@ def next_day(values: pa.Array, name: pa.Scalar, ansi: bool) -> Made:
     wanted, null = _WEEKDAYS.get(name.as_py().upper()), to_numpy(pc.is_null(values))
     if wanted is None:
         return pa.nulls(len(values), pa.date32()), arrow_array(~null) if ansi and not null.all() else None
-    days = _days(values)
-    return _as_days(days + 1 + np.mod(wanted - 1 - _weekday(days), 7), null)
+    # Spark counts in 32 bits, which wrap around near the ends of dates, and takes remainders as Java does.
+    days = _days(values).astype(np.int32)
+    with np.errstate(over="ignore"):
+        left = np.fmod(np.fmod(np.int32((wanted + 4) % 7 - 1) - days, np.int32(7)) + np.int32(7), np.int32(7))
+        return arrow_array(days + np.int32(1) + left, mask=null).cast(pa.date32()), None
 
 
 def make_date(year: Datum, month: Datum, day: Datum, ansi: bool) -> Made:
@@ -260,8 +263,8 @@ def _of_unit_and_times(asked: Asked) -> Signature | None:
     return ((STRING, TIMESTAMP, TIMESTAMP), LONG) if fits else None
 
 
-def timestampdiff(units: pa.Array, start: Datum, end: Datum, *, timezone: str) -> pa.Array:
-    """Whole units from one time to another. The unit is a constant, repeated."""
+def timestampdiff(units: pa.Array, start: Datum, end: Datum, *, timezone: str) -> Made:
+    """Whole units from one time to another. The unit is a constant, repeated. Microseconds fail beyond 64 bits."""
     starts, ends = (as_array(v, len(units)) for v in (start, end))
     null = to_numpy(pc.or_(pc.is_null(starts), pc.is_null(ends)))
     clocks = []
@@ -270,16 +273,24 @@ def timestampdiff(units: pa.Array, start: Datum, end: Datum, *, timezone: str) -
         clocks.append(clock_of(instants, offsets(instants, timezone)))
     (day, within), (other, later) = clocks
     unit = units[0].as_py() if len(units) else "day"
-    if (micros := _OF_MICROS.get(unit)) is not None:
-        between = (other - day) * DAY + later - within
-        found = (between - np.fmod(between, micros)) // micros
-    else:
-        # A day that has not gone round does not count, before its month is asked.
-        other = other - ((other > day) & (later < within)) + ((other < day) & (later > within))
+    # A day that has not gone round does not count, before its month is asked.
+    back = ((other < day) & (later > within)).astype(np.int64) - ((other > day) & (later < within))
+    other = other + back
+    failed = np.zeros(len(units), bool)
+    if (micros := _OF_MICROS.get(unit)) is None:
         first, last = (32 * _month(d) + d - _first(_month(d)) + 1 for d in (day, other))
         between, size = last - first, 32 * _OF_MONTHS[unit]
         found = _towards_zero(_towards_zero(between, 32), size // 32)
-    return arrow_array(found.astype(np.int64), mask=null)
+    elif micros >= DAY:
+        found = _towards_zero(other - day, micros // DAY)
+    else:
+        # Days and what is left go the same way: 64 bits may not hold the microseconds of both.
+        days, left = other - day, later - within - back * DAY
+        with np.errstate(over="ignore"):
+            whole, part = days * (DAY // micros), _towards_zero(left, micros)
+            found = whole + part
+        failed = ~null & ((np.abs(days) > _MOST // (DAY // micros)) | (((whole ^ found) & (part ^ found)) < 0))
+    return arrow_array(found.astype(np.int64), mask=null | failed), arrow_array(failed) if failed.any() else None
 
 
 def _of_unit_count_and_time(asked: Asked) -> Signature | None:

@@ -7,6 +7,7 @@ import pytest
 
 from mica.errors import UserError
 from mica.expressions.bind import bind_value
+from mica.expressions.evaluate import evaluate
 from mica.expressions.tree import Literal
 from mica.schema.ddl import parse_ddl
 
@@ -32,6 +33,12 @@ SCHEMA = parse_ddl("s string, i int, x double, bin binary, b boolean, d date, a 
         ("datediff(MONTH, DATE'2020-01-31', TIMESTAMP'2020-03-01 09:00:00')", 1),
         ("timestampdiff(MINUTE, TIMESTAMP'2020-01-01 00:01:00', TIMESTAMP'2020-01-01 00:00:30')", 0),
         ("dateadd(QUARTER, 1, DATE'2020-01-31')", 1588204800000000),
+        ("timestampdiff(WEEK, timestamp_micros(-9223372036854775808L), timestamp_micros(9223372036854775807L))",
+         30500568),
+        ("timestampdiff(MILLISECOND, timestamp_micros(9223372036854775807L), timestamp_micros(-9223372036854775808L))",
+         -18446744073709551),
+        ("next_day(date_from_unix_date(-2147483648), 'mo')", -2147483646),
+        ("next_day(date_from_unix_date(2147483647), 'mo')", -2147483646),
         ("timestampadd(HOUR, -1, TIMESTAMP_NTZ'2020-01-01 00:00:00')", 1577833200000000),
     ],
 )  # fmt: skip
@@ -39,6 +46,13 @@ def test_parts(text: str, value: Any) -> None:
     found = bind_value(text, SCHEMA).expr
     assert isinstance(found, Literal)
     assert repr(found.value) == repr(value)
+
+
+def test_microseconds_that_the_result_does_not_hold_fail() -> None:
+    text = "timestampdiff(MICROSECOND, timestamp_micros(-9223372036854775808L), timestamp_micros(1L))"
+    found = bind_value(text, SCHEMA)
+    with pytest.raises(UserError):
+        evaluate(found, [], num_rows=1)
 
 
 @pytest.mark.parametrize(
