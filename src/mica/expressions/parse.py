@@ -348,8 +348,10 @@ class _Parser(CallParser):
         return Column((self.identifier(),), at=at)
 
     def row(self, values: list[Expr], at: int) -> Expr:
-        """A row of several values is a struct, compared by its places."""
-        named = [(Literal(f"col{n}", STRING, at=one.at), one) for n, one in enumerate(values, 1)]
+        """A row of several values is a struct, whose fields have the names of columns, as in Spark: two with other
+        names are compared by their places, but nothing is cast for it."""
+        names = [one.names[-1] if isinstance(one, Column) else f"col{n}" for n, one in enumerate(values, 1)]
+        named = [(Literal(name, STRING, at=one.at), one) for name, one in zip(names, values, strict=True)]
         return Call("named_struct", tuple(part for pair in named for part in pair), at=at)
 
     def case(self, at: int) -> Expr:

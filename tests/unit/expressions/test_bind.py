@@ -199,3 +199,13 @@ def test_variants_of_an_array_do_not_become_one() -> None:
         bind_value("array(v, st.vv)::variant", SCHEMA)
     assert caught.value.code == "UNSUPPORTED_EXPRESSION"
     assert type_of(bind_value("arr::variant", SCHEMA).expr) == parse_ddl("v variant").fields[0].type
+
+
+def test_rows_of_other_names_are_compared_only_in_their_own_types() -> None:
+    schema = parse_ddl("i int, j int, l bigint")
+    for text in ("(i, j) = (1, 2)", "(i, j) IN ((j, i))", "(i + 1, 2) = (1L, 2)"):
+        assert bind(text, schema).type == BOOLEAN
+    for text in ("(l, j) = (1, 2)", "(l, j) IN ((1, 2))", "(i + 1, j) = (1L, 2)"):
+        with pytest.raises(UserError) as raised:
+            bind(text, schema)
+        assert raised.value.code == "TYPE_MISMATCH"

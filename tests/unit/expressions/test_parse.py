@@ -53,7 +53,7 @@ from mica.schema import ddl
         ("interval is null and distinct between and and exists",
          "`interval` IS NULL AND `distinct` >= `and` AND `distinct` <= `exists`"),
         ("bigint(v:x) + decimal('1')", "v:x::BIGINT + '1'::DECIMAL(10,0)"),
-        ("(a, b) IN ((1, 2))", "named_struct('col1', a, 'col2', b) IN (named_struct('col1', 1, 'col2', 2))"),
+        ("(a, b) IN ((1, 2))", "named_struct('a', a, 'b', b) IN (named_struct('col1', 1, 'col2', 2))"),
         ("1 + 2 << 3 & 12 ^ 5 | 1 = a", "(((shiftleft(1 + 2, 3) & 12) ^ 5) | 1) = a"),
         ("~ -a + ~b >>> 2 > a >> 1", "shiftrightunsigned(~ - a + ~ b, 2) > shiftright(a, 1)"),
         ("a | b | c - d & ~e", "(a | b) | (c - d & ~ e)"),
