@@ -19,6 +19,7 @@ from mica.expressions.coerce import TIMES, common_type_of_list, is_argument, is_
 from mica.expressions.collations import Strength, searches, stripped
 from mica.expressions.conditionals import CASE
 from mica.expressions.nested import taken
+from mica.expressions.room import named
 from mica.expressions.signatures import Asked, Function, Resolve
 from mica.expressions.spellings import WITHIN_DAYS
 from mica.expressions.tokens import OnlySparkError
@@ -345,7 +346,9 @@ class CallBinder(ComparisonBinder):
             return call
         constants = [plain_values.from_values([a.value], a.type) for a in call.args if isinstance(a, Literal)]
         args = [constants[0], *(c[0] for c in constants[1:])]
-        found, failed = calls.apply(call, args, [type_of(a) for a in call.args], ansi=self.ansi, timezone=self.timezone)
+        types = [type_of(a) for a in call.args]
+        with named():
+            found, failed = calls.apply(call, args, types, ansi=self.ansi, timezone=self.timezone)
         if failed is not None:
             return call
         return Literal(plain_values.to_values(found, type_of(call))[0], type_of(call), at=call.at)

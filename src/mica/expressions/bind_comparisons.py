@@ -39,6 +39,7 @@ from mica.expressions.tree import (
     Op,
     Or,
     to_sql,
+    walk,
 )
 from mica.schema.collations import all_strings, walk_collated
 from mica.schema.ddl import type_to_ddl
@@ -80,7 +81,7 @@ class ComparisonBinder(CastBinder):
 
     def compare(self, expr: Compare) -> Expr:
         """Binds a comparison: both sides in their common type, with one collation."""
-        sides = self.bind(expr.left), self.bind(expr.right)
+        sides = self.side(expr.left), self.side(expr.right)
         left, right = map(stripped, self.with_blanks(sides) if expr.pads else sides)
         types = type_of(left), type_of(right)
         if all(isinstance(t, Primitive) for t in types):
@@ -98,7 +99,7 @@ class ComparisonBinder(CastBinder):
 
     def is_in(self, expr: In) -> Expr:
         """Binds IN and NOT IN; with values that are not constants they become comparisons."""
-        sides = [self.bind(v) for v in (expr.child, *expr.values)]
+        sides = [v if isinstance(v, Literal) else self.side(v) for v in (expr.child, *expr.values)]
         if not expr.values:  # of none, no value is null either
             return Literal(expr.negated, BOOLEAN, at=expr.at)
         child, *values = map(stripped, self.with_blanks(sides) if isinstance(sides[0], LeafRef) else sides)
@@ -201,6 +202,13 @@ class ComparisonBinder(CastBinder):
         return {self.held(side)}
 
     # --- CHAR columns
+
+    def side(self, expr: Expr) -> Expr:
+        """Binds a side of a comparison."""
+        bound = self.bind(expr)
+        if isinstance(bound, Literal) and any(isinstance(one, Call) and one.late for one in walk(expr)):
+            return replace(bound, padded=False)
+        return bound
 
     def with_blanks(self, sides: Sequence[Expr]) -> Sequence[Expr]:
         """The sides of a comparison as Spark pads them: a CHAR column beside constants, and CHAR columns alone, are as

@@ -15,6 +15,7 @@ Source: Spark's SqlBaseParser.g4: primaryExpression.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from mica import late
@@ -23,7 +24,7 @@ from mica.errors import UserError
 from mica.expressions import interval_literals, lookup, spellings
 from mica.expressions.moments import MOMENTS
 from mica.expressions.parse_paths import PathParser
-from mica.expressions.spellings import SPELLINGS
+from mica.expressions.spellings import LATE, SPELLINGS
 from mica.expressions.tokens import syntax_error
 from mica.expressions.tree import Call, Cast, Collate, Column, Expr, Literal, Path
 from mica.schema.ddl import parse_column_type, parse_type
@@ -110,7 +111,8 @@ class CallParser(PathParser):
                 wanted = f"at least {counts[0]}" if len(counts) > 1 else f"{counts[0]}"
                 raise syntax_error(self.text, at, f"{name} takes {wanted} arguments, not {len(values)}")
             try:
-                return make(at, *values)
+                found = make(at, *values)
+                return replace(found, late=True) if name in LATE and isinstance(found, Call) else found
             except ValueError as e:
                 raise syntax_error(self.text, at, str(e)) from e
         if name in MOMENTS:
@@ -120,7 +122,8 @@ class CallParser(PathParser):
         name = lookup.ALIASES.get(name, name)
         if name in lookup.FUNCTIONS:
             function = lookup.FUNCTIONS[name]
-            return Call(name, self.values(may_be_none=function.optional == len(function.parameters)), at=at)
+            values = self.values(may_be_none=function.optional == len(function.parameters))
+            return Call(name, values, late=name in LATE, at=at)
         if word in ("IN", "AND", "OR", "NOT"):
             self.at -= 1
             self.fail("a value is expected")

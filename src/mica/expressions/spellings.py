@@ -103,7 +103,7 @@ def _decode(at: int, value: Expr, *others: Expr) -> Call:
     if len(others) == 1:
         return Call("decode", (value, *others), at=at)
     pairs = zip(others[::2], others[1::2], strict=False)
-    branches: list[tuple[Expr, Expr]] = [(Compare(Op.SAFE_EQ, value, b, pads=False, at=at), x) for b, x in pairs]
+    branches: list[tuple[Expr, Expr]] = [(Compare(Op.SAFE_EQ, value, b, at=at), x) for b, x in pairs]
     # Spark's NULL is a text, with which the values get a common type.
     return case(branches, others[-1] if len(others) % 2 else _cast(at, nothing(at), STRING), at)
 
@@ -134,6 +134,10 @@ _TRIED = ("try_add", "try_subtract", "try_multiply", "try_divide", "try_mod")
 
 #: Types that are functions too; decimal(a) is of the default precision.
 _TYPES = (BOOLEAN, BYTE, SHORT, INTEGER, LONG, FLOAT, DOUBLE, DATE, TIMESTAMP, BINARY, STRING, decimal(10, 0))
+
+#: Functions that are no constants to Spark when it pads texts beside CHAR columns, whatever their arguments are: what
+#: it replaces by others only then, and elt.
+LATE = frozenset("btrim decode elt ifnull left nullif nvl nvl2 regexp_substr right split_part".split())
 
 _ONE, _TWO, _THREE = range(1, 2), range(2, 3), range(3, 4)
 

@@ -150,6 +150,8 @@ class Call(Expr):
     args: tuple[Expr, ...]
     type: DataType | None = None
     collation: str | None = field(default=None, kw_only=True)
+    #: Whether it is no constant to Spark when that pads texts beside a CHAR column.
+    late: bool = field(default=False, kw_only=True, compare=False)
 
     @property
     def children(self) -> tuple[Expr, ...]:  # noqa: D102

@@ -115,6 +115,14 @@ def test_constants_get_blanks_beside_a_char_column_and_values_of_a_query_none() 
         ("c = coalesce(NULL, 'a')", "c = 'a  '"),
         ("c = if(false, 'b', 'a')", "c = 'a  '"),
         ("c = coalesce(STRING'a', 'b')", "c = 'a'"),
+        # Spark replaces these only after it has given blanks to constants; elt is none to it.
+        ("c = nvl('a', 'b')", "c = 'a'"),
+        ("c IN (left('ab', 1), 'b')", "c IN ('a', 'b')"),
+        ("c = concat(btrim(' a'), '')", "c = 'a'"),
+        ("c = elt(1, 'a')", "c = 'a'"),
+        ("c = split_part('a,b', ',', 1)", "c = 'a'"),
+        ("c = substring('ab', 1, 1)", "c = 'a  '"),
+        ("decode(c, 'a', 1) = 1", "CASE WHEN c <=> 'a  ' THEN 1 END = 1"),
     ):
         assert to_sql(bind(text, schema).expr) == shown
 
