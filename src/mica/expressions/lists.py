@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from mica import compute as pc
 from mica.arrays import arrow_array, scalar, to_numpy
-from mica.expressions.coerce import common_type, is_exact, is_plain, is_real, tightest_type
+from mica.expressions.coerce import is_exact, is_plain, is_real, tightest_type
 from mica.expressions.compare import Datum
 from mica.expressions.generic import element_at
 from mica.expressions.pairs import as_array, by_rows
@@ -78,12 +78,6 @@ def _with_value(result: DataType | None) -> Resolve:
     return found
 
 
-def _common(left: DataType, right: DataType, asked: Asked) -> DataType | None:
-    """The type of two kinds of numbers; None for others."""
-    numbers = all(is_exact(t) or is_real(t) for t in (left, right))
-    return common_type(left, right, ansi=asked.ansi) if numbers else None
-
-
 def _with_array(result: DataType | None) -> Resolve:
     """Two arrays of one type, or of numbers."""
 
@@ -91,7 +85,10 @@ def _with_array(result: DataType | None) -> Resolve:
         one, other = asked.types
         if not isinstance(one, ArrayType) or not isinstance(other, ArrayType) or not _is_element(one.element):
             return None
-        common = one.element if one == other else _common(one.element, other.element, asked)
+        numbers = all(is_exact(t) or is_real(t) for t in (one.element, other.element))
+        common = one.element if one == other else None
+        if numbers:
+            common = tightest_type(one.element, other.element, ansi=asked.ansi)
         return None if common is None else ((ArrayType(common),) * 2, result or ArrayType(common))
 
     return found

@@ -97,6 +97,8 @@ def test_functions_of_arrays(text: str, found: list[Any]) -> None:
         ("flatten(a)", "TYPE_MISMATCH"),
         ("map_contains_key(m, 1)", "TYPE_MISMATCH"),
         ("array_join(a, ',')", "TYPE_MISMATCH"),
+        ("array_union(a, array(1.5))", "TYPE_MISMATCH"),
+        ("arrays_overlap(array(1.5), array(1.25))", "TYPE_MISMATCH"),
     ],
 )
 def test_refuses(text: str, code: str) -> None:

@@ -56,6 +56,12 @@ def test_refuses(text: str, code: str) -> None:
     assert raised.value.code == code
 
 
+def test_a_constant_that_has_no_room_is_refused() -> None:
+    with pytest.raises(UserError) as raised:
+        bind_value("space(2147483647)", SCHEMA)
+    assert raised.value.code == "TOO_LARGE"
+
+
 def test_a_text_that_has_no_room_is_refused_before_it_is_made() -> None:
     found = bind_value("repeat(s, i)", SCHEMA)
     with pytest.raises(UserError) as raised:
