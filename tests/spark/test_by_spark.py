@@ -334,3 +334,12 @@ def test_what_was_kept_is_freed(spark: SparkSession, tmp_path: Path) -> None:
     merge = t.merge(spark.range(1, 4), "soundex('a') = 'A000' AND target.id = source.id", spark=spark)
     merge.when_matched_delete().when_not_matched_insert({"id": "source.id"}).execute()
     assert kept().size() <= before
+
+
+def test_types_that_only_spark_casts(spark: SparkSession, tmp_path: Path) -> None:
+    t = table(tmp_path)
+    assert t.update({"id": "id << 1L"}, "(id & '1') = 1", spark=spark).metrics["numUpdatedRows"] == 1
+    assert sorted(t.scan(columns=["id"]).to_arrow().column("id").to_pylist()) == [2, 2]
+    with pytest.raises(mica.UserError) as caught:
+        t.delete("id + array(1) = 3", spark=spark)
+    assert caught.value.code == "TYPE_MISMATCH"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,9 +21,13 @@ if TYPE_CHECKING:
 def fed(tmp_path: Path) -> Iterator[mica.Table]:
     """A table with four versions of changes, registered as `fed_here`."""
     table = mica.Table.create(tmp_path / "t", "id INT, s STRING", properties={"delta.enableChangeDataFeed": "true"})
-    table.append([{"id": i, "s": f"s{i}"} for i in range(4)])
-    table.update({"s": "'x'"}, where="id = 1")
-    table.delete("id = 2")
+    for change in (
+        lambda: table.append([{"id": i, "s": f"s{i}"} for i in range(4)]),
+        lambda: table.update({"s": "'x'"}, where="id = 1"),
+        lambda: table.delete("id = 2"),
+    ):
+        time.sleep(0.02)  # the system tells times of files by ticks, and whoever reads a range makes equal ones differ
+        change()
     mica.register("fed_here", table.path)
     yield table
     names.forget("fed_here")

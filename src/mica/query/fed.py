@@ -15,7 +15,9 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from mica.engines.spark.session import has_delta, is_connect
+from mica.engines.spark.types import from_spark
 from mica.errors import UserError
+from mica.expressions.coerce import is_exact, is_real
 from mica.query import names, settings
 from mica.query.changes import target
 from mica.query.parameters import bound
@@ -23,6 +25,7 @@ from mica.query.row_statements import INSIDE
 from mica.query.statement_parts import Parts
 from mica.query.statements import View, parse_statement
 from mica.schema.lexical import GAP, SPACE
+from mica.schema.types import INTEGRALS
 from mica.table import Table
 
 if TYPE_CHECKING:
@@ -119,13 +122,11 @@ def _limit(spark: SparkSession, table: Table, side: str, text: str) -> Mapping[s
 
 def _version(spark: SparkSession, text: str) -> int | None:
     """The value of an expression that is a whole number; None for a time: a cast would make one of a number, too."""
-    from pyspark.sql.types import IntegralType, NumericType
-
     found = type(spark).sql(spark, f"SELECT ({text})")  # not the method of an enabled session
-    kind = found.schema[0].dataType
-    if not isinstance(kind, NumericType):
+    kind = from_spark(found.schema).fields[0].type
+    if not (is_exact(kind) or is_real(kind)):
         return None
-    value = found.collect()[0][0] if isinstance(kind, IntegralType) else None
+    value = found.collect()[0][0] if kind in INTEGRALS else None
     if value is None:
         raise UserError.bad_value("a limit of table_changes", text, "a version, or a time as a text")
     return int(value)

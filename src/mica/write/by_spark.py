@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 #: The codes of what mica refuses and Spark may have.
-_MAY_BE_SPARKS = ("UNSUPPORTED_EXPRESSION", "INVALID_EXPRESSION")
+_MAY_BE_SPARKS = ("UNSUPPORTED_EXPRESSION", "INVALID_EXPRESSION", "TYPE_MISMATCH")
 
 #: How columns are called that Spark makes.
 _OWN = "__mica_"
@@ -111,7 +111,7 @@ def analysed(refused: UserError, columns: Iterable[str]) -> Iterator[None]:
             yield
     except Exception as error:
         # A row has one value: what makes several of one is none.
-        if is_unread(error) or is_condition(error, "UNSUPPORTED_GENERATOR"):
+        if is_unread(error) or any(is_condition(error, one) for one in ("UNSUPPORTED_GENERATOR", "DATATYPE_MISMATCH")):
             raise refused from error
         if is_condition(error, "UNRESOLVED_COLUMN"):
             parameters: dict[str, str] = getattr(error, "getMessageParameters", dict)() or {}
