@@ -59,7 +59,7 @@ def optimized(path: str, before: Snapshot, done: Commit) -> pa.Table:
         "filesRemoved": _sizes(removed),
         "partitionsOptimized": len(set(map(str, removed.column("partition_values").to_pylist()))),
         "totalConsideredFiles": considered,
-        "totalFilesSkipped": considered - done.metrics.get("numRemovedFiles", 0),
+        "totalFilesSkipped": max(0, considered - done.metrics.get("numRemovedFiles", 0)),
         "preserveInsertionOrder": False,
         "numTableColumns": len(after.schema.fields),
     }

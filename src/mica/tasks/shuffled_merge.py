@@ -123,7 +123,7 @@ class ShuffleSpec:
         names = {"task": INTEGER, "file": INTEGER, "row": LONG, "clause": INTEGER, "source": self.source}
         return StructType(tuple(StructField(name, type_) for name, type_ in names.items()))
 
-    @property
+    @cached_property
     def needing(self) -> list[int]:
         """The clauses whose values are made of the source's."""
         clauses = enumerate(self.match.clauses)

@@ -71,10 +71,18 @@ def assigned_of(source: StructType, clauses: Sequence[MergeClause], alias: str, 
     return StructType(tuple(f for f in source.fields if f.name.lower() in named))
 
 
-def bound(sides: Sides, given: MergeClause, row_ids: tuple[str, str] | None = None, *, evolves: bool = False) -> Clause:
-    """The clause with bound expressions. Rows that it updates lose their version, where files hold it (`row_ids`).
-    With `evolves` the source may lack columns that it sets. Errors: those of `Merge.execute` for texts."""
-    sees = SEES[given.when]
+def bound(
+    sides: Sides,
+    given: MergeClause,
+    row_ids: tuple[str, str] | None = None,
+    *,
+    evolves: bool = False,
+    seen: Mapping[When, tuple[Side, ...]] = SEES,
+) -> Clause:
+    """The clause with bound expressions, which see the sides that `seen` says. Rows that it updates lose their version,
+    where files hold it (`row_ids`). With `evolves` the source may lack columns that it sets. Errors: those of
+    `Merge.execute` for texts."""
+    sees = seen[given.when]
     condition = None if given.condition is None else sides.predicate(given.condition, sees)
     values: dict[str, Assigned] = {}
     if given.action != "delete":

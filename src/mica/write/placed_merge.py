@@ -7,22 +7,25 @@ a row is opened. What Spark has read decides which files those can be.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from mica.arrays import NDArray, arrow_array
+from mica.expressions.joined import BOTH, Side
 from mica.log.replay import PARTITION_VALUES
 from mica.log.snapshot import Snapshot
 from mica.records import dataclass
 from mica.scan.table import TableSource
 from mica.schema.types import INTEGER, StructField, StructType
-from mica.tasks.matching import NOT_BY_SOURCE
+from mica.tasks.matching import NOT_BY_SOURCE, When
 from mica.tasks.merge import MergeSpec
 from mica.tasks.parts import FilePart, parts_of
 from mica.tasks.placed_merge import FILE, INDEX, TASK, in_few_tasks
 from mica.write.commit import Commit
+from mica.write.merge_clauses import SEES
 from mica.write.merge_jobs import Placed
 from mica.write.once import Txn
 from mica.write.running_merge import RunningMerge
@@ -74,11 +77,10 @@ class PlacedRows:
 class PlacedMerge(RunningMerge):
     """One execution; `given` has a clause for each of the user's, whose texts see the columns that Spark made."""
 
+    seen: Mapping[When, tuple[Side, ...]] = {**SEES, NOT_BY_SOURCE: BOTH}
+
     def __init__(self, given: Merge, rows: PlacedRows, txn: Txn | None) -> None:
-        seen = tuple(replace(one, when="matched") if one.when == NOT_BY_SOURCE else one for one in given.clauses)
-        super().__init__(replace(given, source=rows.source, on="true", clauses=seen), txn)
-        clauses = zip(self.match.clauses, given.clauses, strict=True)
-        self.match = replace(self.match, clauses=tuple(replace(one, when=own.when) for one, own in clauses))
+        super().__init__(replace(given, source=rows.source, on="true"), txn)
         self.rows = rows
 
     def commit(self) -> Commit:

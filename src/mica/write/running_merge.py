@@ -10,7 +10,7 @@ Operations, parameters and metrics have the names of delta-spark.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -23,7 +23,7 @@ from mica.arrays import NDArray, arrow_array, to_numpy
 from mica.collation.alike import Alike
 from mica.expressions.bind import BoundExpr
 from mica.expressions.collations import collations_of, for_change, in_process, judged_in_process, refuse_in_process
-from mica.expressions.joined import Sides
+from mica.expressions.joined import Side, Sides
 from mica.log.conflicts import every_file
 from mica.log.feed import refuse_reserved
 from mica.scan.readable import refuse_unreadable
@@ -32,7 +32,7 @@ from mica.scan.table import TableSource
 from mica.schema.arrow import to_arrow
 from mica.schema.types import StructType
 from mica.skipping.keys import MOST_IN_FILES, KeyValues, possible
-from mica.tasks.matching import NOT_BY_SOURCE, MatchSpec
+from mica.tasks.matching import NOT_BY_SOURCE, MatchSpec, When
 from mica.tasks.merge import MergeSpec, SharedSource
 from mica.tasks.shuffled_merge import STRINGS, source_strings
 from mica.write import flow, merge_source
@@ -40,7 +40,7 @@ from mica.write.bytewise import distinct_strings
 from mica.write.change import may_keep_rows, read_files
 from mica.write.commit import Commit
 from mica.write.facts import Facts, no_facts
-from mica.write.merge_clauses import KINDS, assigned_of, bound, shown
+from mica.write.merge_clauses import KINDS, SEES, assigned_of, bound, shown
 from mica.write.merge_jobs import Shuffled, WithSource, summary_of
 from mica.write.once import Txn
 from mica.write.own_rows import own_reads
@@ -55,6 +55,9 @@ if TYPE_CHECKING:
 
 class RunningMerge:
     """One execution of a merge."""
+
+    #: The sides that the expressions of each kind of clause see.
+    seen: Mapping[When, tuple[Side, ...]] = SEES
 
     def __init__(self, given: Merge, txn: Txn | None) -> None:
         self.began = time.monotonic()
@@ -76,7 +79,9 @@ class RunningMerge:
             snapshot.schema, schema, given.target_alias, given.source_alias, snapshot.partition_columns, ansi, timezone,
             readable,
         )  # fmt: skip
-        clauses = tuple(bound(self.sides, one, self.table.row_ids, evolves=given.evolves) for one in given.clauses)
+        clauses = tuple(
+            bound(self.sides, one, self.table.row_ids, evolves=given.evolves, seen=self.seen) for one in given.clauses
+        )
         self.match = MatchSpec(self.sides.condition(given.on), clauses, timezone)
         self._check()
         named = {leaf.column[0] for leaf in self.match.source_leaves}
