@@ -50,6 +50,13 @@ def _is_ascii(values: pa.Array) -> bool:
 def lpad(values: Datum, size: Datum, filling: Datum | None = None) -> pa.Array:
     """As many code points of the filling, again and again, before each text as make it `size` long; cut if longer."""
     filling = scalar(" ") if filling is None else filling
+    known = isinstance(size, pa.Scalar) and size.is_valid and isinstance(filling, pa.Scalar) and filling.is_valid
+    if known and isinstance(values, pa.Array):
+        wanted = max(size.as_py(), 0)
+        lacking = pc.subtract(wanted, pc.utf8_length(values)).dictionary_encode()
+        before = [_filling(filling.as_py(), count) for count in lacking.dictionary.to_pylist()]
+        kept = pc.utf8_slice_codeunits(values, 0, wanted)
+        return pc.binary_join_element_wise(arrow_array(before, pa.string()).take(lacking.indices), kept, "")
     return by_rows(STRING, lambda text, n, pad: _filling(pad, n - len(text)) + text[: max(n, 0)], values, size, filling)
 
 
@@ -89,6 +96,8 @@ def cut(text: str, place: int, size: int = texts.ALL) -> str:
 
 def right(values: Datum, size: Datum) -> pa.Array:
     """The last code points."""
+    if isinstance(values, pa.Array) and isinstance(size, pa.Scalar) and size.is_valid and size.as_py() > 0:
+        return texts.substring(values, scalar(-size.as_py(), pa.int32()))
     return by_rows(STRING, lambda text, n: text[-n:] if n > 0 else "", values, size)
 
 

@@ -122,10 +122,9 @@ def substring(values: pa.Array, position: pa.Scalar, size: pa.Scalar | None = No
     if begin >= 0:
         start = max(begin - 1, 0)
         return pc.utf8_slice_codeunits(values, start, None if taken is None else start + taken)
-    # A position before the string's start uses up some of the size.
-    whole = values.dictionary_encode()
-    texts = [_from_end(text, begin, taken) for text in whole.dictionary.to_pylist()]
-    return arrow_array(texts, values.type).take(whole.indices)
+    # A position before the string's start uses up some of the size, in Arrow too.
+    end = begin + (ALL if taken is None else taken)
+    return pc.utf8_slice_codeunits(values, begin, None if end >= 0 else end)
 
 
 def rpad(values: pa.Array, size: pa.Scalar, filling: pa.Scalar | None = None) -> pa.Array:
@@ -142,9 +141,3 @@ def rpad(values: pa.Array, size: pa.Scalar, filling: pa.Scalar | None = None) ->
 def too_long(values: pa.Array, declared: pa.Scalar) -> pa.Array:
     """Whether a text in each value is longer than its declared type allows."""
     return char.too_long(values, declared.as_py())
-
-
-def _from_end(text: str, begin: int, taken: int | None) -> str:
-    start = len(text) + begin
-    end = start + (ALL if taken is None else taken)
-    return text[max(start, 0) : max(end, 0)]
