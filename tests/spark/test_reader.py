@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.errors import AnalysisException
 
 import mica
 from mica.engines.spark import directories
@@ -148,6 +149,22 @@ def test_a_directory_of_another_spelling_tells_nothing(spark: SparkSession, tmp_
     frame = dotted.to_df(spark)
     assert is_native(frame)
     assert (frame.collect(), frame.schema["a.b"].metadata) == ([(1, "z")], {"comment": "x"})
+
+
+def test_no_statement_writes_to_the_files_of_a_frame(spark: SparkSession, tmp_path: Path) -> None:
+    """Of a view over bare files Spark's INSERT would replace these."""
+    table = mica.Table.create(tmp_path / "t", "a INT, p STRING", partition_by=["p"])
+    table.append([{"a": 1, "p": "x"}, {"a": 2, "p": "y"}])
+    plain = mica.Table.create(tmp_path / "p", "a INT, p STRING")
+    plain.append([{"a": 1, "p": "x"}])
+    for one in (table, plain):
+        one.to_df(spark).createOrReplaceTempView("bare_files")
+        for mode in ("INTO", "OVERWRITE"):
+            with pytest.raises(AnalysisException, match="UNSUPPORTED_INSERT"):
+                spark.sql(f"INSERT {mode} bare_files VALUES (3, 'z')")
+        spark.catalog.dropTempView("bare_files")
+        assert one.refresh().count() == len(one.to_df(spark).collect())
+        assert mica.check(one.path).ok
 
 
 def test_files_of_renamed_columns(spark: SparkSession, tmp_path: Path) -> None:

@@ -161,8 +161,9 @@ def native(spark: SparkSession, reading: Reading) -> DataFrame:
             whole = whole.union(branch)
     if reading.column_mapping:
         return whole.toDF(*names)
-    # Each column by itself is a call of the JVM: a second for a thousand columns.
-    return whole if stored.names == names else whole.selectExpr(*map(quoted, names))
+    # Each column by itself is a call of the JVM: a second for a thousand columns. There is a projection always: of a
+    # view that is bare files an INSERT would replace these.
+    return whole.selectExpr(*(["*"] if stored.names == names else map(quoted, names)))
 
 
 def _loaded(spark: SparkSession, reading: Reading, stored: StructType, paths: Sequence[str], **own: str) -> DataFrame:
