@@ -30,6 +30,7 @@ from mica.tasks.parts import FilePart, in_tasks
 from mica.tasks.placed_merge import CLAUSE, FILE, INDEX, TASK, in_few_tasks, once_each, placed_inserts
 from mica.tasks.shuffled_merge import (
     SUMMARY,
+    Settled,
     ShuffleSpec,
     change_files,
     match_rows,
@@ -105,19 +106,13 @@ class Shuffled(flow.RowSource):
     def run(self, engine: Engine, spec: WriteSpec) -> Iterator[pa.RecordBatch]:
         """Facts of one job."""
         on = cast("Spark", engine)
-        schema, ends = collated.reported(spec)
-        tasks = in_tasks(self.parts, engine.parallelism)
-        inserting = max(1, min(4 * engine.parallelism, self.size // _INSERT_BYTES))
-        files = tuple(map(tuple, tasks))
-        merging = ShuffleSpec(replace(self.spec, write=spec), self.columns, files, inserting)
+        merging = _merging(on, replace(self.spec, write=spec), self.columns, self.parts, self.size // _INSERT_BYTES)
         buckets = max(engine.parallelism, -(-self.size // _BUCKET_BYTES))
         if merging.match.on.keys:
             changes = self._met(on, merging, buckets)
         else:
             changes = on.mapped(self.frame.repartition(buckets), partial(match_block, merging), merging.changes)
-        moved = by_number(changes, "task", len(tasks) + inserting, ["file", "row"])
-        change = partial(change_files, merging, None if merging.match.on.keys else settled)
-        yield from engine.write(moved, change, schema, ends=ends)
+        yield from _changed(on, merging, changes, None if merging.match.on.keys else settled)
 
     def _met(self, on: Spark, merging: ShuffleSpec, buckets: int) -> Any:
         """The changes that are found where the keys of both sides meet."""
@@ -145,14 +140,23 @@ class Placed(flow.RowSource):
     def run(self, engine: Engine, spec: WriteSpec) -> Iterator[pa.RecordBatch]:
         """Facts of one job."""
         on = cast("Spark", engine)
-        schema, ends = collated.reported(spec)
-        files = tuple(map(tuple, in_few_tasks(self.parts, engine.parallelism)))
-        inserting = 0 if self.inserted is None else max(1, min(4 * engine.parallelism, self.count // _INSERT_ROWS))
-        merging = ShuffleSpec(replace(self.spec, write=spec), self.columns, files, inserting)
+        merging = _merging(on, replace(self.spec, write=spec), self.columns, self.parts, self.count // _INSERT_ROWS)
         gather = partial(gathered, into="source", columns=self.columns, where=(CLAUSE, merging.needing))
         changes = gather(self.changed, {TASK: "task", FILE: "file", INDEX: "row", CLAUSE: "clause"})
-        if inserting:
+        if self.inserted is not None:
             rows = gather(self.inserted, {CLAUSE: "clause"})
             changes = changes.unionAll(on.mapped(rows, partial(placed_inserts, merging), merging.changes))
-        moved = by_number(changes, "task", max(1, len(files) + inserting), ["file", "row"])
-        yield from engine.write(moved, partial(change_files, merging, once_each), schema, ends=ends)
+        yield from _changed(on, merging, changes, once_each)
+
+
+def _merging(on: Spark, spec: MergeSpec, columns: StructType, parts: Sequence[FilePart], inserting: int) -> ShuffleSpec:
+    """What is the same for all tasks of a shuffle; about so many of them insert rows, as far as it has cores."""
+    files = tuple(map(tuple, in_few_tasks(parts, on.parallelism)))
+    return ShuffleSpec(spec, columns, files, max(1, min(4 * on.parallelism, inserting)))
+
+
+def _changed(on: Spark, merging: ShuffleSpec, changes: Any, settle: Settled | None) -> Iterator[pa.RecordBatch]:
+    """Facts of the files, to whose tasks the changes go."""
+    schema, ends = collated.reported(merging.merge.write)
+    moved = by_number(changes, "task", len(merging.files) + merging.inserting, ["file", "row"])
+    yield from on.write(moved, partial(change_files, merging, settle), schema, ends=ends)
