@@ -31,9 +31,9 @@ import pyarrow as pa
 from mica import compute as pc
 from mica.arrays import arrow_array, scalar, to_numpy
 from mica.expressions.casts import bits_of
-from mica.expressions.coerce import common_type, digits, is_exact, is_real
+from mica.expressions.coerce import common_type, digits, is_exact, is_number, is_real
 from mica.expressions.compare import Datum
-from mica.expressions.pairs import as_array, tried_by_rows
+from mica.expressions.pairs import as_arrays, tried_by_rows
 from mica.schema.arrow import to_arrow_type
 from mica.schema.types import (
     DOUBLE,
@@ -70,7 +70,7 @@ def without_text(type_: DataType, other: DataType, *, ansi: bool) -> DataType:
     beside another string or NULL. Other types are returned unchanged.
     """
     beside = other in (STRING, VOID) and not ansi
-    if type_ != STRING or not (beside or is_exact(other) or is_real(other)):
+    if type_ != STRING or not (beside or is_number(other)):
         return type_
     return LONG if ansi and other in INTEGRALS else DOUBLE
 
@@ -86,7 +86,7 @@ def signature(name: str, left: DataType, right: DataType, *, ansi: bool) -> tupl
         left, right = (right, right) if left == VOID else (left, left)
     if left == VOID:
         left = right = DOUBLE
-    if not all(is_exact(t) or is_real(t) for t in (left, right)):
+    if not all(is_number(t) for t in (left, right)):
         return None
     if name == "div":
         if left in INTEGRALS and right in INTEGRALS:
@@ -127,8 +127,7 @@ def calculate(
 
     `types` are the types of the two sides after the casts of `signature`. At least one side is an array.
     """
-    count = len(left) if isinstance(left, pa.Array) else len(right)
-    left, right = as_array(left, count), as_array(right, count)
+    left, right = as_arrays(left, right)
     exact = _EXACT.get(name)
     if exact is not None and not (all(t in INTEGRALS for t in types) or is_real(result)):
         return _by_pairs(exact, left, right, result)

@@ -15,7 +15,7 @@ from mica.expressions import arithmetic, calls, interval_literals, intervals, lo
 from mica.expressions.bind_comparisons import ComparisonBinder, written_as
 from mica.expressions.bind_leaves import needs_cast
 from mica.expressions.bound_expr import type_of
-from mica.expressions.coerce import TIMES, common_type_of_list, is_argument, is_exact, is_real
+from mica.expressions.coerce import TIMES, common_type_of_list, is_argument, is_exact, is_number
 from mica.expressions.collations import Strength, searches, stripped
 from mica.expressions.conditionals import CASE
 from mica.expressions.nested import taken
@@ -267,7 +267,7 @@ class CallBinder(ComparisonBinder):
             return timed
         if len(args) == 1:
             own = DOUBLE if type_of(args[0]) in (STRING, VOID) else type_of(args[0])
-            found: tuple[DataType, ...] | None = (own, own) if is_exact(own) or is_real(own) else None
+            found: tuple[DataType, ...] | None = (own, own) if is_number(own) else None
         else:
             left, right = (type_of(a) for a in args)
             texts = (arithmetic.without_text(*pair, ansi=self.ansi) for pair in ((left, right), (right, left)))

@@ -18,7 +18,7 @@ import pyarrow as pa
 from mica import compute as pc
 from mica.arrays import arrow_array, to_numpy
 from mica.expressions.compare import Datum
-from mica.expressions.pairs import as_array
+from mica.expressions.pairs import as_arrays
 from mica.expressions.signatures import Asked, Function, Signature
 from mica.schema.types import BOOLEAN, BYTE, INTEGER, INTEGRALS, LONG, VOID
 
@@ -61,8 +61,7 @@ def _both(calculate: Callable[[Any, Any], Any]) -> Callable[[Datum, Datum], pa.A
 
 
 def _numbers(left: Datum, right: Datum) -> tuple[Any, Any, Any]:
-    count = len(left) if isinstance(left, pa.Array) else len(right)
-    one, other = as_array(left, count), as_array(right, count)
+    one, other = as_arrays(left, right)
     null = to_numpy(pc.or_(pc.is_null(one), pc.is_null(other)))
     return to_numpy(pc.fill_null(one, 0)), to_numpy(pc.fill_null(other, 0)), null
 

@@ -90,6 +90,11 @@ def is_real(type_: DataType) -> bool:
     return type_ in (FLOAT, DOUBLE)
 
 
+def is_number(type_: DataType) -> bool:
+    """Whether the type is one of numbers, exact or real."""
+    return is_exact(type_) or is_real(type_)
+
+
 def common_type(left: DataType, right: DataType, *, ansi: bool) -> DataType | None:
     """The type in which Spark compares the two, or None if it rejects them. Two exact types give the wider of both."""
     if left == right:

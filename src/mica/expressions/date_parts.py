@@ -22,7 +22,7 @@ from mica.errors import UserError
 from mica.expressions.coerce import TIMES, is_exact, is_real
 from mica.expressions.compare import Datum
 from mica.expressions.intervals import DAY, clock_of, int64_of, of_local, offsets
-from mica.expressions.pairs import as_array, tried_by_rows
+from mica.expressions.pairs import as_arrays, tried_by_rows
 from mica.expressions.signatures import Asked, Function, Signature
 from mica.expressions.times import calendar, from_unit
 from mica.schema.arrow import to_arrow_type
@@ -143,8 +143,7 @@ def next_day(values: pa.Array, name: pa.Scalar, ansi: bool) -> Made:
 
 def make_date(year: Datum, month: Datum, day: Datum, ansi: bool) -> Made:
     """The date of a year, month and day. What is none fails with ANSI."""
-    count = next(len(v) for v in (year, month, day) if isinstance(v, pa.Array))
-    parts = [as_array(v, count) for v in (year, month, day)]
+    parts = as_arrays(year, month, day)
     null = to_numpy(pc.or_(pc.or_(pc.is_null(parts[0]), pc.is_null(parts[1])), pc.is_null(parts[2])))
     years, months, days = (int64_of(part) for part in parts)
     near = (np.abs(years) <= _LAST_YEAR) & (months >= 1) & (months <= 12)
@@ -208,8 +207,7 @@ def _of_two_times(asked: Asked) -> Signature | None:
 
 def months_between(end: Datum, start: Datum, rounds: pa.Scalar | None = None, *, timezone: str) -> pa.Array:
     """Months from one time to another, of 31 days where they are not whole ones; to eight digits by default."""
-    count = len(end) if isinstance(end, pa.Array) else len(start)
-    ends, starts = as_array(end, count), as_array(start, count)
+    ends, starts = as_arrays(end, start)
     null = to_numpy(pc.or_(pc.is_null(ends), pc.is_null(starts)))
     (month, day, left, seconds), (other, first, rest, begun) = (_placed(v, timezone) for v in (ends, starts))
     months = (month - other).astype(np.float64)
@@ -265,7 +263,7 @@ def _of_unit_and_times(asked: Asked) -> Signature | None:
 
 def timestampdiff(units: pa.Array, start: Datum, end: Datum, *, timezone: str) -> Made:
     """Whole units from one time to another. The unit is a constant, repeated. Microseconds fail beyond 64 bits."""
-    starts, ends = (as_array(v, len(units)) for v in (start, end))
+    _, starts, ends = as_arrays(units, start, end)
     null = to_numpy(pc.or_(pc.is_null(starts), pc.is_null(ends)))
     clocks = []
     for values in (starts, ends):
@@ -300,7 +298,7 @@ def _of_unit_count_and_time(asked: Asked) -> Signature | None:
 
 def timestampadd(units: pa.Array, counts: Datum, times: Datum) -> Made:
     """Times, so many of these units later. Fails beyond the ends of time."""
-    numbers, values = as_array(counts, len(units)), as_array(times, len(units))
+    _, numbers, values = as_arrays(units, counts, times)
     null = to_numpy(pc.or_(pc.is_null(numbers), pc.is_null(values)))
     size = _OF_MICROS[units[0].as_py()] if len(units) else 1
     more, start = int64_of(numbers), int64_of(values)

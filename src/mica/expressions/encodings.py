@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from mica import compute as pc
 from mica import late
-from mica.expressions.coerce import is_exact, is_plain, is_real
+from mica.expressions.coerce import is_number, is_plain
 from mica.expressions.pairs import by_rows, tried_by_rows
 from mica.expressions.signatures import Asked, Function, Signature
 from mica.expressions.tokens import OnlySparkError
@@ -29,7 +29,7 @@ _SAFE = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234567
 def _of_hex(asked: Asked) -> Signature | None:
     """A number, bytes, or a text, which all else is cast to."""
     own = asked.types[0]
-    if is_exact(own) or is_real(own) or own == VOID:
+    if is_number(own) or own == VOID:
         return (LONG,), STRING
     return ((BINARY if own == BINARY else STRING,), STRING) if is_plain(own) and own != VARIANT else None
 

@@ -18,9 +18,9 @@ from mica import compute as pc
 from mica.arrays import arrow_array, scalar, to_numpy
 from mica.expressions import intervals
 from mica.expressions.casts import bits_of
-from mica.expressions.coerce import TIMES, common_type, is_exact, is_plain, is_real
+from mica.expressions.coerce import TIMES, common_type, is_exact, is_number, is_plain, is_real
 from mica.expressions.compare import Datum, compare
-from mica.expressions.pairs import as_array
+from mica.expressions.pairs import as_array, as_arrays
 from mica.expressions.room import repeated
 from mica.expressions.signatures import Asked, Resolve, Signature
 from mica.expressions.tree import Op
@@ -63,7 +63,7 @@ def holds_value(asked: Asked) -> Signature | None:
         return None
     if value == array.element or (is_exact(value) and is_exact(array.element)):
         return (array, value), BOOLEAN
-    if not all(is_exact(t) or is_real(t) for t in (value, array.element)):
+    if not all(is_number(t) for t in (value, array.element)):
         return None
     common = common_type(array.element, value, ansi=asked.ansi)
     return None if common is None else ((ArrayType(common), common), BOOLEAN)
@@ -82,7 +82,7 @@ def at_place(asked: Asked) -> Signature | None:
 def of_number(asked: Asked) -> Signature | None:
     """A number or an interval gives one of its type; a text is a DOUBLE."""
     own = DOUBLE if asked.types[0] in (STRING, VOID) else asked.types[0]
-    return ((own,), own) if is_exact(own) or is_real(own) or is_interval(own) else None
+    return ((own,), own) if is_number(own) or is_interval(own) else None
 
 
 def of_real(asked: Asked) -> Signature | None:
@@ -145,7 +145,7 @@ def to_seconds(asked: Asked) -> Signature | None:
 def of_seconds(asked: Asked) -> Signature | None:
     """A number of seconds, and maybe a text, give a STRING."""
     own, *rest = asked.types
-    number = is_exact(own) or is_real(own) or own in (STRING, VOID)
+    number = is_number(own) or own in (STRING, VOID)
     return ((LONG, *[STRING] * len(rest)), STRING) if number and all(t in (STRING, VOID) for t in rest) else None
 
 
@@ -259,8 +259,7 @@ def chosen(op: Op) -> Callable[..., pa.Array]:
     """Returns the function that gives the greatest (GT) or least (LT) value that is not null."""
 
     def found(*values: Datum, types: Sequence[DataType]) -> pa.Array:
-        count = max(len(v) for v in values if isinstance(v, pa.Array))
-        arrays = [as_array(v, count) for v in values]
+        arrays = as_arrays(*values)
         best: Any = arrays[0]
         for other in arrays[1:]:
             better = pc.fill_null(compare(op, other, best, types[0], types[0]), pc.is_null(best))

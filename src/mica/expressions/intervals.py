@@ -33,10 +33,10 @@ from mica import compute as pc
 from mica.arrays import arrow_array, scalar, to_numpy
 from mica.expressions import arithmetic
 from mica.expressions.casts import cast_array
-from mica.expressions.coerce import TIMES, is_exact, is_real
+from mica.expressions.coerce import TIMES, is_number, is_real
 from mica.expressions.compare import Datum
 from mica.expressions.interval_casts import counts_of, of_counts
-from mica.expressions.pairs import as_array
+from mica.expressions.pairs import as_arrays
 from mica.schema.arrow import to_arrow_type
 from mica.schema.interval_types import (
     COUNTS,
@@ -85,7 +85,7 @@ def _with_interval(name: str, interval: DataType, other: DataType) -> Signature 
     if name in ("*", "/"):
         number = DOUBLE if other in (STRING, VOID) else other
         full = YEAR_TO_MONTH if of_months(interval) else DAY_TO_SECOND
-        return (interval, number, full) if is_exact(number) or is_real(number) else None
+        return (interval, number, full) if is_number(number) else None
     if other in (TIMESTAMP, TIMESTAMP_NTZ) or (other == DATE and (of_months(interval) or interval == DAYS)):
         return interval, other, other
     if other == DATE:
@@ -115,8 +115,8 @@ def calculate(
     """Returns the values and the mask of rows that have no result; those rows are null. At least one side is an array;
     `types` are those of `signature`.
     """
-    count = len(left) if isinstance(left, pa.Array) else len(right)
-    sides = as_array(left, count), as_array(right, count)
+    one, another = as_arrays(left, right)
+    sides = one, another
     if not any(map(is_interval, types)):
         return _between(*sides, types[0], timezone)
     if all(map(is_interval, types)):

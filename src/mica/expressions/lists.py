@@ -17,10 +17,10 @@ import pyarrow as pa
 
 from mica import compute as pc
 from mica.arrays import arrow_array, scalar, to_numpy
-from mica.expressions.coerce import is_exact, is_plain, is_real, tightest_type
+from mica.expressions.coerce import is_number, is_plain, is_real, tightest_type
 from mica.expressions.compare import Datum
 from mica.expressions.generic import element_at
-from mica.expressions.pairs import as_array, by_rows
+from mica.expressions.pairs import as_array, as_arrays, by_rows
 from mica.expressions.signatures import Asked, Function, Resolve, Signature
 from mica.schema.arrow import to_arrow_type
 from mica.schema.lists import offsets_from_zero
@@ -62,6 +62,13 @@ def _of_array(result: DataType | None = None, *more: DataType, element: bool = F
     return found
 
 
+def _common(one: DataType, other: DataType, *, ansi: bool) -> DataType | None:
+    """The type of two kinds of numbers, or what both are."""
+    if is_number(one) and is_number(other):
+        return tightest_type(one, other, ansi=ansi)
+    return one if one == other else None
+
+
 def _with_value(result: DataType | None) -> Resolve:
     """An array and a value of its elements' type, or two kinds of numbers."""
 
@@ -69,10 +76,7 @@ def _with_value(result: DataType | None) -> Resolve:
         own, value = asked.types
         if not isinstance(own, ArrayType) or not _is_element(own.element) or (value == VOID and result is not None):
             return None
-        numbers = all(is_exact(t) or is_real(t) for t in (own.element, value))
-        common = own.element if value in (VOID, own.element) else None
-        if numbers:
-            common = tightest_type(own.element, value, ansi=asked.ansi)
+        common = own.element if value == VOID else _common(own.element, value, ansi=asked.ansi)
         return None if common is None else ((ArrayType(common), common), result or ArrayType(common))
 
     return found
@@ -85,10 +89,7 @@ def _with_array(result: DataType | None) -> Resolve:
         one, other = asked.types
         if not isinstance(one, ArrayType) or not isinstance(other, ArrayType) or not _is_element(one.element):
             return None
-        numbers = all(is_exact(t) or is_real(t) for t in (one.element, other.element))
-        common = one.element if one == other else None
-        if numbers:
-            common = tightest_type(one.element, other.element, ansi=asked.ansi)
+        common = _common(one.element, other.element, ansi=asked.ansi)
         return None if common is None else ((ArrayType(common),) * 2, result or ArrayType(common))
 
     return found
@@ -190,13 +191,15 @@ def _firsts(rows: Any, codes: Any) -> Any:
     """The places of the first of equal codes in each row, in order."""
     if not len(rows):
         return np.zeros(0, np.int64)
-    _, at = np.unique(_keys(rows, codes), return_index=True)
+    (keys,) = _keys((rows, codes))
+    _, at = np.unique(keys, return_index=True)
     return np.sort(at)
 
 
-def _keys(rows: Any, codes: Any) -> Any:
-    """One number for a row and a code."""
-    return rows.astype(np.int64) * (np.int64(codes.max(initial=0)) + 2) + codes + 1
+def _keys(*parts: tuple[Any, Any]) -> list[Any]:
+    """One number for a row and a code, of each part."""
+    size = max(codes.max(initial=0) for _, codes in parts) + 2
+    return [rows.astype(np.int64) * size + codes + 1 for rows, codes in parts]
 
 
 def _set_of(values: pa.Array) -> Flat:
@@ -311,8 +314,7 @@ def _united(keeps: Callable[[Any, Any], Any]) -> Callable[[Datum, Datum], pa.Arr
     def found(left: Datum, right: Datum) -> pa.Array:
         own, other = _two(left, right)
         codes, others = ranks(own.flat, other.flat)
-        size = max(codes.max(initial=0), others.max(initial=0)) + 2
-        keys, known = own.rows * size + codes + 1, other.rows * size + others + 1
+        keys, known = _keys((own.rows, codes), (other.rows, others))
         at = np.flatnonzero(keeps(keys, known))
         at = at[_firsts(own.rows[at], codes[at])]
         own.null |= other.null
@@ -323,8 +325,8 @@ def _united(keeps: Callable[[Any, Any], Any]) -> Callable[[Datum, Datum], pa.Arr
 
 
 def _two(left: Datum, right: Datum) -> tuple[Flat, Flat]:
-    count = len(left) if isinstance(left, pa.Array) else len(right)
-    return _set_of(as_array(left, count)), _set_of(as_array(right, count))
+    one, other = map(_set_of, as_arrays(left, right))
+    return one, other
 
 
 def union(left: Datum, right: Datum) -> pa.Array:
@@ -344,8 +346,8 @@ def overlap(left: Datum, right: Datum) -> pa.Array:
     """Whether an element of the one equals one of the other; NULL if none does and one is NULL in two that have any."""
     own, other = _two(left, right)
     codes, others = ranks(own.flat, other.flat)
-    size = max(codes.max(initial=0), others.max(initial=0)) + 2
-    hits = np.isin(own.rows * size + codes + 1, (other.rows * size + others + 1)[others >= 0]) & (codes >= 0)
+    keys, known = _keys((own.rows, codes), (other.rows, others))
+    hits = np.isin(keys, known[others >= 0]) & (codes >= 0)
     count = len(own.values)
     found = np.bincount(own.rows[hits], minlength=count) > 0
     nulls = np.bincount(own.rows[codes < 0], minlength=count) + np.bincount(other.rows[others < 0], minlength=count)
@@ -378,11 +380,9 @@ def flatten(values: pa.Array) -> pa.Array:
 
 def repeat(value: Datum, count: Datum) -> pa.Array:
     """An array of one value several times."""
-    rows = len(value) if isinstance(value, pa.Array) else len(count)
-    counts = as_array(count, rows)
+    values, counts = as_arrays(value, count)
     null = to_numpy(pc.is_null(counts))
-    parents = np.repeat(np.arange(rows), np.maximum(to_numpy(pc.fill_null(counts, 0)), 0))
-    values = as_array(value, rows)
+    parents = np.repeat(np.arange(len(values)), np.maximum(to_numpy(pc.fill_null(counts, 0)), 0))
     element = pa.field("element", values.type)
     return lists(values.take(arrow_array(parents)), parents, null, pa.list_(element))
 
@@ -392,9 +392,9 @@ def join(values: pa.Array, mark: Datum, missing: Datum | None = None) -> pa.Arra
     own = Flat(values)
     flat = own.flat
     if missing is not None:
-        others = as_array(missing, len(values)).take(arrow_array(own.rows))
-        flat = pc.coalesce(flat, others)
-        own.null |= to_numpy(pc.is_null(as_array(missing, len(values))))
+        others = as_array(missing, len(values))
+        flat = pc.coalesce(flat, others.take(arrow_array(own.rows)))
+        own.null |= to_numpy(pc.is_null(others))
     at = np.flatnonzero(to_numpy(pc.is_valid(flat)) & ~own.null[own.rows])
     return pc.binary_join(lists(flat.take(arrow_array(at)), own.rows[at], own.null, pa.list_(pa.string())), mark)
 

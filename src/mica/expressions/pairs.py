@@ -23,6 +23,12 @@ def as_array(value: Datum, count: int) -> pa.Array:
     return repeated(value, count) if isinstance(value, pa.Scalar) else value
 
 
+def as_arrays(*values: Datum) -> list[pa.Array]:
+    """All of them with one value per row; at least one of them is an array."""
+    count = next(len(v) for v in values if isinstance(v, pa.Array))
+    return [as_array(v, count) for v in values]
+
+
 def by_rows(type_: DataType, judge: Callable[..., Any], *values: Datum) -> pa.Array:
     """Returns `judge` of each row's Python values, as an array of `type_`; at least one of them is an array."""
     count = next(len(v) for v in values if isinstance(v, pa.Array))

@@ -18,9 +18,9 @@ import pyarrow as pa
 
 from mica import compute as pc
 from mica.arrays import arrow_array, to_numpy
-from mica.expressions.coerce import is_exact, is_real
+from mica.expressions.coerce import is_number
 from mica.expressions.compare import Datum
-from mica.expressions.pairs import as_array
+from mica.expressions.pairs import as_arrays
 from mica.expressions.signatures import Asked, Function, Signature
 from mica.expressions.tokens import OnlySparkError
 from mica.schema.types import DOUBLE, FLOAT, INTEGER, LONG, STRING, VOID, DataType
@@ -137,8 +137,7 @@ def log(base: Datum, values: Datum | None = None) -> pa.Array:
     """The logarithm, by default to the base of e."""
     if values is None:
         return _logarithm(_log)(base)
-    count = len(base) if isinstance(base, pa.Array) else len(values)
-    ends = [_logarithm(_log)(as_array(v, count)) for v in (values, base)]
+    ends = list(map(_logarithm(_log), as_arrays(values, base)))
     null = to_numpy(pc.or_(pc.is_null(ends[0]), pc.is_null(ends[1])))
     with np.errstate(all="ignore"):
         return arrow_array(np.divide(*(to_numpy(pc.fill_null(end, 1.0)) for end in ends)), mask=null)
@@ -167,15 +166,14 @@ def factorial(values: pa.Array) -> pa.Array:
 
 
 def _of_two_reals(asked: Asked) -> Signature | None:
-    fits = all(is_exact(t) or is_real(t) or t in (STRING, VOID) for t in asked.types)
+    fits = all(is_number(t) or t in (STRING, VOID) for t in asked.types)
     own: DataType = FLOAT if all(t == FLOAT for t in asked.types) else DOUBLE
     return ((own, own), own) if fits else None
 
 
 def nanvl(values: Datum, others: Datum) -> pa.Array:
     """The first number, the second one in place of NaN."""
-    count = len(values) if isinstance(values, pa.Array) else len(others)
-    one, other = as_array(values, count), as_array(others, count)
+    one, other = as_arrays(values, others)
     return pc.if_else(pc.is_nan(one), other, one)
 
 

@@ -22,7 +22,7 @@ import pyarrow as pa
 from mica import compute as pc
 from mica.arrays import arrow_array, scalar, to_numpy
 from mica.expressions.casts import bits_of, cast_array
-from mica.expressions.coerce import digits, is_exact, is_real
+from mica.expressions.coerce import digits, is_exact, is_number, is_real
 from mica.expressions.signatures import Asked, Signature
 from mica.schema.arrow import to_arrow_type
 from mica.schema.types import (
@@ -53,9 +53,7 @@ def to_places(asked: Asked) -> Signature | None:
     """A number and a constant number of places."""
     own = DOUBLE if asked.types[0] in (STRING, VOID) else asked.types[0]
     places = asked.types[1:]
-    if not (is_exact(own) or is_real(own)) or any(
-        not (is_exact(t) or is_real(t) or t in (STRING, VOID)) for t in places
-    ):
+    if not is_number(own) or any(not (is_number(t) or t in (STRING, VOID)) for t in places):
         return None
     given = asked.values[1] if places else None
     count = int(given) if isinstance(given, int | float | Decimal) and math.isfinite(given) else 0

@@ -18,7 +18,8 @@ from mica import compute as pc
 from mica.arrays import arrow_array, scalar, to_numpy
 from mica.expressions import texts
 from mica.expressions.compare import Datum
-from mica.expressions.pairs import as_array, by_rows, tried_by_rows
+from mica.expressions.lists import compact
+from mica.expressions.pairs import as_array, as_arrays, by_rows, tried_by_rows
 from mica.expressions.room import MOST_BYTES, NoRoomError
 from mica.expressions.signatures import Asked, Function, Signature
 from mica.schema.types import BINARY, INTEGER, INTEGRALS, LONG, STRING, VOID, ArrayType, DataType, Primitive
@@ -229,11 +230,10 @@ def _is_plain(type_: DataType) -> bool:
 
 def concat_ws(mark: Datum, *parts: Datum) -> pa.Array:
     """The texts, and those in arrays, joined by a mark, without those that are NULL."""
-    count = next(len(v) for v in (mark, *parts) if isinstance(v, pa.Array))
-    marks = as_array(mark, count)
+    marks, *columns = as_arrays(mark, *parts)
     if not parts:
         return pc.if_else(pc.is_valid(marks), "", marks)
-    joined = [_joined(as_array(part, count), marks) for part in parts]
+    joined = [_joined(column, marks) for column in columns]
     # Arrow leaves rows out of which all are NULL; joined, they are an empty text.
     there = joined[0].is_valid()
     for part in joined[1:]:
@@ -246,12 +246,8 @@ def _joined(values: pa.Array, marks: pa.Array) -> pa.Array:
     """An array of texts as one text; NULL if it has none."""
     if not pa.types.is_list(values.type):
         return values
-    flat, parents = values.flatten(), to_numpy(pc.list_parent_indices(values))
-    there = to_numpy(pc.is_valid(flat))
-    counts = np.bincount(parents[there], minlength=len(values))
-    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-    lists = pa.ListArray.from_arrays(arrow_array(offsets), flat.filter(arrow_array(there)))
-    return pc.if_else(arrow_array(counts > 0), pc.binary_join(lists, marks), scalar(None, pa.string()))
+    own = compact(values)
+    return pc.if_else(pc.greater(pc.list_value_length(own), 0), pc.binary_join(own, marks), scalar(None, pa.string()))
 
 
 def _of_choice(asked: Asked) -> Signature | None:
@@ -265,13 +261,12 @@ def _of_choice(asked: Asked) -> Signature | None:
 
 def elt(number: Datum, *parts: Datum, ansi: bool) -> tuple[pa.Array, pa.Array | None]:
     """The n-th value. Fails with ANSI if there is none."""
-    count = next(len(v) for v in (number, *parts) if isinstance(v, pa.Array))
-    numbers = as_array(number, count)
+    numbers, *columns = as_arrays(number, *parts)
+    count = len(numbers)
     places = to_numpy(pc.fill_null(numbers, 1))
     failed = (places < 1) | (places > len(parts))
-    columns = pa.concat_arrays([as_array(part, count) for part in parts])
     at = np.where(failed, 0, places.astype(np.int64) - 1) * count + np.arange(count)
-    found = columns.take(arrow_array(at, mask=failed | to_numpy(pc.is_null(numbers))))
+    found = pa.concat_arrays(columns).take(arrow_array(at, mask=failed | to_numpy(pc.is_null(numbers))))
     return found, arrow_array(failed) if ansi and failed.any() else None
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 from mica import compute as pc
 from mica.arrays import arrow_array, to_numpy
 from mica.expressions.compare import Datum
-from mica.expressions.pairs import as_array
+from mica.expressions.pairs import as_arrays
 
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
@@ -77,17 +77,15 @@ def date_sub(days: Datum, fewer: Datum) -> pa.Array:
 
 
 def _shifted(days: Datum, by: Datum, sign: int) -> pa.Array:
-    count = len(days) if isinstance(days, pa.Array) else len(by)
-    start, more = as_array(days, count).cast(pa.int32()), as_array(by, count)
+    start, more = as_arrays(days, by)
     valid = to_numpy(pc.and_(pc.is_valid(start), pc.is_valid(more)))
-    a, b = (np.asarray(to_numpy(pc.fill_null(side, 0)), np.int64) for side in (start, more))
+    a, b = (np.asarray(to_numpy(pc.fill_null(side, 0)), np.int64) for side in (start.cast(pa.int32()), more))
     return arrow_array((a + sign * b).astype(np.int32), mask=~valid).cast(pa.date32())
 
 
 def datediff(end: Datum, start: Datum) -> pa.Array:
     """Returns the days from `start` to `end`."""
-    count = len(end) if isinstance(end, pa.Array) else len(start)
-    return pc.subtract(as_array(end, count).cast(pa.int32()), as_array(start, count).cast(pa.int32()))
+    return pc.subtract(*(side.cast(pa.int32()) for side in as_arrays(end, start)))
 
 
 def from_unit(micros: int) -> Callable[[pa.Array], tuple[pa.Array, pa.Array | None]]:

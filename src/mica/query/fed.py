@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from mica.engines.spark.session import has_delta, is_connect
 from mica.engines.spark.types import from_spark
 from mica.errors import UserError
-from mica.expressions.coerce import is_exact, is_real
+from mica.expressions.coerce import is_number
 from mica.query import names, settings
 from mica.query.changes import target
 from mica.query.parameters import bound
@@ -124,7 +124,7 @@ def _version(spark: SparkSession, text: str) -> int | None:
     """The value of an expression that is a whole number; None for a time: a cast would make one of a number, too."""
     found = type(spark).sql(spark, f"SELECT ({text})")  # not the method of an enabled session
     kind = from_spark(found.schema).fields[0].type
-    if not (is_exact(kind) or is_real(kind)):
+    if not is_number(kind):
         return None
     value = found.collect()[0][0] if kind in INTEGRALS else None
     if value is None:
