@@ -15,8 +15,9 @@ from typing import Any
 import pyarrow as pa
 
 from mica.errors import UserError
-from mica.expressions.bind import BoundExpr
+from mica.expressions.bind import BoundExpr, bind_value
 from mica.expressions.evaluate import evaluate
+from mica.schema.types import StructType
 
 #: The answer of a row whose evaluation is an error.
 FAILED = "an error"
@@ -162,6 +163,15 @@ def _decoded(value: Any) -> Any:
 
 
 _ROW_CODES = ("INVALID_CAST", "ARITHMETIC_OVERFLOW", "DIVIDE_BY_ZERO", "INVALID_ARRAY_INDEX")
+
+
+def bound_and_judged(text: str, schema: StructType, rows: pa.Table, *, ansi: bool, timezone: str) -> list[Any] | str:
+    """What mica gives for a text over these rows; the code of what it refuses."""
+    try:
+        bound = bind_value(text, schema, ansi=ansi, timezone=timezone)
+    except UserError as e:
+        return e.code
+    return judged(bound, [rows.column(leaf.column[0]).combine_chunks() for leaf in bound.leaves], rows.num_rows)
 
 
 def judged(bound: BoundExpr, leaves: Sequence[pa.Array], count: int) -> list[Any]:

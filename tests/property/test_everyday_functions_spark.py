@@ -20,14 +20,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from mica.errors import UserError
 from mica.expressions.bind import bind_value
 from mica.expressions.evaluate import evaluate
 from mica.expressions.parse import parse
 from mica.expressions.tree import to_sql
 from mica.schema.arrow import to_arrow
 from mica.schema.ddl import parse_ddl
-from tests.oracle import FAILED, REFUSED, ask, conf, judged, same
+from tests.oracle import FAILED, REFUSED, ask, bound_and_judged, conf, same
 
 CAMPAIGN = os.environ.get("MICA_PROFILE") == "campaign"
 ZONE = "Europe/Berlin"
@@ -293,11 +292,7 @@ def table(rng: random.Random) -> pa.Table:
 
 
 def ours(text: str, rows: pa.Table, ansi: bool) -> list[Any] | str:
-    try:
-        bound = bind_value(text, SCHEMA, ansi=ansi, timezone=ZONE)
-    except UserError as e:
-        return e.code
-    return judged(bound, [rows.column(leaf.column[0]).combine_chunks() for leaf in bound.leaves], rows.num_rows)
+    return bound_and_judged(text, SCHEMA, rows, ansi=ansi, timezone=ZONE)
 
 
 def agrees(text: str, found: list[Any] | str, expected: list[Any] | str) -> bool:

@@ -44,7 +44,7 @@ _METRICS = (
 )
 
 #: The names of before.
-_FORMER = ("numAddedFiles", "numAddedBytes", "numRemovedFiles", "numRemovedBytes", "numDeletionVectorsRemoved")
+FORMER = ("numAddedFiles", "numAddedBytes", "numRemovedFiles", "numRemovedBytes", "numDeletionVectorsRemoved")
 
 
 def optimized(path: str, before: Snapshot, done: Commit) -> pa.Table:
@@ -65,8 +65,8 @@ def optimized(path: str, before: Snapshot, done: Commit) -> pa.Table:
     }
     if done.metrics.get("numDeletionVectorsRemoved"):
         metrics["deletionVectorStats"] = {"numDeletionVectorsRemoved": done.metrics["numDeletionVectorsRemoved"]}
-    metrics |= {name: done.metrics.get(name) for name in _FORMER}
-    former = ", ".join(f"{name}: BIGINT" for name in _FORMER)
+    metrics |= {name: done.metrics.get(name) for name in FORMER}
+    former = ", ".join(f"{name}: BIGINT" for name in FORMER)
     schema = to_arrow(parse_ddl(f"path STRING, metrics STRUCT<{_METRICS}, {former}>"))
     return pa.Table.from_batches([batch_of([{"path": path, "metrics": metrics}], schema)])
 
