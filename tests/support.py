@@ -37,3 +37,10 @@ def older_icu() -> Path | None:
 def shared_files(pattern: str) -> list[Path]:
     """Files of the shared folder that match, for `parametrize`; none where the folder is missing."""
     return sorted(SHARED.glob(pattern)) if SHARED.is_dir() else []
+
+
+def stored(path: str | Path) -> list[str]:
+    """The rows of a table, read by mica in process: delta-spark reads a small table a hundred times as slowly."""
+    import mica  # not where a script of another engine takes a path from here
+
+    return sorted(map(str, mica.Table.open(path).to_arrow().to_pylist()))

@@ -13,6 +13,7 @@ from pyspark.sql import functions as sql
 
 import mica
 from mica.engines.spark import engine
+from tests.support import stored
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -56,8 +57,9 @@ def test_statements_beside_delta_spark(delta_session: SparkSession, tmp_path: Pa
         for t, run in ((ours, lambda text: mica.sql(text, spark)), (theirs, spark.sql)):
             counts[t] = run(statement.format(t=t)).collect()
         assert counts[ours] == counts[theirs], statement
-        mine, others = (sorted(map(str, spark.sql(f"SELECT * FROM {t}").collect())) for t in (ours, theirs))
-        assert mine == others, statement
+        assert stored(tmp_path / "ours") == stored(tmp_path / "theirs"), statement
+    mine, others = (sorted(map(str, spark.sql(f"SELECT * FROM {t}").collect())) for t in (ours, theirs))
+    assert mine == others
 
 
 TRUE = "exists(array(1), one -> one = 1)"
