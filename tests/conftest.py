@@ -22,6 +22,7 @@ import mica
 from mica.errors import MicaError
 from mica.errors.codes import CODES
 from mica.query import names
+from tests.oracle import conf
 from tests.support import ROOT, SHARED, delta_jars
 
 if TYPE_CHECKING:
@@ -49,13 +50,17 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
 # The tests' JVMs live for minutes: most of what their second compiler makes is never run again, and took a quarter of
 # their time.
 # The code cache that goes with the first compiler alone is too small for Spark: a sixth of the time was sweeping it.
-_OPTIONS = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:ReservedCodeCacheSize=256m"]
-if os.environ.get("MICA_PROFILE") != "campaign":
-    # Spark makes Java of each query's expressions, also of those that delta-spark reads its log with, for a few rows:
-    # a quarter of the JVMs' time. A campaign runs it as users do.
-    _OPTIONS += ["-Dspark.sql.codegen.wholeStage=false", "-Dspark.sql.codegen.factoryMode=NO_CODEGEN"]
-for _name in ("SPARK_SUBMIT_OPTS", "SPARK_DAEMON_JAVA_OPTS"):
-    os.environ.setdefault(_name, " ".join(_OPTIONS))
+for _options in ("SPARK_SUBMIT_OPTS", "SPARK_DAEMON_JAVA_OPTS"):
+    os.environ.setdefault(_options, "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m")
+
+
+#: Spark makes Java of each query's expressions, also of those that delta-spark reads its log with, for a few rows: a
+#: quarter of the JVM's time. A campaign runs it as users do, and so do tests that take `compiled`.
+INTERPRETED = (
+    {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+    if os.environ.get("MICA_PROFILE") != "campaign"
+    else {}
+)
 
 
 def _looked_up(error: MicaError, code: str, *args: Any, **kwargs: Any) -> None:
@@ -164,7 +169,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.local.dir": str(scratch / "local"),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.sql.session.timeZone": "UTC",
-    }
+    } | INTERPRETED
     jars = delta_jars()
     if jars:
         conf |= {
@@ -180,6 +185,14 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session.stop()
     if sockets:
         shutil.rmtree(sockets, ignore_errors=True)  # a worker of xdist ends without what runs at the exit
+
+
+@pytest.fixture
+def compiled(spark: SparkSession) -> Iterator[None]:
+    """Spark makes Java of expressions: its reader of shredded Variants and its catalog's list of tables cannot do
+    without."""
+    with conf(spark, {"spark.sql.codegen.factoryMode": "FALLBACK"}):
+        yield
 
 
 @pytest.fixture(scope="session")

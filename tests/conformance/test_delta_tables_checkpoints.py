@@ -202,6 +202,7 @@ def test_delta_sparks_variant_columns_become_the_text_that_it_wrote_itself(tmp_p
     assert all(len(stats["minValues"]["v"]) % 5 == 0 for stats in stats_of(table).values())
 
 
+@pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize("json", ["true", "false"])
 def test_delta_spark_reads_our_variant_columns(tmp_path: Path, delta_session, json: str) -> None:
     properties = {"delta.checkpointInterval": "100", "delta.checkpoint.writeStatsAsJson": json}

@@ -106,6 +106,7 @@ def test_a_conversion_is_a_job(spark: SparkSession, tmp_path: Path, documents: l
     assert sorted(map(str, values(tmp_path / "again"))) == before
 
 
+@pytest.mark.usefixtures("compiled")
 def test_spark_reads_pages_that_moved(spark: SparkSession, tmp_path: Path) -> None:
     """Nothing is left over, so no value was decoded on the way."""
     documents = [{"a": i, "b": {"c": f"s{i % 7}"} if i % 3 else {}, "l": [i] * (i % 4)} for i in range(1000)]

@@ -56,6 +56,7 @@ def load(spark: SparkSession, path: Path, **options: str) -> DataFrame:
     return spark.read.format("mica").options(**options).load(str(path))
 
 
+@pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize(
     "properties",
     [

@@ -186,6 +186,7 @@ def test_files_of_renamed_columns(spark: SparkSession, tmp_path: Path) -> None:
     assert not is_native(by_id.to_df(spark))  # a file may call its column as it likes
 
 
+@pytest.mark.usefixtures("compiled")
 def test_a_partitioned_folder_is_the_same_for_spark(spark: SparkSession, tmp_path: Path) -> None:
     def shown(frame: DataFrame) -> str:
         return str(frame.selectExpr("id", "to_json(v)", "k", "d", "s").sort("id").collect())

@@ -274,6 +274,7 @@ def test_names_of_files(spark: SparkSession, events: mica.Table) -> None:
     assert name.removeprefix("file://") == events.scan("v:n::int >= 30").file_uris()[0]
 
 
+@pytest.mark.usefixtures("compiled")
 def test_spark_s_own_statements_over_our_tables(spark: SparkSession, events: mica.Table, tmp_path: Path) -> None:
     try:
         mica.sql("CREATE OR REPLACE TEMPORARY VIEW late (n, k) AS SELECT v:n::int, v:k::string FROM events", spark)
