@@ -182,16 +182,19 @@ class Options:
     def moment(self, name: str) -> datetime | None:
         """A time. Errors: INVALID_ARGUMENT, also for a time without a zone: delta-spark reads it in the session's zone,
         which a source does not see, and UTC could give another version."""
-        value, zone = self.text(name), self.text("timeZone")
+        value = self.text(name)
         if value is None:
             return None
         found = parse_time(value)
-        if found.tzinfo is not None:
-            return found
+        return found if found.tzinfo is not None else self.in_zone(found, f"{name}={value}")
+
+    def in_zone(self, found: datetime, given: str) -> datetime:
+        """A time without a zone, which `given` gives, in that of the option. Errors: INVALID_ARGUMENT."""
+        zone = self.text("timeZone")
         if zone is None:
             raise UserError(
                 "INVALID_ARGUMENT",
-                f"{name}={value} has no time zone, and a Python source does not see the session's",
+                f"{given} has no time zone, and a Python source does not see the session's",
                 hint=f'Give the zone with the time, {found.isoformat(" ")}Z for UTC, or by option("timeZone", …).',
             )
         try:

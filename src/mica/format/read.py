@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
@@ -24,6 +25,7 @@ from mica.expressions.collations import FRAME
 from mica.format.brief import brief
 from mica.format.filters import pushed
 from mica.format.options import Options
+from mica.log.at_path import at_path
 from mica.properties import TYPED_PATHS
 from mica.readers.terms import Terms
 from mica.records import dataclass
@@ -37,8 +39,12 @@ from mica.tasks.read import read_parts
 
 
 def opened(options: Options) -> Table:
-    """The table at the version of the options. Errors: those of `Table.open`."""
+    """The table at the version of the options or of the path (`path@v3`). Errors: those of `Table.open`."""
     version, timestamp = options.version("versionAsOf"), options.moment("timestampAsOf")
+    _, asked = at_path(options.path, options.storage)
+    if isinstance(asked, datetime) and version is None and timestamp is None:
+        path = options.path.rpartition("@")[0]
+        return Table.open(path, timestamp=options.in_zone(asked, "the path"), storage_options=options.storage)
     return Table.open(options.path, version=version, timestamp=timestamp, storage_options=options.storage)
 
 

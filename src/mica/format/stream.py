@@ -25,6 +25,7 @@ from mica.format.brief import brief
 from mica.format.options import Options
 from mica.format.read import Partition, columns_of, rows_of
 from mica.log import feed, time_travel
+from mica.log.at_path import at_path
 from mica.log.feed_commits import FEED
 from mica.log.listing import Listing, list_log
 from mica.log.snapshot import load
@@ -110,6 +111,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     f"{name} is an option of reads in a batch: a stream goes on with the table",
                     hint="Use startingVersion or startingTimestamp.",
                 )
+        storage, asked = at_path(options.path, options.storage)
+        if asked is not None:
+            what = f"the path {options.path} names a version, and a stream goes on with the table"
+            raise UserError("INVALID_ARGUMENT", what, hint=f"Load {storage} with startingVersion or startingTimestamp.")
         self._options = options
         self._feed = options.flag("readChangeFeed")
         found = [meaning for name, meaning in _CHANGING.items() if options.flag(name)]

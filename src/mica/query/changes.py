@@ -80,7 +80,7 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str, tabl
             make(spark, statement, query) if isinstance(statement, Create) else _convert(spark, statement)
         return _nothing(spark)
     if isinstance(statement, CreateLike):
-        source = target(spark, statement.source, catalogs=statement.ours)
+        source = target(spark, statement.source, catalogs=statement.ours, reads=True)
         if source is None:
             return None
         with user_metadata(settings.user_metadata(spark)):
@@ -114,7 +114,8 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str, tabl
         return _renamed(spark, statement)
     if isinstance(statement, Drop):
         return _dropped(spark, statement)
-    table = target(spark, statement.table, catalogs=not _is_catalogs(statement))
+    reads = isinstance(statement, Question | History)
+    table = target(spark, statement.table, catalogs=not _is_catalogs(statement), reads=reads)
     if table is None:
         if isinstance(statement, Insert) and ours(statement.query):
             before = ended(text).removeprefix(ctes).removesuffix(statement.query)
@@ -264,11 +265,16 @@ def _shaped(spark: SparkSession, table: Table, statement: Statement) -> DataFram
     return None
 
 
-def target(spark: SparkSession, parts: tuple[str, ...], *, catalogs: bool = True) -> Table | None:
+def target(spark: SparkSession, parts: tuple[str, ...], *, catalogs: bool = True, reads: bool = False) -> Table | None:
     """The table that a statement names; None if it is not mica's. With `catalogs` a Delta table of Spark's catalog is
-    mica's too; without, the statement is left to Spark, which keeps the catalog's entry up to date."""
+    mica's too; without, the statement is left to Spark, which keeps the catalog's entry up to date. One that only
+    `reads` may name a version by its path. Errors: those of `Table.open`; INVALID_ARGUMENT for a version to change."""
     if names.is_path(parts) and not _is_in_database(spark, parts):
-        return Table.open(parts[1])
+        pinned = names.at_version(parts[1], partial(settings.moment, spark))
+        if pinned is not None and not reads:
+            message = f"a statement changes a table at its newest version, and {parts[1]} names another one"
+            raise UserError("INVALID_ARGUMENT", message, hint=f"Name the table by its path alone: {pinned.path}.")
+        return pinned or Table.open(parts[1])
     if len(parts) == 1:
         found = names.registered(parts[0])
         if found is not None:

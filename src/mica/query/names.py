@@ -10,13 +10,15 @@ import os
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field
+from datetime import datetime
 from threading import Lock
 from typing import Any
 
 from mica.arguments import TEXT, Kind, refuse_other, takes
 from mica.engines.spark.catalog import CATALOG, PROVIDERS
 from mica.errors import UserError
-from mica.log.snapshot import exists, load
+from mica.log.at_path import at_path
+from mica.log.snapshot import load
 from mica.query.row_statements import AS_OF, AS_OF_ANY, INSIDE
 from mica.records import dataclass
 from mica.schema.ddl import quoted, unquote, unquoted
@@ -292,15 +294,20 @@ def _is_before_point(text: str, match: re.Match[str]) -> bool:
 
 
 def _as_of(storage: Storage, as_of: re.Match[str] | None, moment: Callable[[str], int]) -> tuple[Table, bool]:
-    """The table at a place, also `path@v3`, as in delta-spark, and whether the text gives its version or time."""
+    """The table at a place, and whether the text gives its version or time."""
     if as_of is not None:
         version = as_of["version"]
         return Table(load(storage, int(version)) if version else load(storage, None, moment(as_of["moment"]))), True
-    path = str(storage)
-    versioned = re.fullmatch(r"(.+)@v(\d+)", path, re.IGNORECASE)
-    if versioned is not None and not exists(storage):
-        return Table.open(versioned[1], int(versioned[2])), True
-    return opened(path), False
+    found = at_version(str(storage), moment)
+    return opened(str(storage)) if found is None else found, found is not None
+
+
+def at_version(path: str, moment: Callable[[str], int]) -> Table | None:
+    """The table at the version or time that its path gives, `path@v3`; None if it gives none."""
+    storage, asked = at_path(path)
+    if asked is None:
+        return None
+    return Table(load(storage, None, moment(f"'{asked}'")) if isinstance(asked, datetime) else load(storage, asked))
 
 
 def renamed(

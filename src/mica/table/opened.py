@@ -24,6 +24,7 @@ from mica.arguments import (
 )
 from mica.errors import MicaError
 from mica.log.actions import Metadata, Protocol
+from mica.log.at_path import at_path
 from mica.log.snapshot import Snapshot, exists, load
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
@@ -70,12 +71,21 @@ class OpenedTable:
         timestamp: Timestamp | None = None,
         storage_options: Mapping[str, str] | None = None,
     ) -> Self:
-        """Opens the table at `path`: its newest version, `version`, or the one that was current at `timestamp`.
+        """Opens the table at `path`: its newest version, `version`, or the one that was current at `timestamp`. Where
+        no table is at the path, `path@v3` and `path@20260131120000000` (`yyyyMMddHHmmssSSS`, in UTC) are that version
+        and time of `path`, as in delta-spark.
 
         Errors: TABLE_NOT_FOUND, VERSION_NOT_FOUND, TIMESTAMP_OUT_OF_RANGE. Unknown reader features are refused only
         when rows or files are read, so that metadata can be shown.
         """
-        return cls(load(Storage.open(path, storage_options), version, timestamp))
+        storage, asked = at_path(path, storage_options)
+        if asked is not None:
+            if version is not None or timestamp is not None:
+                from mica.log.time_travel import both_given
+
+                raise both_given()
+            version, timestamp = (asked, None) if isinstance(asked, int) else (None, asked)
+        return cls(load(storage, version, timestamp))
 
     @staticmethod
     @takes(path=PATH, storage_options=OPTIONS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -113,3 +114,15 @@ def test_a_range_of_changes_may_end_after_the_last_version(tmp_path: Path) -> No
     assert asked(1) == 1
     with pytest.raises(UserError, match="VERSION_NOT_FOUND"):
         asked(9)
+
+
+def test_a_path_may_name_a_version_or_a_time(tmp_path: Path) -> None:
+    made = mica.Table.create(tmp_path / "t", "id INT").append([{"id": 1}])
+    assert made.snapshot is not None
+    place = str(tmp_path / "t")
+    assert [read.opened(Options.of({"path": f"{place}@v{n}"})).version for n in (0, 1)] == [0, 1]
+    at = datetime.fromtimestamp(made.snapshot.timestamp / 1000, UTC).strftime("%Y%m%d%H%M%S%f")[:17]
+    assert read.opened(Options.of({"path": f"{place}@{at}", "timeZone": "UTC"})).version == 1
+    for options, words in (({}, "the path has no time zone"), ({"versionAsOf": "0"}, "both a version and a timestamp")):
+        with pytest.raises(UserError, match=words):
+            read.opened(Options.of({"path": f"{place}@{at}", **options}))

@@ -254,3 +254,8 @@ def test_a_remove_needs_no_size(tmp_path: Path) -> None:
     for _ in range(4):
         place = _kept(reader.latestOffset(_kept(place), ReadMaxBytes(1)))
     assert (place["version"], place["file"]) == (3, 0)
+
+
+def test_a_stream_takes_no_path_with_a_version(table: mica.Table) -> None:
+    with pytest.raises(UserError, match="a stream goes on with the table"):
+        StreamReader(Options({"path": f"{table.path}@v1"}), StructType().add("id", IntegerType()))
