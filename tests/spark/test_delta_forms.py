@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +27,13 @@ def table(tmp_path: Path) -> mica.Table:
     return made
 
 
+@contextmanager
+def _setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
+    spark.conf.set(name, value)
+    yield
+    spark.conf.unset(name)
+
+
 def _rows(spark: SparkSession, text: str) -> list[tuple[object, ...]]:
     return sorted(map(tuple, mica.sql(text, spark).collect()))
 
@@ -37,3 +47,16 @@ def test_a_path_names_a_version_or_a_time(spark: SparkSession, table: mica.Table
     with pytest.raises(UserError, match="changes a table at its newest version"):
         mica.sql(f"DELETE FROM delta.`{path}@v0`", spark)
     assert table.refresh().version == 1
+
+
+def test_a_lite_vacuum_keeps_what_the_log_does_not_name(spark: SparkSession, table: mica.Table) -> None:
+    table.delete("p = 1")
+    stray = Path(table.path, "left.parquet")
+    for file in (stray, *Path(table.path).rglob("*.parquet")):
+        file.touch()
+        os.utime(file, (1, 1))
+    with _setting(spark, "spark.databricks.delta.retentionDurationCheck.enabled", "false"):
+        shown = _rows(spark, "VACUUM forms LITE RETAIN 0 HOURS DRY RUN")
+        assert [str(path)[:4] for (path,) in shown] == ["p=1/"]
+        assert _rows(spark, "VACUUM forms RETAIN 0 HOURS LITE") == shown
+        assert _rows(spark, "VACUUM forms RETAIN 0 HOURS") == [("left.parquet",)]

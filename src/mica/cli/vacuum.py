@@ -33,13 +33,16 @@ def run(
             help="Refuse a retention below the table's delta.deletedFileRetentionDuration.",
         ),
     ] = True,
+    lite: Annotated[
+        bool, typer.Option("--lite/--full", help="Only files that the log says were removed, or all unused files.")
+    ] = False,
     storage_option: options.StorageOption = None,
     json: options.Json = False,
 ) -> None:
     """Delete data files that no version within the retention uses; without --delete, list them."""
     opened = Table.open(table, storage_options=storage_options(storage_option or ()))
     kept = float(retention) if retention is not None and _HOURS.fullmatch(retention) else retention
-    done = opened.vacuum(kept, dry_run=dry_run, enforce_retention=enforce_retention)
+    done = opened.vacuum(kept, dry_run=dry_run, enforce_retention=enforce_retention, lite=lite)
     if json:
         print_json(done.to_dict())
         return

@@ -8,6 +8,8 @@ version names them that the log still has: it may be restored. Of the log only s
 (`log/cleanup`). Partial files under hidden names, which killed writers left in any directory, are deleted too
 (`Storage.sweep`); they are not files of the table, so they are not counted.
 
+A `lite` vacuum deletes of all these only what the log says was removed: leftovers of killed writers stay.
+
 Source: PROTOCOL.md, "Add File and Remove File" (tombstones), "VACUUM Protocol Check"; retention as in delta-spark.
 """
 
@@ -96,6 +98,7 @@ def vacuum(
     *,
     dry_run: bool = False,
     enforce_retention: bool = True,
+    lite: bool = False,
     clock: Callable[[], float] = time.time,
 ) -> Vacuum:
     """Deletes the files that no version within `retention` uses; see `Table.vacuum`."""
@@ -122,8 +125,12 @@ def vacuum(
     paths = arrow_array([entry.path for entry in found], pa.string())
     gone = pc.invert(pc.is_in(paths, value_set=needed)).to_pylist()
     unused = [entry for entry, left in zip(found, gone, strict=True) if left]
-    unused += _unnamed_sidecars(snapshot, entries, int(clock() * 1000))
-    unused += _unnamed_records(snapshot, entries, oldest)
+    if lite:
+        removed = set(_removed_files(snapshot).to_pylist()) if unused else set[str]()
+        unused = [entry for entry in unused if entry.path in removed]
+    else:
+        unused += _unnamed_sidecars(snapshot, entries, int(clock() * 1000))
+        unused += _unnamed_records(snapshot, entries, oldest)
     deleted = pa.Table.from_batches([batch_of([entry_row(entry) for entry in unused], DELETED)])
     last = snapshot
     if not dry_run:
@@ -136,7 +143,8 @@ def vacuum(
             again = pc.is_in(deleted.column("path"), value_set=needed_files(last, oldest))
             deleted = deleted.filter(pc.invert(again))
         snapshot.storage.delete_all(deleted.column("path").to_pylist())
-        for directory in sorted({e.path.rpartition("/")[0] for e in entries if e.path.endswith(".tmp")}):
+        partial_files = [entry.path for entry in entries if entry.path.endswith(".tmp") and not lite]
+        for directory in sorted({path.rpartition("/")[0] for path in partial_files}):
             snapshot.storage.sweep(directory)
         last = _if_there_is_room(last, partial(_ended, last, {"numDeletedFiles": deleted.num_rows}))
     took = time.monotonic() - began
@@ -184,11 +192,28 @@ def needed_files(snapshot: Snapshot, oldest: int) -> pa.Array:
     # Files without a time are kept: another writer may have omitted it.
     times = pc.fill_null(pc.struct_field(gone, "deletionTimestamp"), oldest)
     young = pc.filter(gone, pc.greater_equal(times, oldest))
-    named = [
+    return _with_vectors(
+        storage,
         (files.column("path"), files.column("deletion_vector")),
         (pc.struct_field(young, "path"), pc.struct_field(young, "deletionVector")),
         (removed.column("path"), removed.column("deletion_vector")),
-    ]
+    )
+
+
+def _removed_files(snapshot: Snapshot) -> pa.Array:
+    """The relative paths of all files that the log says were removed, as far back as it goes, of their deletion vectors
+    and of change files."""
+    storage, gone, removed = snapshot.storage, tombstones(snapshot), _removed_since(snapshot, 0)
+    files = _with_vectors(
+        storage,
+        (pc.struct_field(gone, "path"), pc.struct_field(gone, "deletionVector")),
+        (removed.column("path"), removed.column("deletion_vector")),
+    )
+    return pa.concat_arrays([files, _below(storage, change_files_since(snapshot, 0))])
+
+
+def _with_vectors(storage: Storage, *named: tuple[pa.ChunkedArray | pa.Array, pa.ChunkedArray | pa.Array]) -> pa.Array:
+    """Files as relative paths, and the files of their deletion vectors."""
     parts = [arrow_array([], pa.string())]
     for paths, vectors in named:
         keys = canonical_keys(one_array(paths))

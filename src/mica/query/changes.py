@@ -253,8 +253,9 @@ def _shaped(spark: SparkSession, table: Table, statement: Statement) -> DataFram
             before = table.snapshot
             done = table.optimize(where, zorder_by=list(columns) or None, full=full, spark=spark)
             return _frame(spark, optimized(table.path, before, done))
-        case VacuumOf(retain=retain, dry_run=dry):
-            gone = table.vacuum(retain, dry_run=dry, enforce_retention=settings.keeps_retention(spark)).deleted
+        case VacuumOf(retain=retain, dry_run=dry, lite=lite):
+            keeps = settings.keeps_retention(spark)
+            gone = table.vacuum(retain, dry_run=dry, enforce_retention=keeps, lite=lite).deleted
             return _frame(spark, gone.select(["path"]))
         case History(limit=limit):
             return _frame(spark, described.history(table, limit))

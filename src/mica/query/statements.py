@@ -7,7 +7,7 @@ an error that names the place.
     [WITH …] {DELETE FROM | UPDATE | INSERT | MERGE} …  (see `row_statements`)
     {ALTER TABLE | RESTORE | {DROP | TRUNCATE} TABLE | DESCRIBE | SHOW | CONVERT TO DELTA} …  (see `table_statements`)
     OPTIMIZE t [FULL] [WHERE …] [ZORDER BY (c, …)]    REORG TABLE t [WHERE …] APPLY (PURGE)
-    VACUUM t [FULL] [RETAIN n HOURS] [DRY RUN]
+    VACUUM t [FULL | LITE] [RETAIN n HOURS] [DRY RUN]
     {DESCRIBE | DESC} HISTORY t [LIMIT n]
     {CREATE [OR REPLACE] | REPLACE} TABLE [IF NOT EXISTS] t (…) USING mica
         [{PARTITIONED | CLUSTER} BY (c, …)] [LOCATION '…'] [COMMENT '…'] [{TBLPROPERTIES | OPTIONS} (…)] [AS query]
@@ -53,6 +53,7 @@ class VacuumOf:
     table: tuple[str, ...]
     retain: float | None
     dry_run: bool
+    lite: bool = False
 
 
 @dataclass(frozen=True)
@@ -248,9 +249,10 @@ class _Statement(RowStatement):
     def vacuum(self) -> VacuumOf:
         self.accept("VACUUM")
         table = self.place()
-        retain, dry, left = None, False, ["FULL", "RETAIN", "DRY"]
+        retain, dry, lite = None, False, False
+        left = {"FULL": "kind", "LITE": "kind", "RETAIN": "retention", "DRY": "run"}
         while (word := self.word()) in left:  # in any order, each once
-            left.remove(word)
+            left = {other: kind for other, kind in left.items() if kind != left[word]}
             if self.accept("RETAIN"):
                 retain = self.number()
                 self.expect("HOURS")
@@ -258,11 +260,10 @@ class _Statement(RowStatement):
                 self.expect("RUN")
                 dry = True
             else:
-                self.accept("FULL")
-        if self.word() == "LITE":
-            self.fail("VACUUM … LITE is not supported here: VACUUM also deletes files that no version names")
+                self.at += 1
+                lite = word == "LITE"
         self.end()
-        return VacuumOf(table, retain, dry)
+        return VacuumOf(table, retain, dry, lite)
 
     def describe(self) -> History:
         self.at += 2

@@ -282,9 +282,14 @@ class ShapedTable(OpenedTable):
 
         return self._changed(reshred(self._snapshot.refresh(), schema, where, spark, checked(txn)))
 
-    @takes(dry_run=FLAG, enforce_retention=FLAG)
+    @takes(dry_run=FLAG, enforce_retention=FLAG, lite=FLAG)
     def vacuum(
-        self, retention: Retention | None = None, *, dry_run: bool = False, enforce_retention: bool = True
+        self,
+        retention: Retention | None = None,
+        *,
+        dry_run: bool = False,
+        enforce_retention: bool = True,
+        lite: bool = False,
     ) -> Vacuum:
         """Deletes the files in the table's directory that no version within `retention` uses: removed files, their
         deletion vectors, change files, and leftovers of killed writers. Older versions cannot be read afterwards.
@@ -292,11 +297,13 @@ class ShapedTable(OpenedTable):
         `retention` is a number of hours, a text (`"7 days"`) or a timedelta; None is the table's
         `delta.deletedFileRetentionDuration` (by default a week). A shorter one is refused unless `enforce_retention` is
         False. `dry_run` deletes nothing and lists what would be deleted. A vacuum makes two commits, as delta-spark
-        does. Errors: RETENTION_TOO_SHORT, INVALID_ARGUMENT, PERMISSION_DENIED.
+        does. With `lite` only files go that the log says were removed, as far back as it goes: leftovers of killed
+        writers stay. Errors: RETENTION_TOO_SHORT, INVALID_ARGUMENT, PERMISSION_DENIED.
         """
         from mica.maintain.vacuum import vacuum
 
-        done = vacuum(self._snapshot.refresh(), retention, dry_run=dry_run, enforce_retention=enforce_retention)
+        snapshot = self._snapshot.refresh()
+        done = vacuum(snapshot, retention, dry_run=dry_run, enforce_retention=enforce_retention, lite=lite)
         assert done.snapshot is not None
         self._snapshot = done.snapshot
         return done
