@@ -23,6 +23,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "query/enabled.py": "tests/spark/test_sql.py",
         "query/explained.py": "tests/spark/test_sql.py",
         "query/fed.py": "tests/spark/test_fed.py",
+        "query/fixed.py": "tests/unit/query/test_described.py",
         "query/here.py": "tests/property/test_sql_spark.py",
         "query/insert.py": "tests/spark/test_sql_statements.py",
         "query/inserts.py": "tests/spark/test_sql_around.py",

@@ -259,8 +259,9 @@ def _shaped(spark: SparkSession, table: Table, statement: Statement) -> DataFram
             return _frame(spark, gone.select(["path"]))
         case History(limit=limit):
             return _frame(spark, described.history(table, limit))
-        case Question(table=name, what=what, key=key):
-            return _frame(spark, described.answer(table, what, key, name, engines.of(spark).settings()[1]))
+        case Question(table=name, what=what, key=key, partition=partition):
+            zone = engines.of(spark).settings()[1]
+            return _frame(spark, described.answer(table, what, key, name, zone, partition))
         case TableCall():
             return _called(spark, table, statement)
     return None

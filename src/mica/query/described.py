@@ -19,12 +19,14 @@ from mica.log import clustering, features
 from mica.log.actions import Protocol, whole
 from mica.properties import FEATURE, parse_names
 from mica.query.create_text import create_text
+from mica.query.fixed import fixed_values
 from mica.query.table_statements import Subject
 from mica.schema import char
 from mica.schema.ddl import spelled
 from mica.schema.edit import field_at
 from mica.schema.special import DEFAULT
 from mica.schema.types import StructType
+from mica.stats.partition import parse_values
 
 if TYPE_CHECKING:
     from mica.table import Table
@@ -66,11 +68,17 @@ _HISTORY: Mapping[str, str | pa.DataType] = {
 
 
 def answer(
-    table: Table, what: Subject, key: str | None = None, name: tuple[str, ...] = (), timezone: str = "UTC"
+    table: Table,
+    what: Subject,
+    key: str | None = None,
+    name: tuple[str, ...] = (),
+    timezone: str = "UTC",
+    partition: Mapping[str, str | None] | None = None,
 ) -> pa.Table:
-    """The rows of the answer. `key`: the property or column that is asked for, `name`: the table's in the question.
+    """The rows of the answer. `key`: the property or column that is asked for, `name`: the table's in the question,
+    `partition`: the values of the partitions that are asked for.
 
-    Errors: UNKNOWN_COLUMN; INVALID_ARGUMENT for the partitions of a table that has none.
+    Errors: UNKNOWN_COLUMN; INVALID_ARGUMENT for the partitions of a table that has none; those of `fixed_values`.
     """
     match what:
         case "detail":
@@ -82,7 +90,7 @@ def answer(
         case "column":
             return _column(table, key or "", name)
         case "partitions":
-            return _partitions(table, timezone)
+            return _partitions(table, timezone, partition or {})
         case "statement":
             return pa.table({"createtab_stmt": [create_text(table, name)]})
     rows = _columns(table)
@@ -134,12 +142,17 @@ def _column(table: Table, column: str, name: tuple[str, ...]) -> pa.Table:
     return _texts(rows, "info_name", "info_value")
 
 
-def _partitions(table: Table, timezone: str) -> pa.Table:
+def _partitions(table: Table, timezone: str, partition: Mapping[str, str | None]) -> pa.Table:
     """The values of the partition columns, each row once, in their order; null comes last."""
     if not table.partition_by:
         hint = "DESCRIBE DETAIL shows how it is laid out."
         raise UserError("INVALID_ARGUMENT", f"{table.path} has no partitions to show", hint=hint)
-    return table.partitions(timezone=timezone).select(range(len(table.partition_by)))
+    found = table.partitions(timezone=timezone).select(range(len(table.partition_by)))
+    for name, text in fixed_values(table, partition, timezone).items():
+        place = table.partition_by.index(name)
+        wanted = parse_values(arrow_array([text], pa.string()), table.schema.field(name).type, timezone=timezone)
+        found = found.filter(pc.is_in(found.column(place), value_set=wanted))
+    return found
 
 
 def history(table: Table, limit: int | None) -> pa.Table:

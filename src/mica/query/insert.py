@@ -1,8 +1,7 @@
 """INSERT, as Spark assigns its rows.
 
 The rule: values are cast to the columns' types, columns are found by place or by name, and DEFAULT is the table's; an
-append does none of these. A value of PARTITION is judged once, with ANSI and without: of one that became null the rows
-would be put into the null partition, or replace it.
+append does none of these.
 """
 
 from __future__ import annotations
@@ -16,14 +15,12 @@ from mica.engines.spark.errors import is_condition
 from mica.engines.spark.session import is_true, without_sql_log
 from mica.engines.spark.types import type_text
 from mica.errors import UserError
-from mica.expressions.bind import bind_value
 from mica.expressions.coerce import is_exact, is_real
-from mica.expressions.evaluate import evaluate
 from mica.query import described, settings
+from mica.query.fixed import fixed_values
 from mica.query.row_statements import Insert, with_defaults
 from mica.schema import literals
-from mica.schema.char import declared, padded
-from mica.schema.ddl import quote_if_needed, type_to_ddl
+from mica.schema.ddl import quote_if_needed
 from mica.schema.special import DEFAULT, GENERATED
 from mica.schema.types import (
     BINARY,
@@ -40,7 +37,6 @@ from mica.schema.types import (
     StructType,
     renamed,
 )
-from mica.stats.partition import format_values
 from mica.table import Table
 from mica.write import rows as rows_to_write
 from mica.write.assignment import assignable, is_read_from_text
@@ -84,7 +80,10 @@ def _assigned(
 ) -> tuple[DataFrame, str | None, Mapping[str, str | None], bool]:
     """The rows as the table gets them, the condition of those that they replace, the columns that PARTITION gives a
     value, and whether the table gets columns that it lacks."""
-    fixed, evolves = _fixed(spark, table, statement), statement.evolves or settings.evolves(spark)
+    fixed, evolves = (
+        fixed_values(table, statement.partition, engines.of(spark).settings()[1]),
+        statement.evolves or settings.evolves(spark),
+    )
     columns = list(statement.columns) or [name for name in table.schema.names if name not in fixed]
     rows = _given(statement.query, [_default(name, table.schema.find(name)) for name in columns], query)
     if statement.by_name:
@@ -116,45 +115,6 @@ def _assigned(
             values = {name: f"CAST({literals.show(text, STRING)} AS {types[name]})" for name, text in fixed.items()}
             where = " AND ".join(f"{quote_if_needed(name)} <=> {value}" for name, value in values.items())
     return rows, where, fixed, evolves
-
-
-def _fixed(spark: SparkSession, table: Table, statement: Insert) -> dict[str, str | None]:
-    """The columns that PARTITION gives a value, with its text in the log. Errors: INVALID_PARTITION_COLUMN, and those
-    of `_stored`."""
-    timezone = engines.of(spark).settings()[1]
-    found = {}
-    for name, value in statement.partition.items():
-        column = table.schema.find(name)
-        if column is None or column.name not in table.partition_by:
-            raise UserError(
-                "INVALID_PARTITION_COLUMN",
-                f"PARTITION names {name!r}, which is not a partition column",
-                hint=f"Partition columns are: {', '.join(table.partition_by) or 'none'}.",
-                column=name,
-            )
-        if value is not None:
-            found[column.name] = _stored(value, column, timezone)
-    return found
-
-
-def _stored(value: str, column: StructField, timezone: str) -> str | None:
-    """A value of PARTITION as the log has it: an empty text is null (PROTOCOL.md, "Partition Value Serialization"), a
-    CHAR(n) has its blanks. Errors: INVALID_CAST for one that the column cannot hold."""
-    # As Spark, for which these values are texts first.
-    cast = f"CAST(CAST({value} AS STRING) AS {type_text(column.type)})"
-    try:
-        found = evaluate(bind_value(cast, StructType(), ansi=True, timezone=timezone), [], num_rows=1)
-    except UserError as e:
-        if e.code != "INVALID_CAST":
-            raise
-        raise UserError(
-            "INVALID_CAST",
-            f"PARTITION gives the column {column.name!r} the value {value}, which is no {type_to_ddl(column.type)}",
-            hint="Give it a value of its type, or NULL.",
-            column=column.name,
-        ) from None
-    text: str | None = format_values(padded(found, declared(column)), column.type)[0].as_py()
-    return text
 
 
 def _given(text: str, defaults: Sequence[str], query: Query) -> DataFrame:

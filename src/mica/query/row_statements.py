@@ -43,12 +43,6 @@ AS_OF = re.compile(
 AS_OF_ANY = re.compile(
     rf"{SPACE}(?:FOR{SPACE})?(?:(?:SYSTEM_)?VERSION|SYSTEM_TIME|TIMESTAMP){SPACE}AS{SPACE}OF\b", re.IGNORECASE
 )
-#: The value of a column in PARTITION.
-_LITERAL = re.compile(
-    rf"""(?:-\s*)?\.?\d[\w.]*(?:(?<=e)[-+]\d+\w*)? | (?:\w+\s*)?{QUOTED_STRING}(?:\s*{QUOTED_STRING})*
-      | NULL | TRUE | FALSE""",
-    re.VERBOSE | re.IGNORECASE | re.DOTALL,
-)
 _AFTER_REPLACED = ("SELECT", "WITH", "VALUES", "TABLE")  # the condition of REPLACE WHERE may have FROM in it
 #: What ends the columns of a SELECT that may have DEFAULT among them.
 _AFTER_COLUMNS = ("FROM", "WHERE", "ORDER", "LIMIT")
@@ -206,26 +200,6 @@ class RowStatement(Parts):
             what = f"INSERT … REPLACE {self.word(1)} is not supported here"
             hint = "Use REPLACE WHERE and a condition on the table, or MERGE INTO."
             raise syntax_error(self.text, self.token.at, what, hint, code="UNSUPPORTED_EXPRESSION")
-
-    def partition(self) -> dict[str, str | None]:
-        """The columns of PARTITION, each with its value or None."""
-        found: dict[str, str | None] = {}
-
-        def one() -> str:
-            name = self.identifier()
-            if name.lower() in map(str.lower, found):
-                self.fail(f"{name} is named twice")
-            found[name] = None
-            if self.accept("="):
-                at, value = self.at, self.until(marks=",")
-                found[name] = value
-                if not _LITERAL.fullmatch(value):
-                    self.at = at
-                    self.fail("a literal is expected")
-            return name
-
-        self.each(one)
-        return found
 
     def defaulted(self, texts: Sequence[str]) -> str:
         """The text with one of these for each DEFAULT in rows of VALUES."""

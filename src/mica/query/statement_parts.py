@@ -89,6 +89,14 @@ def _of_lambdas(tokens: Sequence[Token], name: str) -> set[int]:
     return found
 
 
+#: The value of a column in PARTITION.
+_LITERAL = re.compile(
+    rf"""(?:-\s*)?\.?\d[\w.]*(?:(?<=e)[-+]\d+\w*)? | (?:\w+\s*)?{QUOTED_STRING}(?:\s*{QUOTED_STRING})*
+      | NULL | TRUE | FALSE""",
+    re.VERBOSE | re.IGNORECASE | re.DOTALL,
+)
+
+
 class Parts(Cursor):
     """A place in a statement, and what may follow it. Errors: INVALID_EXPRESSION, with the place."""
 
@@ -102,6 +110,26 @@ class Parts(Cursor):
         while self.accept("."):
             parts.append(self.identifier())
         return tuple(parts)
+
+    def partition(self) -> dict[str, str | None]:
+        """The columns of PARTITION, each with its value or None."""
+        found: dict[str, str | None] = {}
+
+        def one() -> str:
+            name = self.identifier()
+            if name.lower() in map(str.lower, found):
+                self.fail(f"{name} is named twice")
+            found[name] = None
+            if self.accept("="):
+                at, value = self.at, self.until(marks=",")
+                found[name] = value
+                if not _LITERAL.fullmatch(value):
+                    self.at = at
+                    self.fail("a literal is expected")
+            return name
+
+        self.each(one)
+        return found
 
     def place(self) -> tuple[str, ...]:
         """A table by its name, or by its path in quotes, as delta-spark's own statements take it."""

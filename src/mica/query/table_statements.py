@@ -13,7 +13,8 @@ first what is neither, or has another form than these.
     DROP TABLE [IF EXISTS] t [PURGE] (of a registered name)
     RESTORE [TABLE] t [TO] {VERSION | TIMESTAMP} AS OF …      TRUNCATE TABLE t      COMMENT ON TABLE t IS {'…' | NULL}
     {DESCRIBE | DESC} {DETAIL t | [TABLE] [EXTENDED | FORMATTED] t [c]}
-    SHOW TBLPROPERTIES t [(key)]      SHOW COLUMNS {IN | FROM} t      SHOW PARTITIONS t      SHOW CREATE TABLE t
+    SHOW TBLPROPERTIES t [(key)]      SHOW COLUMNS {IN | FROM} t      SHOW CREATE TABLE t
+    SHOW PARTITIONS t [PARTITION (p = 1, …)]
     CONVERT TO DELTA parquet.`path` [NO STATISTICS] [PARTITIONED BY (c TYPE, …)]
 
 Source: Spark's SqlBaseParser.g4 and delta-spark's DeltaSqlBase.g4.
@@ -61,11 +62,13 @@ class Drop:
 
 @dataclass(frozen=True)
 class Question:
-    """A question about a table; `key`: the property or column that is asked for; None for all properties."""
+    """A question about a table; `key`: the property or column that is asked for; None for all properties. `partition`:
+    the values of the partitions that are asked for."""
 
     table: tuple[str, ...]
     what: Subject
     key: str | None = None
+    partition: Mapping[str, str | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -195,6 +198,15 @@ class TableStatement(Parts):
             key = self._key()
             self.expect(")")
         return Question(table, "properties", key)
+
+    def partitions(self) -> Question:
+        """SHOW PARTITIONS."""
+        table, at = self.table(), self.at
+        wanted = self.partition() if self.accept("PARTITION") else {}
+        if None in wanted.values():
+            self.at = at
+            self.fail("PARTITION gives each of its columns a value")
+        return Question(table, "partitions", partition=wanted)
 
     def convert(self) -> ConvertToDelta:
         """CONVERT TO DELTA."""
@@ -341,7 +353,7 @@ _ALTERATIONS: Mapping[tuple[str, ...], Callable[[TableStatement], tuple[str, dic
 _SHOWN: Mapping[tuple[str, ...], Callable[[TableStatement], Question]] = {
     ("COLUMNS",): TableStatement.columns,
     ("TBLPROPERTIES",): TableStatement.properties,
-    ("PARTITIONS",): lambda s: Question(s.table(), "partitions"),
+    ("PARTITIONS",): TableStatement.partitions,
     ("CREATE", "TABLE"): lambda s: Question(s.table(), "statement"),
 }
 

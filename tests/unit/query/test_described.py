@@ -66,6 +66,17 @@ def test_partitions_are_shown_in_order_with_their_types(tmp_path: Path) -> None:
         table.append([{"id": 1, "d": d, "rows": name}])
     found = described.answer(table, "partitions")
     assert found.to_pylist() == [{"d": day, "rows": "a"}, {"d": day, "rows": "b"}, {"d": None, "rows": "c"}]
+    for partition, places in (
+        ({"d": "'2026-01-01'"}, [0, 1]),
+        ({"D": "DATE'2026-01-01'", "rows": "'b'"}, [1]),
+        ({"d": "NULL"}, [2]),
+        ({"rows": "'d'"}, []),
+    ):
+        some = described.answer(table, "partitions", partition=partition)
+        assert some.to_pylist() == [found.to_pylist()[place] for place in places]
+    for wrong, code in (({"id": "1"}, "INVALID_PARTITION_COLUMN"), ({"d": "'soon'"}, "INVALID_CAST")):
+        with pytest.raises(mica.UserError, match=code):
+            described.answer(table, "partitions", partition=wrong)
     with pytest.raises(mica.UserError, match="has no partitions"):
         described.answer(mica.Table.create(tmp_path / "flat", "id INT"), "partitions")
 
