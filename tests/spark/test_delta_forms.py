@@ -60,3 +60,11 @@ def test_a_lite_vacuum_keeps_what_the_log_does_not_name(spark: SparkSession, tab
         assert [str(path)[:4] for (path,) in shown] == ["p=1/"]
         assert _rows(spark, "VACUUM forms RETAIN 0 HOURS LITE") == shown
         assert _rows(spark, "VACUUM forms RETAIN 0 HOURS") == [("left.parquet",)]
+
+
+def test_a_registered_name_moves_to_another_place(spark: SparkSession, table: mica.Table, tmp_path: Path) -> None:
+    """A table of Spark's by the same name was moved instead."""
+    other = mica.Table.create(tmp_path / "other", "id INT, p INT", ["p"])
+    mica.sql(f"ALTER TABLE forms SET LOCATION '{other.path}'", spark)
+    assert _rows(spark, "SELECT * FROM forms") == []
+    assert table.count() == 4

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica.errors import ConflictError, MicaError, UserError
-from mica.log import creation
+from mica.log import creation, features
 from mica.log.actions import Metadata, Protocol
 from mica.log.snapshot import Snapshot
 from mica.maintain import cluster
@@ -49,10 +49,11 @@ def create(
     cluster_by: Sequence[str] = (),
     ansi: bool = True,
     timezone: str = "UTC",
+    constraints: Mapping[str, str] | None = None,
 ) -> Snapshot:
     """Creates the table, with these rows if there are any, or returns the existing one; see `Table.create`. `base` is
     what `base_of` gave before the rows were read: who replaces a table by rows of its own keeps those that come later.
-    Its rules are judged by the settings.
+    Its rules are judged by the settings; `constraints` are CHECK constraints by their names.
     """
     found, storage = (base, base.storage) if isinstance(base, Snapshot) else (None, base)
     if found is not None and mode == "ignore":
@@ -65,6 +66,9 @@ def create(
         protocol, metadata = creation.new_table(parsed, partition_by, properties, created_time=now)
     else:
         protocol, metadata = _other(found, parsed, partition_by, properties or {}, ansi, timezone)
+    if constraints:
+        protocol = features.upgraded(protocol, {"checkConstraints"})
+        metadata = metadata.with_configuration({f"{CONSTRAINTS}{name}": rule for name, rule in constraints.items()})
     if cluster_by:
         protocol = cluster.clustered(protocol)
     made = schema_json.loads(metadata.schema_string)

@@ -25,7 +25,7 @@ from mica.query.row_statements import behind
 from mica.query.statement_parts import QUERY, VALUE_QUERY, Parts, ended
 from mica.query.statements import Create, Inserts, Selected, Statement, StoredView, UnkeptView, View, parse_statement
 from mica.query.subqueries import constants
-from mica.query.table_statements import ConvertToDelta, Drop, Rename, Unread
+from mica.query.table_statements import ConvertToDelta, Drop, Relocate, Rename, Unread
 from mica.query.viewed import over_views, unread
 from mica.records import dataclass
 from mica.schema.ddl import quote_if_needed
@@ -211,7 +211,7 @@ def _is_ours(spark: SparkSession, statement: Statement) -> bool:
         return True
     if isinstance(statement, ConvertToDelta):
         return not has_delta(spark)
-    if isinstance(statement, Rename | Drop):
+    if isinstance(statement, Rename | Relocate | Drop):
         return len(statement.table) == 1 and names.is_registered(statement.table[0])
     for table in statement.tables if isinstance(statement, Inserts) else (statement.table,):
         known = len(table) > 1 and has_delta(spark)

@@ -45,7 +45,7 @@ from mica.query.statements import (
     View,
 )
 from mica.query.subqueries import with_values
-from mica.query.table_statements import ConvertToDelta, Drop, Question, Rename, TableCall
+from mica.query.table_statements import ConvertToDelta, Drop, Question, Relocate, Rename, TableCall
 from mica.query.viewed import over_views, unread
 from mica.schema.ddl import parse_new_columns, quote_if_needed, quoted, spelled
 from mica.schema.hidden import METADATA
@@ -112,6 +112,8 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str, tabl
         return None
     if isinstance(statement, Rename):
         return _renamed(spark, statement)
+    if isinstance(statement, Relocate):
+        return _relocated(spark, statement)
     if isinstance(statement, Drop):
         return _dropped(spark, statement)
     reads = isinstance(statement, Question | History)
@@ -359,6 +361,14 @@ def _renamed(spark: SparkSession, statement: Rename) -> DataFrame | None:
         new = spelled(statement.name)
         raise UserError.bad_value("RENAME TO", new, f"one name, as {statement.table[0]} is a registered one")
     names.rename(statement.table[0], statement.name[0])
+    return _nothing(spark)
+
+
+def _relocated(spark: SparkSession, statement: Relocate) -> DataFrame | None:
+    """A registered name becomes that of another table with the same columns; any other table is Spark's."""
+    if len(statement.table) > 1 or not names.is_registered(statement.table[0]):
+        return None
+    names.relocate(statement.table[0], statement.location)
     return _nothing(spark)
 
 

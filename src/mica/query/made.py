@@ -7,6 +7,7 @@ that is at the place already only gets the name, if it is as the statement says.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from mica.log import clustering
 from mica.log.configuration import checked, kept
 from mica.log.snapshot import Snapshot
 from mica.maintain.create import base_of, create
-from mica.properties import COMMENT, CONSTRAINTS
+from mica.properties import COMMENT
 from mica.query import names, settings
 from mica.query.create_text import column_text, create_text
 from mica.query.insert import Query
@@ -28,15 +29,18 @@ from mica.schema.ddl import parse_ddl, quote_if_needed
 from mica.schema.new_columns import nullable
 from mica.storage import Storage
 from mica.table import Table
-from mica.write.rules import expressions
+from mica.write.rules import constraints, expressions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def make(spark: SparkSession, statement: Create, query: Query) -> Table | None:
+def make(
+    spark: SparkSession, statement: Create, query: Query, constraints: Mapping[str, str] | None = None
+) -> Table | None:
     """Makes the table at its location, or below the session's warehouse, and registers a name of one part. A registered
-    name means its table. None if the statement leaves a table as it is."""
+    name means its table. `constraints` are those of a table that it is like, by their names. None if the statement
+    leaves a table as it is."""
     settings.refuse_other_meaning(spark, statement.ddl)
     parts = statement.table
     place = statement.location or (parts[1] if names.is_path(parts) else None)
@@ -87,6 +91,7 @@ def make(spark: SparkSession, statement: Create, query: Query) -> Table | None:
         rows,
         list(statement.cluster_by),
         *engines.of(spark).settings(),
+        constraints=constraints,
     )
     if len(parts) == 1:
         names.register(parts[0], place)
@@ -94,15 +99,12 @@ def make(spark: SparkSession, statement: Create, query: Query) -> Table | None:
 
 
 def like(spark: SparkSession, statement: CreateLike, source: Table, query: Query) -> None:
-    """Makes a table like the source: its columns, partitions, clustering and properties, but no row. Its constraints
-    follow by commits of their own, as for any table."""
+    """Makes a table like the source: its columns, partitions, clustering, constraints and properties, but no row."""
     made = parse_statement(create_text(source, statement.table))
     assert isinstance(made, Create)
     given = {**made.properties, **statement.properties}
-    table = make(spark, replace(made, mode=statement.mode, location=statement.location, properties=given), query)
-    for name, rule in source.properties.items():
-        if table is not None and name.startswith(CONSTRAINTS):
-            table.add_constraint(name.removeprefix(CONSTRAINTS), rule)
+    own = replace(made, mode=statement.mode, location=statement.location, properties=given)
+    make(spark, own, query, constraints(source.properties))
 
 
 def _only_names(statement: Create) -> bool:

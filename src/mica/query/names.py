@@ -91,6 +91,24 @@ def rename(name: str, new: str) -> None:
         _REGISTERED[new.lower()] = _REGISTERED.pop(name.lower())
 
 
+def relocate(name: str, path: str) -> None:
+    """Gives a registered name to the table at a path. Errors: TABLE_NOT_FOUND, also for one of a version;
+    INVALID_ARGUMENT for other columns or partitions than those of the table that had the name."""
+    before, after = registered(name), opened(path)
+    if before is not None and _shape(before) != _shape(after):
+        raise UserError(
+            "INVALID_ARGUMENT",
+            f"the table {after.path} has other columns or partitions than {name}: {after.schema}",
+            hint=f"If that is meant, give it the name by mica.register({name!r}, …).",
+        )
+    register(name, path)
+
+
+def _shape(table: Table) -> tuple[str, tuple[str, ...]]:
+    """The columns and partitions, without what no query sees."""
+    return str(table.schema), table.partition_by
+
+
 def forget(name: str) -> None:
     """Takes a registered name away; the table stays."""
     with _LOCK:

@@ -30,7 +30,7 @@ from mica.errors import UserError
 from mica.properties import COMMENT
 from mica.query.row_statements import Delete, Insert, MergeInto, RowChange, RowStatement, Update
 from mica.query.statement_parts import QUERY, ended
-from mica.query.table_statements import ConvertToDelta, Drop, Question, Rename, TableCall, Unread, read_table_statement
+from mica.query.table_statements import TableStatementRead, Unread, read_table_statement
 from mica.records import dataclass
 from mica.schema.ddl import parse_ddl
 from mica.schema.lexical import GAP, SPACE
@@ -137,7 +137,7 @@ class Selected:
 
 Statement = (
     Delete | Update | Insert | MergeInto | Optimize | VacuumOf | History | Create | CreateLike | View | UnkeptView |
-    StoredView | Selected | Inserts | TableCall | Rename | Drop | Question | ConvertToDelta
+    StoredView | Selected | Inserts | TableStatementRead
 )  # fmt: skip
 
 _BEGINS = re.compile(

@@ -9,7 +9,7 @@ first what is neither, or has another form than these.
                                                DROP DEFAULT | FIRST | AFTER c}, …
                   CHANGE [COLUMN] c c TYPE [COMMENT '…'] [FIRST | AFTER d]
                   ADD CONSTRAINT c CHECK (…)      DROP CONSTRAINT [IF EXISTS] c      DROP FEATURE f [TRUNCATE HISTORY]
-                  CLUSTER BY {(c, …) | NONE}      RENAME TO u (of a registered name)
+                  CLUSTER BY {(c, …) | NONE}      RENAME TO u, SET LOCATION '…' (of a registered name)
     DROP TABLE [IF EXISTS] t [PURGE] (of a registered name)
     RESTORE [TABLE] t [TO] {VERSION | TIMESTAMP} AS OF …      TRUNCATE TABLE t      COMMENT ON TABLE t IS {'…' | NULL}
     {DESCRIBE | DESC} {DETAIL t | [TABLE] [EXTENDED | FORMATTED] t [c]}
@@ -54,6 +54,14 @@ class Rename:
 
 
 @dataclass(frozen=True)
+class Relocate:
+    """ALTER TABLE … SET LOCATION."""
+
+    table: tuple[str, ...]
+    location: str
+
+
+@dataclass(frozen=True)
 class Drop:
     """DROP TABLE."""
 
@@ -79,6 +87,9 @@ class ConvertToDelta:
     partition_by: str | None
 
 
+TableStatementRead = TableCall | Rename | Relocate | Drop | Question | ConvertToDelta
+
+
 @dataclass(frozen=True)
 class Unread:
     """A statement of another form. Spark may run it; otherwise `error` is raised."""
@@ -87,7 +98,7 @@ class Unread:
     error: UserError
 
 
-def read_table_statement(text: str) -> TableCall | Rename | Drop | Question | ConvertToDelta | Unread:
+def read_table_statement(text: str) -> TableStatementRead | Unread:
     """The statement of a text that begins like one of these."""
     try:
         return TableStatement(text).read()
@@ -102,7 +113,7 @@ class TableStatement(Parts):
         super().__init__(text)
         self.named: tuple[str, ...] = ()
 
-    def read(self) -> TableCall | Rename | Drop | Question | ConvertToDelta | Unread:
+    def read(self) -> TableStatementRead | Unread:
         """The statement, by its first word."""
         try:
             return _STATEMENTS[self.word()](self)
@@ -115,7 +126,7 @@ class TableStatement(Parts):
         self.named = self.named or found
         return found
 
-    def alter(self) -> TableCall | Rename:
+    def alter(self) -> TableCall | Rename | Relocate:
         """ALTER TABLE."""
         self.accept("ALTER", "TABLE")
         table = self.table()
@@ -123,6 +134,10 @@ class TableStatement(Parts):
             name = self.several_names()
             self.end()
             return Rename(table, name)
+        if self.accept("SET", "LOCATION"):
+            location = self.string()
+            self.end()
+            return Relocate(table, location)
         return TableCall(table, *self._one_of(_ALTERATIONS))
 
     def restore(self) -> TableCall:
@@ -369,7 +384,7 @@ _CHANGES: Mapping[tuple[str, ...], Callable[[TableStatement], dict[str, Any]]] =
     ("AFTER",): lambda s: {"after": quote_if_needed(s.identifier())},
 }
 
-_STATEMENTS: Mapping[str, Callable[[TableStatement], TableCall | Rename | Drop | Question | ConvertToDelta]] = {
+_STATEMENTS: Mapping[str, Callable[[TableStatement], TableStatementRead]] = {
     "ALTER": TableStatement.alter,
     "RESTORE": TableStatement.restore,
     "TRUNCATE": TableStatement.truncate,

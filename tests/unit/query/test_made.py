@@ -120,6 +120,9 @@ def test_a_table_like_another_has_all_but_its_rows(tmp_path: Path, given_name: s
     assert (found.schema.names, found.partition_by) == (table.schema.names, table.partition_by)
     assert found.metadata.description == "all"
     assert found.properties["delta.constraints.c"] == "n > 0"
+    assert found.version == 0, "one commit"
+    with pytest.raises(UserError, match="CONSTRAINT_VIOLATED"):
+        found.append([{"n": 0}])
     assert found.properties["x"] == "z"
     found.append([{"n": 2}])
     assert found.to_arrow()["id"].to_pylist() == [1], "an identity begins anew"

@@ -227,3 +227,17 @@ def test_a_text_that_never_ends_is_read_in_a_time_that_grows_as_it_does(unit: st
     names.words("SELECT '" + unit * 20_000)
     bound(f"SELECT '{unit * 20_000}", {})
     assert time.perf_counter() - begin < 10  # it was minutes
+
+
+def test_a_name_gets_another_place_of_the_same_columns(path: str, tmp_path: Path) -> None:
+    mica.register("moved", path)
+    schema = str(mica.Table.open(path).schema)
+    other = mica.Table.create(tmp_path / "other", schema)
+    names.relocate("Moved", other.path)
+    assert names.place_of("moved") == other.path
+    mica.Table.create(tmp_path / "wider", f"{schema}, z INT")
+    for place, code in (("wider", "INVALID_ARGUMENT"), ("nothing", "TABLE_NOT_FOUND")):
+        with pytest.raises(mica.UserError) as caught:
+            names.relocate("moved", str(tmp_path / place))
+        assert caught.value.code == code
+    assert names.place_of("moved") == other.path

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mica.query.statements import parse_statement
-from mica.query.table_statements import ConvertToDelta, Drop, Question, Rename, TableCall, Unread
+from mica.query.table_statements import ConvertToDelta, Drop, Question, Relocate, Rename, TableCall, Unread
 
 P = ("delta", "/data/t")
 
@@ -84,6 +84,7 @@ def test_an_alteration_is_one_call(text: str, method: str, arguments: dict[str, 
         ("DESC history", Question(("history",), "columns")),
         ("DESC HISTORY -- of that table\n ;", Question(("HISTORY",), "columns")),
         ("DESC EXTENDED t s.`b c`", Question(("t",), "column", "s.`b c`")),
+        ("ALTER TABLE t SET LOCATION '/other'", Relocate(("t",), "/other")),
         ("SHOW PARTITIONS t", Question(("t",), "partitions")),
         (
             "SHOW PARTITIONS t PARTITION (p = 1, q = 'a')",
