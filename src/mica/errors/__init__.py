@@ -110,6 +110,10 @@ class UserError(MicaError, ValueError):
         return cls("UNKNOWN_COLUMN", f"there is no {what} {asked!r}", hint=hint, **context)
 
 
+class OtherNameError(UserError, AttributeError):
+    """An object has no such name: it is another library's, and mica has another one."""
+
+
 class UnsupportedTableError(MicaError):
     """The table is valid, but uses something that this version of mica does not support."""
 

@@ -27,6 +27,8 @@ from mica.arguments import (
     one_of,
     takes,
 )
+from mica.errors import delta_names
+from mica.errors.delta_names import with_names_of
 from mica.log.snapshot import load
 from mica.storage import Storage
 from mica.table.opened import OpenedTable
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from mica.write.once import Txn
 
 
+@with_names_of(delta_names.TABLE)
 class Table(ShapedTable):
     """A Delta table at one version. Use `Table.open` or `Table.create` to get one."""
 

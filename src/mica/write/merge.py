@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from mica.arguments import EXPRESSIONS, TEXT, TXN, takes
 from mica.engines.spark.types import is_frame
-from mica.errors import UserError
+from mica.errors import UserError, delta_names
+from mica.errors.delta_names import with_names_of
 from mica.log.snapshot import Snapshot
 from mica.records import dataclass
 from mica.write.by_spark import or_by_spark
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+@with_names_of(delta_names.MERGE)
 @dataclass(frozen=True)
 class Merge:
     """A merge in preparation, see `Table.merge`. Each clause returns a new one; `execute` runs it.
