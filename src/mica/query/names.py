@@ -99,7 +99,7 @@ def relocate(name: str, path: str) -> None:
         raise UserError(
             "INVALID_ARGUMENT",
             f"the table {after.path} has other columns or partitions than {name}: {after.schema}",
-            hint=f"If that is meant, give it the name by mica.register({name!r}, …).",
+            hint=f"If that is meant, drop the name and give it again: CREATE TABLE {name} USING mica LOCATION '…'.",
         )
     register(name, path)
 
