@@ -13,6 +13,7 @@ import pytest
 
 import mica
 from mica.errors import UserError
+from mica.format.source import register
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -68,3 +69,36 @@ def test_a_registered_name_moves_to_another_place(spark: SparkSession, table: mi
     mica.sql(f"ALTER TABLE forms SET LOCATION '{other.path}'", spark)
     assert _rows(spark, "SELECT * FROM forms") == []
     assert table.count() == 4
+
+
+def test_rows_change_through_a_view_of_the_format(spark: SparkSession, table: mica.Table) -> None:
+    """The view shows the change: Spark would go on with the version that it read first."""
+    register(spark)
+    spark.read.format("mica").load(table.path).alias("a").createOrReplaceTempView("seen")
+    assert spark.table("seen").count() == 4
+    merge = "MERGE INTO seen t USING (SELECT 2 AS id UNION SELECT 7) s ON t.id = s.id WHEN MATCHED THEN DELETE"
+    for text, affected in (
+        ("DELETE FROM seen WHERE id = 3", 1),
+        ("UPDATE seen s SET id = s.id + 10 WHERE s.p = 1", 1),
+        (f"{merge} WHEN NOT MATCHED THEN INSERT (id, p) VALUES (s.id, 0)", 2),
+    ):
+        assert mica.sql(text, spark).collect()[0][0] == affected
+    rows = sorted(map(tuple, spark.table("seen").collect()))
+    assert rows == [(0, 0), (7, 0), (11, 1)]
+
+
+def test_a_view_of_some_rows_columns_or_an_older_version_is_not_the_table(
+    spark: SparkSession, table: mica.Table
+) -> None:
+    register(spark)
+    reader = spark.read.format("mica")
+    for frame in (
+        reader.load(table.path).where("id > 1"),
+        reader.load(f"{table.path}@v1"),
+        spark.read.format("mica").option("where", "id > 1").load(table.path),
+    ):
+        frame.createOrReplaceTempView("part")
+        with pytest.raises(Exception) as caught:  # noqa: PT011 - Spark's own, of several kinds
+            mica.sql("DELETE FROM part WHERE id = 3", spark)
+        assert "not through a view" in "".join(getattr(caught.value, "__notes__", ())), caught.value
+    assert table.refresh().count() == 4

@@ -46,6 +46,7 @@ from mica.query.statements import (
 )
 from mica.query.subqueries import with_values
 from mica.query.table_statements import ConvertToDelta, Drop, Question, Relocate, Rename, TableCall
+from mica.query.view_changes import viewed
 from mica.query.viewed import over_views, unread
 from mica.schema.ddl import parse_new_columns, quote_if_needed, quoted, spelled
 from mica.schema.hidden import METADATA
@@ -118,6 +119,10 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str, tabl
         return _dropped(spark, statement)
     reads = isinstance(statement, Question | History)
     table = target(spark, statement.table, catalogs=not _is_catalogs(statement), reads=reads)
+    # Spark has an INSERT into such a view, and runs it.
+    changes_rows = isinstance(statement, Delete | Update | MergeInto)
+    shown = viewed(spark, statement.table) if table is None and changes_rows else None
+    table = table if shown is None else shown.table
     if table is None:
         if isinstance(statement, Insert) and ours(statement.query):
             before = ended(text).removeprefix(ctes).removesuffix(statement.query)
@@ -142,6 +147,8 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str, tabl
         with from_itself(lambda: any(_reads(tables(text), table) for text in ran)):
             done = _rows_changed(spark, table, statement, noted, settings.txn(spark))
         settings.reset_txn(spark)
+        if shown is not None:
+            shown.show_again(spark)
         return done
 
 

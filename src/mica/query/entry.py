@@ -43,7 +43,8 @@ _INSTEAD = {
 }
 #: What Spark says of a change of rows through a temporary view of a table of mica's.
 _OF_VIEW = re.compile(
-    r"Unexpected table relation|`unknown` does not support (?:UPDATE|DELETE|MERGE)|UNSUPPORTED_INSERT\.RDD"
+    r"Unexpected table relation|`(?:unknown|mica)` does not support (?:UPDATE|DELETE|MERGE)"
+    r"|does not support deletes: mica|UNSUPPORTED_INSERT\.RDD"
 )
 #: How a query begins. `WITH` and `FROM` may also lead to an INSERT, as Spark's parser decides.
 _QUERY = re.compile(rf"(?>(?:\s|\(|{SKIPPED})*)(?:SELECT|WITH|FROM|VALUES|TABLE|MAP|REDUCE)\b", re.IGNORECASE)
@@ -262,7 +263,10 @@ def _hinted(text: str, work: Callable[[], DataFrame]) -> DataFrame:
         if other is not None:
             e.add_note(f"Only delta-spark has this statement. {_INSTEAD[str(other.lastgroup)]}")
         if _OF_VIEW.search(str(e)):
-            e.add_note("mica changes the rows of a table by its registered name or its path, not through a view of it.")
+            e.add_note(
+                "mica changes the rows of a table by its registered name or its path, not through a view of it, but "
+                'for one of spark.read.format("mica").load(path) with all of its columns and rows.'
+            )
         if is_condition(e, "DATA_SOURCE_NOT_FOUND") and "the data source: delta" in str(e):
             e.add_note("CREATE TABLE … USING mica makes a Delta table in a session without delta-spark.")
         raise

@@ -81,6 +81,21 @@ def set_temporary(spark: SparkSession, name: str, view: Any) -> None:
     _state(spark).catalog().createTempView(name, view, True)
 
 
+def source_of_view(spark: SparkSession, name: str, format_name: str) -> tuple[dict[str, str], list[str]] | None:
+    """The options and the columns of a Python data source that a temporary view shows as it is, without a filter or a
+    projection; None for any other view, and on Spark Connect."""
+    view = temporary(spark, name)
+    if view is None or view.plan().isEmpty():
+        return None
+    plan = view.plan().get()
+    while str(plan.nodeName()) == "SubqueryAlias":
+        plan = plan.child()
+    if not str(plan.getClass().getName()).endswith(".DataSourceV2Relation") or str(plan.table().name()) != format_name:
+        return None
+    given = plan.options().asCaseSensitiveMap()
+    return {str(key): str(given[key]) for key in given}, [str(one.name()) for one in items(plan.output())]
+
+
 def variables(spark: Any) -> dict[str, Any]:
     """The session's variables (DECLARE VARIABLE): their definitions by the names that the session keeps, in lower case
     unless it tells cases apart. None on Spark Connect, where the server reads them."""
