@@ -76,15 +76,11 @@ def test_rows_change_through_a_view_of_the_format(spark: SparkSession, table: mi
     register(spark)
     spark.read.format("mica").load(table.path).alias("a").createOrReplaceTempView("seen")
     assert spark.table("seen").count() == 4
-    merge = "MERGE INTO seen t USING (SELECT 2 AS id UNION SELECT 7) s ON t.id = s.id WHEN MATCHED THEN DELETE"
-    for text, affected in (
-        ("DELETE FROM seen WHERE id = 3", 1),
-        ("UPDATE seen s SET id = s.id + 10 WHERE s.p = 1", 1),
-        (f"{merge} WHEN NOT MATCHED THEN INSERT (id, p) VALUES (s.id, 0)", 2),
-    ):
-        assert mica.sql(text, spark).collect()[0][0] == affected
+    merge = "MERGE INTO seen t USING (SELECT 2 AS id, 7 AS p) s ON t.id = s.id WHEN MATCHED THEN DELETE"
+    for text in ("DELETE FROM seen WHERE id = 3", merge):
+        assert mica.sql(text, spark).collect()[0][0] == 1
     rows = sorted(map(tuple, spark.table("seen").collect()))
-    assert rows == [(0, 0), (7, 0), (11, 1)]
+    assert rows == [(0, 0), (1, 1)]
 
 
 def test_a_view_of_some_rows_columns_or_an_older_version_is_not_the_table(

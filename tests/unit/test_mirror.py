@@ -23,6 +23,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "query/connect.py": "tests/spark/test_connect.py",
         "query/enabled.py": "tests/spark/test_sql.py",
         "query/explained.py": "tests/spark/test_sql.py",
+        "engines/spark/doors.py": "tests/spark/test_by_name.py",
         "query/fed.py": "tests/spark/test_fed.py",
         "query/fixed.py": "tests/unit/query/test_described.py",
         "query/here.py": "tests/property/test_sql_spark.py",
