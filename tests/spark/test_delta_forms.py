@@ -98,3 +98,10 @@ def test_a_view_of_some_rows_columns_or_an_older_version_is_not_the_table(
             mica.sql("DELETE FROM part WHERE id = 3", spark)
         assert "not through a view" in "".join(getattr(caught.value, "__notes__", ())), caught.value
     assert table.refresh().count() == 4
+
+
+def test_a_version_or_a_time_is_an_option_of_a_table_too(spark: SparkSession, table: mica.Table) -> None:
+    table.delete("id = 0")
+    by_path = f"SELECT count(*) FROM delta.`{table.path}` WITH (versionAsOf = 1)"
+    assert _rows(spark, f"{by_path} UNION ALL SELECT count(*) FROM forms f") == [(3,), (4,)]
+    assert _rows(spark, "SELECT count(f.id) FROM forms WITH ('versionAsOf' = '0') f") == [(0,)]

@@ -314,8 +314,8 @@ def _is_before_point(text: str, match: re.Match[str]) -> bool:
 def _as_of(storage: Storage, as_of: re.Match[str] | None, moment: Callable[[str], int]) -> tuple[Table, bool]:
     """The table at a place, and whether the text gives its version or time."""
     if as_of is not None:
-        version = as_of["version"]
-        return Table(load(storage, int(version)) if version else load(storage, None, moment(as_of["moment"]))), True
+        version, time = as_of["version"] or as_of["option"], as_of["moment"] or as_of["time"]
+        return Table(load(storage, int(version)) if version else load(storage, None, moment(time))), True
     found = at_version(str(storage), moment)
     return opened(str(storage)) if found is None else found, found is not None
 

@@ -29,14 +29,16 @@ INSIDE = f"(?:{_OUTSIDE})*"
 for _ in range(3):
     INSIDE = rf"(?:{_OUTSIDE}|\({INSIDE}\))*"
 _WITH = re.compile(rf"{GAP}WITH\b", re.IGNORECASE)
-#: The version or time that a table is read at: a text or literal, a call or parentheses, with an interval. An
-#: expression that goes on is another one.
+#: The version or time that a table is read at: a text or literal, a call or parentheses, with an interval, or a number
+#: or a text as Spark's option of a table. An expression that goes on is another one.
 AS_OF = re.compile(
     rf"""{SPACE}(?:FOR{SPACE})?(?:(?:SYSTEM_)?VERSION{SPACE}AS{SPACE}OF{SPACE}(?P<quote>['"]?)(?P<version>\d+)(?P=quote)(?!\w)
       | (?:SYSTEM_TIME|TIMESTAMP){SPACE}AS{SPACE}OF{SPACE}
         (?P<moment>(?:\w+\s*)?(?:{QUOTED_STRING} | \({INSIDE}\))
           (?:\s*[-+]\s*INTERVAL\s+(?:{QUOTED_STRING}|\d+)\s+\w+)?)
-        (?!{GAP}(?:\|\||[-+*/%&|^:\['"])))""",
+        (?!{GAP}(?:\|\||[-+*/%&|^:\['"])))
+    | {SPACE}WITH{GAP}\({GAP}(?:(?P<o>['"]?)versionAsOf(?P=o){GAP}={GAP}(?P<q>['"]?)(?P<option>\d+)(?P=q)
+      | (?P<p>['"]?)timestampAsOf(?P=p){GAP}={GAP}(?P<time>{QUOTED_STRING})){GAP}\)""",
     re.VERBOSE | re.IGNORECASE,
 )
 #: How a version or time begins, of any kind.
