@@ -265,7 +265,9 @@ class Transaction:
         info |= {
             "timestamp": now,
             "operation": self.operation,
-            "operationParameters": {key: as_text(value) for key, value in self.parameters.items()},
+            "operationParameters": {
+                key: None if value is None else as_text(value) for key, value in self.parameters.items()
+            },
             "isolationLevel": properties.ISOLATION_LEVEL.of(self.metadata.configuration),
             "isBlindAppend": blind,
             "operationMetrics": {key: str(value) for key, value in self.metrics.items()},

@@ -76,6 +76,13 @@ def create(
     refuse_other_types(made, made.fields, ansi=ansi, timezone=timezone)
     operation = f"CREATE {'' if found is None else 'OR REPLACE '}TABLE{'' if data is None else ' AS SELECT'}"
     target = Target(storage, found, protocol, metadata, operation=operation, remakes=True, joins=False)
+    target.parameters = {
+        "partitionBy": list(metadata.partition_columns),
+        "clusterBy": list(cluster_by),
+        "description": metadata.description,
+        "isManaged": False,
+        "properties": dict(metadata.configuration),
+    }
     target.metrics = _none if data is None else write_metrics
     if cluster_by:
         target.clustering = cluster.domain_of(protocol, metadata, cluster_by, str(storage))

@@ -161,3 +161,17 @@ def test_who_takes_any_table_takes_the_one_that_another_writer_makes_first(tmp_p
     assert mica.Table(found).to_arrow().to_pylist() == [{"id": 1}]
     with pytest.raises(ConflictError):
         create(base, "id INT", [], None, "error")
+
+
+def test_the_history_says_what_was_created(tmp_path: Path) -> None:
+    """As delta-spark's: tools read from it how a table was made."""
+    table = mica.Table.create(tmp_path / "t", "id INT, p INT", ["p"], {"x": "y", "comment": "of all"})
+    table = mica.Table.create(table.path, "id INT", mode="overwrite", data=[{"id": 1}])
+    shown = [dict(row) for row in table.history()["operation_parameters"].to_pylist()]
+    assert shown[1] == {
+        "partitionBy": '["p"]', "clusterBy": "[]", "description": "of all", "isManaged": "false",
+        "properties": '{"x":"y"}',
+    }  # fmt: skip
+    assert (shown[0]["partitionBy"], shown[0]["properties"]) == ("[]", '{"x":"y"}')
+    plain = mica.Table.create(tmp_path / "plain", "id INT")
+    assert dict(plain.history()["operation_parameters"].to_pylist()[0])["description"] is None
