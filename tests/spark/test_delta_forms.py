@@ -105,3 +105,9 @@ def test_a_version_or_a_time_is_an_option_of_a_table_too(spark: SparkSession, ta
     by_path = f"SELECT count(*) FROM delta.`{table.path}` WITH (versionAsOf = 1)"
     assert _rows(spark, f"{by_path} UNION ALL SELECT count(*) FROM forms f") == [(3,), (4,)]
     assert _rows(spark, "SELECT count(f.id) FROM forms WITH ('versionAsOf' = '0') f") == [(0,)]
+
+
+def test_columns_are_replaced_and_partitions_chosen(spark: SparkSession, table: mica.Table) -> None:
+    mica.sql("ALTER TABLE forms REPLACE COLUMNS (p INT, id INT COMMENT 'k', q STRING)", spark)
+    assert table.refresh().schema.names == ["p", "id", "q"]
+    assert _rows(spark, "SHOW PARTITIONS forms PARTITION (p = 1)") == [(1,)]

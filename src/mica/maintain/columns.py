@@ -105,7 +105,7 @@ def add_columns(before: Snapshot, columns: str, into: str | None, position: Posi
     base = () if into is None else _path(into)
     for path, places, fields in _groups(columns):
         for f in fields:
-            _refuse_rows_without(f)
+            refuse_rows_without(f)
         if position != Position() and (path or places != Position()):
             raise UserError(
                 "INVALID_ARGUMENT",
@@ -248,7 +248,7 @@ def _single(name: str) -> str:
     return _path(name)[-1]
 
 
-def _refuse_rows_without(f: StructField) -> None:
+def refuse_rows_without(f: StructField) -> None:
     """Refuses a new column that existing rows would have to have a value for."""
     for wrong, clause in (
         (not f.nullable, "NOT NULL"),

@@ -4,6 +4,7 @@ The rule: a statement is one call of `Table`, with its arguments, or a question 
 first what is neither, or has another form than these.
 
     ALTER TABLE t ADD {COLUMN | COLUMNS} (c TYPE … [FIRST | AFTER c], …)  … DROP {COLUMN | COLUMNS} [IF EXISTS] (c, …)
+                  REPLACE COLUMNS (c TYPE …, …)
                   RENAME COLUMN c TO d        SET TBLPROPERTIES (…)        UNSET TBLPROPERTIES [IF EXISTS] (…)
                   {ALTER | CHANGE} [COLUMN] c {TYPE … | {SET | DROP} NOT NULL | COMMENT '…' | SET DEFAULT … |
                                                DROP DEFAULT | FIRST | AFTER c}, …
@@ -255,6 +256,10 @@ class TableStatement(Parts):
         parse_new_columns(columns)
         return "add_columns", {"columns": columns}
 
+    def replace_columns(self) -> tuple[str, dict[str, Any]]:
+        """REPLACE COLUMNS."""
+        return "replace_columns", {"columns": self.parenthesised()[1:-1]}
+
     def drop_columns(self) -> tuple[str, dict[str, Any]]:
         """DROP COLUMNS."""
         unless = self.accept("IF", "EXISTS")
@@ -350,6 +355,7 @@ _ALTERATIONS: Mapping[tuple[str, ...], Callable[[TableStatement], tuple[str, dic
     ("ADD", "COLUMNS"): TableStatement.add_columns,
     ("ADD", "COLUMN"): TableStatement.add_columns,
     ("ADD", "CONSTRAINT"): TableStatement.add_constraint,
+    ("REPLACE", "COLUMNS"): TableStatement.replace_columns,
     ("DROP", "COLUMNS"): TableStatement.drop_columns,
     ("DROP", "COLUMN"): TableStatement.drop_columns,
     ("DROP", "CONSTRAINT"): TableStatement.drop_constraint,

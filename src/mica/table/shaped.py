@@ -62,6 +62,18 @@ class ShapedTable(OpenedTable):
 
         return self._moved(columns_of.add_columns(self._snapshot, columns, into, columns_of.Position(first, after)))
 
+    @takes(columns=TEXT)
+    def replace_columns(self, columns: str) -> Self:
+        """Gives the table its columns in the order of the DDL, with others that it names: these are null in existing
+        rows. As in SQL, none goes or gets another type; comments change where the text has one, and NOT NULL goes.
+
+        Errors: INVALID_DDL, DUPLICATE_COLUMN, INCOMPATIBLE_TYPE, INVALID_ARGUMENT for a column that the text leaves
+        out, MISSING_COLUMN as for `add_columns`.
+        """
+        from mica.maintain.replace_columns import replace_columns
+
+        return self._moved(replace_columns(self._snapshot, columns))
+
     @takes(columns=NAMES, if_exists=FLAG)
     def drop_columns(self, columns: Sequence[str], *, if_exists: bool = False) -> Self:
         """Drops columns and fields (`s.x`, `l.element.x`). Data files stay as they are: the table needs column mapping

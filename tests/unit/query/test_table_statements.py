@@ -85,6 +85,10 @@ def test_an_alteration_is_one_call(text: str, method: str, arguments: dict[str, 
         ("DESC HISTORY -- of that table\n ;", Question(("HISTORY",), "columns")),
         ("DESC EXTENDED t s.`b c`", Question(("t",), "column", "s.`b c`")),
         ("ALTER TABLE t SET LOCATION '/other'", Relocate(("t",), "/other")),
+        (
+            "ALTER TABLE t REPLACE COLUMNS (a INT, s STRUCT<b: INT>)",
+            TableCall(("t",), "replace_columns", {"columns": "a INT, s STRUCT<b: INT>"}),
+        ),
         ("SHOW PARTITIONS t", Question(("t",), "partitions")),
         (
             "SHOW PARTITIONS t PARTITION (p = 1, q = 'a')",
