@@ -43,36 +43,46 @@ class Spilled:
 
 def spill(rows: Iterable[pa.RecordBatch], found: Numbering, keys: Sequence[str], path: str) -> Spilled:
     """Writes the rows to a file by range; `keys` are the columns of the ranges. Errors: DISK_FULL, IO."""
-    spilled, waiting, size = Spilled(path), list[pa.RecordBatch](), 0
+    spilled = Spilled(path)
     writer: pa.RecordBatchWriter | None = None
     numbers = itertools.count()
     with local_errors(path):
         try:
-            for batch in itertools.chain(rows, [None]):
-                if batch is not None:
-                    waiting.append(batch)
-                    size += batch.nbytes
-                    if size < GATHERED_BYTES:
-                        continue
-                if not waiting:
-                    continue
+            for number, part in ranged(rows, found, keys):
                 if writer is None:
                     options = pa.ipc.IpcWriteOptions(compression="lz4")
-                    writer = pa.ipc.new_file(path, waiting[0].schema, options=options)
-                for number, part in _cut(pa.Table.from_batches(waiting), found, keys):
-                    writer.write_batch(part)
-                    spilled.batches.setdefault(number, []).append(next(numbers))
-                waiting, size = [], 0
+                    writer = pa.ipc.new_file(path, part.schema, options=options)
+                writer.write_batch(part)
+                spilled.batches.setdefault(number, []).append(next(numbers))
         finally:
             if writer is not None:
                 writer.close()
     return spilled
 
 
+def ranged(
+    rows: Iterable[pa.RecordBatch], found: Numbering, keys: Sequence[str]
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The rows by range, each with its number; a range comes again for each `GATHERED_BYTES` of all rows."""
+    waiting, size = list[pa.RecordBatch](), 0
+    for batch in itertools.chain(rows, [None]):
+        if batch is not None:
+            waiting.append(batch)
+            size += batch.nbytes
+            if size < GATHERED_BYTES:
+                continue
+        if waiting:
+            yield from _cut(pa.Table.from_batches(waiting), found, keys)
+            waiting, size = [], 0
+
+
 def _cut(rows: pa.Table, found: Numbering, keys: Sequence[str]) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The rows of each range, as one batch."""
     rows = rows.combine_chunks()
     numbers = to_numpy(found.of([rows.column(name).combine_chunks() for name in keys]))
+    if (numbers == numbers[0]).all():
+        yield from ((int(numbers[0]), batch) for batch in rows.to_batches())
+        return
     order = np.argsort(numbers, kind="stable")
     edges = np.concatenate([[0], np.flatnonzero(np.diff(numbers[order])) + 1, [len(order)]])
     for start, end in itertools.pairwise(edges.tolist()):

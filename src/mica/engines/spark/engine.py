@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from mica.arrays import arrow_array, scalar
+from mica.arrays import arrow_array
 from mica.engines.base import (
     AS_THEY_COME,
     NO_ENDS,
@@ -37,15 +37,12 @@ from mica.schema.arrow import to_arrow
 from mica.schema.ddl import quote_if_needed, type_to_ddl
 from mica.schema.edit import places
 from mica.schema.interval_types import is_interval
-from mica.schema.types import INTEGER, VARIANT, StructField, StructType, contains
-from mica.tasks import ranges
+from mica.schema.types import VARIANT, StructType, contains
+from mica.tasks import blocks, ranges
 from mica.tasks.packed import PACKED, packed, packing, unpacked
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-#: The internal column with the file number of a row in a sorted job; it is not written.
-RANGE = "__mica_range"
 
 #: So many rows and bytes may be sent to every task; of rows whose bytes are known before they are collected more.
 FEW_ROWS = 100_000
@@ -136,8 +133,9 @@ class Spark(Engine):
             return IN_PROCESS.write(found, task, schema, order=order)
 
         def frame() -> DataFrame:
-            arranged = self._made(rows, order) if isinstance(rows, MadeRows) else _together(rows, order)
-            return jobs.over_rows(arranged, task, types.of_arrow(schema))
+            if isinstance(rows, MadeRows):
+                return self._made(rows, order, task, schema)
+            return jobs.over_rows(_together(rows, order), task, types.of_arrow(schema))
 
         return self._collected(frame, schema, ends)
 
@@ -224,20 +222,28 @@ class Spark(Engine):
         found = jobs.interruptible(self.session, work)
         return iter(found.cast(ends.schema(schema)).to_batches())
 
-    def _made(self, rows: MadeRows, order: Order) -> DataFrame:
-        """The rows that tasks make, arranged: each gets its file number before the sort, so that no task runs twice."""
-        found = self._ranges(rows, order)
-        schema = StructType((*rows.schema.fields, StructField(RANGE, INTEGER)))
-        task = _ForSpark(_Numbered(rows.task, found, (*order.partition_by, *dict(order.keys))), schema)
-        frame = jobs.over_tasks(self.session, task, rows.inputs, types.to_spark(schema), size_in_bytes=rows.size)
-        into = (RANGE, 1 if found is None else len(found)) if order.keys else None
-        return jobs.arranged(frame, order.partition_by, order.keys, into).drop(*dict(order.keys), RANGE)
+    def _made(self, rows: MadeRows, order: Order, task: RowsTask, schema: pa.Schema) -> DataFrame:
+        """What a task makes of rows that tasks make, arranged: those of a file are brought together by the ranges of
+        their keys, so that no task runs twice, and sorted by the task that writes them."""
+        if not order.keys:
+            made = jobs.over_tasks(
+                self.session, _ForSpark(rows.task, rows.schema), rows.inputs, types.to_spark(rows.schema),
+                size_in_bytes=rows.size,
+            )  # fmt: skip
+            return jobs.over_rows(jobs.together(made, order.partition_by), task, types.of_arrow(schema))
+        by = (*((name, False) for name in order.partition_by), *order.keys)
+        each = blocks.finer(rows.size, rows.files)
+        found = self._ranges(rows, order, rows.files * each)
+        cut = blocks.Cut(rows.task, found, tuple(name for name, _ in by), each)
+        frame = jobs.over_tasks(self.session, cut, rows.inputs, types.of_arrow(blocks.BLOCKS), size_in_bytes=rows.size)
+        arranged = by_number(frame, blocks.FILE, -(-len(found) // each), [blocks.RANGE])
+        write = blocks.Sorted(task, by, tuple(dict(order.keys)))
+        return jobs.over_rows(arranged, write, types.of_arrow(schema))
 
-    def _ranges(self, rows: MadeRows, order: Order) -> ranges.Ranges | None:
-        """The boundaries of the files of a sorted job; None without an order or with one file."""
-        if not order.keys or rows.files == 1:
-            return None
-        return ranges.plan(rows.sample_by(self), rows.files, [down for _, down in order.keys])
+    def _ranges(self, rows: MadeRows, order: Order, count: int) -> ranges.Ranges:
+        """The boundaries of the ranges of a sorted job, of which there are at most `count`."""
+        found = ranges.plan(rows.sample_by(self), count, [down for _, down in order.keys]) if count > 1 else None
+        return ranges.EVERYTHING if found is None else found
 
 
 def by_keys(frames: Sequence[DataFrame], keys: Sequence[str], count: int, order: Sequence[str]) -> DataFrame:
@@ -287,20 +293,3 @@ class _ForSpark:
     def __call__(self, given: Any) -> Iterator[pa.RecordBatch]:
         for batch in self.task(given):
             yield for_spark(batch, self.schema, self.late)
-
-
-@dataclass(frozen=True)
-class _Numbered:
-    """A task whose rows get the number of their range."""
-
-    task: Task
-    found: ranges.Ranges | None
-    keys: tuple[str, ...]
-
-    def __call__(self, given: Any) -> Iterator[pa.RecordBatch]:
-        for batch in self.task(given):
-            if self.found is None:
-                numbers = pa.repeat(scalar(0, pa.int32()), batch.num_rows)
-            else:
-                numbers = self.found.of([batch.column(name) for name in self.keys])
-            yield batch.append_column(RANGE, numbers)

@@ -81,21 +81,12 @@ def over_rows(
     return rows.mapInArrow(_on_worker(_run_rows, (pickle.dumps(function),)), schema)
 
 
-def arranged(
-    rows: DataFrame, partition_by: Sequence[str], keys: Sequence[tuple[str, bool]], into: tuple[str, int] | None
-) -> DataFrame:
-    """The rows in the order of the files: rows of a partition together, or, with `into` (name of a column with file
-    numbers, number of files), rows of a file together, sorted by `keys` (name, descending).
-    """
+def together(rows: DataFrame, partition_by: Sequence[str]) -> DataFrame:
+    """The rows, those of a partition together."""
     from pyspark.sql import functions as sql
 
     names = [quote_if_needed(name) for name in partition_by]
-    partitions = [sql.col(name) for name in names]
-    if into is None:
-        return rows.hint("rebalance", *names).sortWithinPartitions(*partitions)
-    by = [sql.desc(name) if down else sql.asc(name) for name, down in keys]
-    number, files = into
-    return rows.repartitionById(files, sql.col(number)).sortWithinPartitions(*partitions, *by)
+    return rows.hint("rebalance", *names).sortWithinPartitions(*map(sql.col, names))
 
 
 def collect(frame: DataFrame) -> pa.Table:
