@@ -42,7 +42,7 @@ _EXTRACTED = re.compile(
     r"(STRING|BOOLEAN|TINYINT|SMALLINT|INT|BIGINT|FLOAT|DOUBLE|DATE|TIMESTAMP|TIMESTAMP_NTZ|DECIMAL\(\d+,\d+\))"
 )
 #: The relations of tables that were asked for last, by session: (view, schema) → (relation, identity of its rows).
-_EMPTY: WeakKeyDictionary[Any, dict[tuple[str, str], tuple[Any, int]]] = WeakKeyDictionary()
+_EMPTY: WeakKeyDictionary[Any, dict[tuple[str, StructType], tuple[Any, int]]] = WeakKeyDictionary()
 _KEPT = 64
 
 
@@ -123,7 +123,7 @@ class Plan:
     @cached_property
     def output(self) -> list[int]:
         """The ids of its columns."""
-        return ids_of(items(self.java.output()))
+        return ids_of(self.java.output())
 
 
 def cloned(spark: Any) -> Any:
@@ -236,10 +236,10 @@ class Query:
         """Makes the view of a table in the clone; gives the identity of its rows."""
         known = _EMPTY.setdefault(self.spark, {})
         catalog = clone.sessionState().catalog()
-        key = (view, to_spark(schema).json())
+        key = (view, schema)
         if key not in known:
             rows = self.spark.sparkContext._jsc.emptyRDD()  # noqa: SLF001
-            frame = clone.createDataFrame(rows, self.make.type.fromJson(key[1]))
+            frame = clone.createDataFrame(rows, self.make.type.fromJson(to_spark(schema).json()))
             frame.createOrReplaceTempView(f"`{view}`")  # it may be of digits, or have letters beyond ASCII
             number = self._identity(frame.queryExecution().analyzed().rdd())
             # Making the view again costs more than the rest of the clone.
@@ -263,7 +263,7 @@ class Query:
         plan.children += [self._read(child, plan) for child in items(java.children())]
         for sub in items(java.subqueries()):
             # Catalyst may put one subquery at several places.
-            key = (self._identity(sub), *ids_of(items(sub.output())))
+            key = (self._identity(sub), *ids_of(sub.output()))
             if key not in self._subplans:
                 self._subplans[key] = self._read(sub, None)
             plan.subplans.append(self._subplans[key])
@@ -274,7 +274,7 @@ class Query:
         return self.found.get(self._key(plan.java)) if plan.name == "LogicalRDD" else None
 
     def _key(self, java: Any) -> tuple[int, ...]:
-        return (self._identity(java.rdd()), *ids_of(items(java.output())))
+        return (self._identity(java.rdd()), *ids_of(java.output()))
 
     def _relation(self, java: Any, above: Plan | None) -> None:
         view = self._views.get(self._identity(java.rdd()))

@@ -121,9 +121,11 @@ class _Replacing:
         """A relation's scan, under the names and ids of the relation."""
         plan = self._analysed(rows)
         columns = list(items(plan.output()))
-        own = {relation.columns[i]: a for i, a in zip(relation.columns, items(relation.node.output()), strict=True)}
+        own, places = relation.node.output(), {name: at for at, name in enumerate(relation.columns.values())}
         numbers = {name: number for number, name in relation.columns.items()}
-        found = [self.make.alias(c, n, own[n].exprId()) for c, n in zip(columns, relation.needed, strict=False)]
+        found = [
+            self.make.alias(c, n, own.apply(places[n]).exprId()) for c, n in zip(columns, relation.needed, strict=False)
+        ]
         for column, e in zip(columns[len(relation.needed) :], relation.extractions, strict=False):
             found.append(self.make.alias(column, e.sql, self._leaf(numbers[e.column], e).exprId()))
         return self.make.project(self.make.seq(found), plan)
