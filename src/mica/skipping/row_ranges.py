@@ -1,11 +1,14 @@
 """Rows of a file as ranges of their numbers, `[(0, 100), (250, 260)]`.
 
-The rule: ranges are sorted and disjoint, and so are the row numbers that they are made from.
+The rule: ranges are sorted and disjoint, and so are the row numbers that they are made from. Every second row of a file
+may be a range of its own: what takes all ranges takes them as arrays, where they are not few.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
+from operator import itemgetter
 
 import numpy as np
 
@@ -14,6 +17,9 @@ from mica.variant import kernel
 
 RowRanges = kernel.RowRanges
 Numbers = NDArray[np.int64]
+
+#: So many ranges are sooner taken one by one.
+FEW = 64
 
 
 def ranges_of(rows: Numbers) -> RowRanges:
@@ -28,11 +34,13 @@ def ranges_of(rows: Numbers) -> RowRanges:
 
 def rows_of(ranges: RowRanges) -> int:
     """How many rows there are."""
-    return sum(end - start for start, end in ranges)
+    return int(sum(map(itemgetter(1), ranges)) - sum(map(itemgetter(0), ranges)))
 
 
 def intersect(left: RowRanges, right: RowRanges) -> RowRanges:
     """The rows that are in both."""
+    if len(left) + len(right) > FEW:
+        return _in_both(_spans(left), _spans(right))
     found: RowRanges = []
     i = j = 0
     while i < len(left) and j < len(right):
@@ -44,6 +52,19 @@ def intersect(left: RowRanges, right: RowRanges) -> RowRanges:
         else:
             j += 1
     return found
+
+
+def _in_both(left: Numbers, right: Numbers) -> RowRanges:
+    """The same of arrays (`_spans`): each range of the left meets a run of those of the right."""
+    first = np.searchsorted(right[:, 1], left[:, 0], "right")
+    counts = np.maximum(np.searchsorted(right[:, 0], left[:, 1], "left") - first, 0)
+    before = np.cumsum(counts) - counts
+    own = np.repeat(np.arange(len(left)), counts)
+    other = np.arange(len(own)) + np.repeat(first - before, counts)
+    starts = np.maximum(left[own, 0], right[other, 0])
+    ends = np.minimum(left[own, 1], right[other, 1])
+    keep = starts < ends
+    return list(zip(starts[keep].tolist(), ends[keep].tolist(), strict=True))
 
 
 def of_files(ranges: RowRanges, ends: Sequence[int]) -> list[RowRanges]:
@@ -63,7 +84,9 @@ def of_files(ranges: RowRanges, ends: Sequence[int]) -> list[RowRanges]:
 
 def without(ranges: RowRanges, gone: RowRanges) -> RowRanges:
     """The ranges without `gone`, which are inside of them."""
-    edges = [0, *(edge for span in gone for edge in span), 1 << 62]
+    edges = [0, *itertools.chain.from_iterable(gone), 1 << 62]
+    if len(ranges) + len(gone) > FEW:
+        return _in_both(_spans(ranges), np.array(edges, np.int64).reshape(-1, 2))
     return intersect(ranges, list(zip(edges[::2], edges[1::2], strict=True)))
 
 
@@ -113,9 +136,13 @@ class Positions:
 
 def _edges(ranges: RowRanges) -> tuple[Numbers, Numbers]:
     """The first row of each range, and how many rows are before it; then how many there are."""
-    starts = np.array([start for start, _ in ranges], np.int64)
-    lengths = np.array([end - start for start, end in ranges], np.int64)
-    return starts, np.concatenate([[0], np.cumsum(lengths)])
+    spans = _spans(ranges)
+    return spans[:, 0].copy(), np.concatenate([[0], np.cumsum(spans[:, 1] - spans[:, 0])])
+
+
+def _spans(ranges: RowRanges) -> Numbers:
+    """The ranges as rows of an array: start and end."""
+    return np.fromiter(itertools.chain.from_iterable(ranges), np.int64, 2 * len(ranges)).reshape(-1, 2)
 
 
 def _numbers(starts: Numbers, before: Numbers, at: Numbers) -> Numbers:

@@ -6,7 +6,9 @@ import itertools
 import random
 
 import numpy as np
+import pytest
 
+import mica.skipping.row_ranges as module
 from mica.skipping.row_ranges import (
     Positions,
     RowRanges,
@@ -35,10 +37,25 @@ def _apart(ranges: RowRanges) -> bool:
     return all(a < b for a, b in ranges) and all(left[1] < right[0] for left, right in itertools.pairwise(ranges))
 
 
+@pytest.fixture(params=["one by one", "as arrays"], autouse=True)
+def few(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "FEW", 1 << 30 if request.param == "one by one" else -1)
+
+
 def test_ranges_in_both() -> None:
     assert intersect([(0, 10), (20, 30)], [(5, 25), (29, 40)]) == [(5, 10), (20, 25), (29, 30)]
     assert intersect([(0, 10)], []) == []
     assert intersect([(0, 1), (2, 3)], [(1, 2)]) == []
+
+
+def test_many_ranges_in_both(rng: random.Random) -> None:
+    for _ in range(200):
+        left, right = (_some(rng, list(range(60))) for _ in range(2))
+        assert _rows(intersect(left, right)) == sorted(set(_rows(left)) & set(_rows(right)))
+        # Ranges that touch, or are of no row, as the edges of what is taken out are.
+        split = [(0, 0), *((row, row + 1) for row in _rows(left))]
+        assert intersect(split, right) == [(row, row + 1) for row in sorted(set(_rows(left)) & set(_rows(right)))]
+        assert _rows(intersect(right, split)) == sorted(set(_rows(left)) & set(_rows(right)))
 
 
 def test_ranges_of_rows_hold_these_rows(rng: random.Random) -> None:
