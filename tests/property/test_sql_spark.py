@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mica
-from mica.query import here
+from mica.scan import little
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -234,7 +234,7 @@ def test_the_same_rows_as_spark(tables: None, spark: SparkSession, number: int) 
     text = Generator(number).query()
     whole = _answer(lambda: spark.sql(text.format(one="whole_one", two="whole_two")))
     # Small tables are read in this process: now and then by Spark's tasks, as large ones are.
-    with mock.patch.object(here, "_given", here._given if number % 3 else lambda *_: None):
+    with mock.patch.object(little, "given", little.given if number % 3 else lambda *_: None):
         narrow = _answer(lambda: mica.sql(text.format(one="narrow_one", two="narrow_two"), spark))
     if isinstance(whole, Counter):
         assert narrow == whole, text

@@ -5,13 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 from pyspark.errors import AnalysisException
 
 import mica
+from mica.engines.spark.engine import Spark
+from mica.engines.spark.types import unread
 from mica.query import names
+from mica.scan import little
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -92,3 +95,39 @@ def test_changes_go_into_statements_and_views(spark: SparkSession, fed: mica.Tab
     assert [row.id for row in mica.sql(script, spark).collect()] == [2]
     with pytest.raises(mica.UserError, match="needs a first version"):
         mica.sql("SELECT * FROM table_changes('fed_here')", spark)
+
+
+def test_a_few_changes_are_read_in_the_driver(
+    spark: SparkSession, fed: mica.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> NoReturn:
+        raise AssertionError("Spark's tasks were asked for")
+
+    scan = fed.changes(0, where="id >= 0", columns={"n": "id", "s": "s", "v": "to_json(parse_json('[1]'))"})
+    wanted = sorted(map(tuple, (row.values() for row in scan.to_arrow().to_pylist())))
+    by_tasks = unread(scan.to_df(spark))
+    assert sorted(map(tuple, by_tasks.collect())) == wanted
+    with monkeypatch.context() as patched:
+        patched.setattr(Spark, "frame", refused)
+        frame = scan.to_df(spark)
+        assert sorted(map(tuple, frame.collect())) == wanted
+        assert frame.groupBy("s").count().collect()
+        assert fed.changes(0, limit=3).to_df(spark).count() == 3
+        assert fed.changes(0, where="id > 99").to_df(spark).count() == 0
+        # Its columns are known before a row is read.
+        patched.setattr(little, "rows", refused)
+        assert scan.to_df(spark).schema == by_tasks.schema == frame.schema
+    for name, few in (("FEW_FILE_BYTES", 0), ("FEW_ROWS", 2), ("FEW_BYTES", 10)):
+        with monkeypatch.context() as patched:
+            patched.setattr(little, name, few)
+            given: list[object] = []  # these are too many
+            patched.setattr(Spark, "given", lambda *rows, given=given: given.append(rows))
+            assert sorted(map(tuple, scan.to_df(spark).collect())) == wanted
+            assert given == []
+
+
+def test_changes_that_cannot_be_read_fail_as_in_tasks(spark: SparkSession, fed: mica.Table) -> None:
+    frame = fed.changes(0, columns={"n": "s::int"}).to_df(spark)
+    assert frame.columns == ["n"]
+    with pytest.raises(Exception, match="CAST_INVALID_INPUT"):
+        frame.collect()

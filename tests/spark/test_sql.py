@@ -12,8 +12,9 @@ import mica
 from mica.engines.spark.engine import Spark
 from mica.errors import UserError
 from mica.format.source import register
-from mica.query import entry, here, select
+from mica.query import entry, select
 from mica.query.narrowed import Narrowed
+from mica.scan import little
 from tests.oracle import conf
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ def test_the_result_is_a_dataframe_like_any_other(spark: SparkSession, events: m
 
 
 def test_a_limit_reads_no_more_rows(spark: SparkSession, events: mica.Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(here, "FEW_FILE_BYTES", 0)  # a large table
+    monkeypatch.setattr(little, "FEW_FILE_BYTES", 0)  # a large table
     given: list[int] = []
     own = Spark.given
     monkeypatch.setattr(

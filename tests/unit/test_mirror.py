@@ -38,6 +38,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "query/subqueries.py": "tests/spark/test_subqueries.py",
         "query/variables.py": "tests/spark/test_sql_settings.py",
         "format/source.py": "tests/spark/test_format.py",
+        "scan/little.py": "tests/spark/test_fed.py",
         "collation/trust.py": "tests/property/test_collations_spark.py",
         "write/by_spark.py": "tests/spark/test_by_spark.py",
         "write/change_by_spark.py": "tests/spark/test_by_spark.py",

@@ -16,6 +16,7 @@ from mica.engines.spark import catalog
 from mica.engines.spark.catalyst import beside_names
 from mica.engines.spark.errors import is_condition
 from mica.engines.spark.session import is_connect, without_sql_log
+from mica.engines.spark.types import unread
 from mica.errors import MicaError, UserError
 from mica.query import names
 from mica.schema.ddl import quoted
@@ -116,7 +117,7 @@ class Lent:
                 held = _Held(catalog.temporary(self._spark, name))
             before = self._views.get(name)
             if before is None or before[0] is not table.snapshot:
-                before = self._views[name] = table.snapshot, table.to_df(self._spark)
+                before = self._views[name] = table.snapshot, unread(table.to_df(self._spark))
             before[1].createOrReplaceTempView(quoted(name))
             held.times += name not in self._lent
             _HELD[key], self._lent[name] = held, table.snapshot

@@ -17,6 +17,7 @@ from mica.engines.spark.folds import Folded, find
 from mica.engines.spark.nodes import Node
 from mica.engines.spark.replaced import Rows, with_scans
 from mica.engines.spark.session import without_sql_log
+from mica.engines.spark.types import unread
 from mica.errors import UserError
 from mica.query import file_names, here
 from mica.query.conditions import Conditions
@@ -126,7 +127,7 @@ def _rows(spark: SparkSession, place: Narrowed, at_once: bool) -> Rows:
         return Rows(engine.frame(ReadFolded(scan.spec(), fold), tasks, fold.schema(scan.schema), size, REFUSED), folded)
     few = place.reader == "mica" or place.limit is not None
     found = here.rows(engine, replace(scan, limit=place.limit)) if at_once and few else None
-    return Rows(scan.to_df(spark)) if found is None else Rows(found, few=True)
+    return Rows(unread(scan.to_df(spark))) if found is None else Rows(found, few=True)
 
 
 def _folded(query: Query, places: list[_Place]) -> dict[int, Folded]:

@@ -334,7 +334,8 @@ class Scan:
         """The rows as a Spark DataFrame. The session's ANSI mode and time zone apply.
 
         A whole table is read by Spark's own reader, so that a later query reads only the paths of `v` that it uses. If
-        `columns` names a Variant column, mica builds it whole, which is faster.
+        `columns` names a Variant column, mica builds it whole, which is faster. What mica reads of a few megabytes of
+        files, such as most change feeds, is read in this process, when the rows are first asked for.
 
         `unsupported` says what to do with values that Spark's Variants have no type for (time, timestamps in
         nanoseconds, UUID): an error with their path when the rows are read, or strings.
@@ -343,8 +344,8 @@ class Scan:
             raise UserError.bad_value("unsupported", unsupported, "'error' or 'string'")
         from mica.engines.spark import reader
         from mica.engines.spark.batches import Late
-        from mica.engines.spark.engine import Spark
         from mica.engines.spark.session import session
+        from mica.scan import little
 
         spark = spark or session()
         scan = self.of_session(spark)
@@ -353,13 +354,7 @@ class Scan:
         reading = scan.reading()
         if reader.reason_for_kernel(reading) is None and unsupported == "error":
             return reader.native(spark, reading)
-        kept = scan.kept
-        engine = Spark(spark)
-        tasks = scan.tasks(engine.parallelism)
-        size = 4 * (pc.sum(kept.column("size")).as_py() or 0)
-        late = Late(unsupported == "string", scan.timezone)
-        frame = engine.frame(partial(read_parts, scan.spec()), tasks, scan.schema, size, late)
-        return frame if scan.limit is None else frame.limit(scan.limit)
+        return little.frame(spark, scan, Late(unsupported == "string", scan.timezone))
 
     def of_session(self, spark: SparkSession) -> Scan:
         """The same scan with the ANSI mode and time zone of a Spark session, and CHAR columns as it has them."""

@@ -56,6 +56,12 @@ def is_frame(data: Any) -> bool:
     return _is_sparks(data, "mapInArrow")
 
 
+def unread(frame: Any) -> Any:
+    """The DataFrame, whose rows are read by tasks whenever somebody asks for them (`deferred`), not now."""
+    made = getattr(type(frame), "unread", None)
+    return frame if made is None else made(frame)
+
+
 def is_session(given: Any) -> bool:
     """Whether it is a Spark session, classic or Connect. Does not import pyspark."""
     return _is_sparks(given, "createDataFrame")

@@ -1,0 +1,114 @@
+"""Reads a scan of few rows in this process, for Spark, which gets them as one relation.
+
+The rule: a job of Python workers takes longer to begin than a few megabytes of files take to be read. So where the
+files are small, they are read here when the rows are first asked for; if that fails or is too much, Spark's tasks do
+it, which report what is wrong in their way.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from mica import compute as pc
+from mica.arrays import batch_of
+from mica.engines import local
+from mica.schema.arrow import to_arrow
+from mica.schema.types import StructType
+from mica.tasks.parts import FilePart
+from mica.tasks.read import read_parts
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from mica.engines.spark.batches import Late
+    from mica.engines.spark.engine import Spark
+    from mica.scan.scan import Scan
+
+_LOG = logging.getLogger("mica")
+
+#: Rows are few, if they are not more; and so many bytes of files are worth a look.
+FEW_ROWS, FEW_BYTES, FEW_FILE_BYTES = 50_000, 8 << 20, 4 << 20
+
+
+def size_of(scan: Scan) -> int:
+    """The bytes of the files that are read."""
+    return pc.sum(scan.kept.column("size")).as_py() or 0
+
+
+def is_little(scan: Scan) -> bool:
+    """Whether the rows of a scan are few by the size of its files."""
+    return size_of(scan) <= FEW_FILE_BYTES
+
+
+def frame(spark: SparkSession, scan: Scan, late: Late) -> DataFrame:
+    """The rows of a scan as a DataFrame, read when somebody asks for them: a few by this process, or else, and for who
+    may ask again and again (`types.unread`), by Spark's tasks."""
+    from mica.engines.spark.engine import Spark
+    from mica.engines.spark.session import is_connect
+
+    engine = Spark(spark)
+    if not is_little(scan) or is_connect(spark):
+        return _by_tasks(engine, scan, late)
+    from mica.engines.spark.deferred import Deferred
+    from mica.engines.spark.types import to_spark
+
+    def made(at_once: bool) -> Any:
+        found = rows(engine, scan, late) if at_once else None
+        return (_by_tasks(engine, scan, late) if found is None else found)._jdf  # noqa: SLF001
+
+    return Deferred(spark, to_spark(scan.schema), made)
+
+
+def _by_tasks(engine: Spark, scan: Scan, late: Late) -> DataFrame:
+    tasks = scan.tasks(engine.parallelism)
+    found = engine.frame(partial(read_parts, scan.spec()), tasks, scan.schema, 4 * size_of(scan), late)
+    return found if scan.limit is None else found.limit(scan.limit)
+
+
+def rows(engine: Spark, scan: Scan, late: Late) -> DataFrame | None:
+    """The rows of a scan as a DataFrame; None if they are too many, or cannot be read here."""
+
+    def few(batches: Iterator[pa.RecordBatch]) -> pa.Table | None:
+        found, count, used = [], 0, 0
+        for batch in batches:
+            left = batch.num_rows if scan.limit is None else scan.limit - count
+            found.append(batch.slice(0, left))
+            count, used = count + found[-1].num_rows, used + found[-1].nbytes
+            if count > FEW_ROWS or used > FEW_BYTES:
+                return None
+            if count == scan.limit:
+                break
+        return pa.Table.from_batches(found, to_arrow(scan.schema))
+
+    return given(engine, scan, partial(read_parts, scan.spec()), few, scan.schema, late)
+
+
+def given(
+    engine: Spark,
+    scan: Scan,
+    read: Callable[[Sequence[FilePart]], Iterator[pa.RecordBatch]],
+    gathered: Callable[[Iterator[pa.RecordBatch]], pa.Table | None],
+    schema: StructType,
+    late: Late,
+) -> DataFrame | None:
+    """What is `gathered` of the batches that this process reads, as a DataFrame; None if that is nothing, or fails."""
+    from mica.engines.spark.batches import for_spark
+
+    most = min(local.threads(), engine.parallelism)
+    try:
+        tasks, threads = scan.for_threads(scan.spec(), most)
+        with closing(local.shown(read, tasks, parallelism=threads)) as batches:
+            found = gathered(batches)
+        if found is None:
+            return None
+        whole = found.combine_chunks().to_batches() or [batch_of([], to_arrow(schema))]
+        return engine.given(pa.Table.from_batches([for_spark(batch, schema, late) for batch in whole]), schema)
+    except Exception:  # noqa: BLE001 - a slower way is left
+        _LOG.debug("left to Spark's tasks, which report what is wrong", exc_info=True)
+        return None
