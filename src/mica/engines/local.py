@@ -186,8 +186,8 @@ class Threads(Engine):
         from mica.tasks import ranges, spill
 
         by = [*((name, False) for name in order.partition_by), *order.keys]
-        finer = max(1, round(rows.size / rows.files / spill.RANGE_BYTES))  # ranges of a file
-        found = ranges.plan(rows.sample_by(self), rows.files * finer, [down for _, down in order.keys])
+        each = ranges.finer(rows.size, rows.files)
+        found = ranges.plan(rows.sample_by(self), rows.files * each, [down for _, down in order.keys])
         found = ranges.EVERYTHING if found is None else found
         with tempfile.TemporaryDirectory(prefix="mica-sort-") as place:
 
@@ -199,7 +199,7 @@ class Threads(Engine):
             with late.futures.ThreadPoolExecutor(threads(), thread_name_prefix="mica") as pool:
                 files = list(pool.map(part, enumerate(rows.inputs)))
             # Ranges end with a partition: what has no other order may be written by any of the threads.
-            step = finer if order.keys else 1
+            step = each if order.keys else 1
             shares = [range(start, min(start + step, len(found))) for start in range(0, len(found), step)]
             dropped = [name for name, _ in order.keys]
             yield from shown(lambda numbers: task(spill.sorted_rows(files, numbers, by, dropped)), shares)

@@ -22,7 +22,7 @@ from mica.arrays import arrow_array
 from mica.records import dataclass
 from mica.tasks.batches import Arranged
 from mica.tasks.packed import packed, unpacked
-from mica.tasks.ranges import Ranges, sort_indices
+from mica.tasks.ranges import RANGE_BYTES, Ranges, sort_indices
 from mica.tasks.spill import ranged
 
 Batches = Iterable[pa.RecordBatch]
@@ -33,19 +33,8 @@ BLOCKS = pa.schema(
     [pa.field(FILE, pa.int32(), False), pa.field(RANGE, pa.int32(), False), pa.field(ROWS, pa.binary(), False)]
 )
 
-#: About so many bytes in memory are one range: a task sorts them at once, without an order among the blocks.
-RANGE_BYTES = 256 << 20
-
-#: So many ranges have blocks that are worth their handling.
-MOST_RANGES = 1 << 14
-
 #: What is so much larger than a range is sorted in pieces.
 PIECE_BYTES = 3 * RANGE_BYTES
-
-
-def finer(size: int, files: int) -> int:
-    """How many ranges a file gets, of a job of so many bytes in memory."""
-    return max(1, min(round(size / files / RANGE_BYTES), MOST_RANGES // files))
 
 
 @dataclass(frozen=True)

@@ -33,8 +33,18 @@ SPOTS = 256
 STRIDE = 4 << 20
 EVERY = 64
 
+#: About so many bytes in memory are one range, which a task sorts at once. Of a job of very many it has more: only so
+#: many ranges have parts that are worth their handling.
+RANGE_BYTES = 64 << 20
+MOST_RANGES = 1 << 14
+
 #: The last column of samples: how many rows a row stands for.
 _WEIGHT = "weight"
+
+
+def finer(size: int, files: int) -> int:
+    """How many ranges each file of a job gets, of so many bytes in memory."""
+    return max(1, min(round(size / files / RANGE_BYTES), MOST_RANGES // files))
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,8 @@ from mica.storage.local import local_errors
 from mica.tasks.batches import Arranged
 from mica.tasks.ranges import sort_indices
 
-#: Bytes that a task gathers before it cuts them, and about so many bytes are one range.
+#: Bytes that a task gathers before it cuts them.
 GATHERED_BYTES = 64 << 20
-RANGE_BYTES = 64 << 20
 
 
 class Numbering(Protocol):

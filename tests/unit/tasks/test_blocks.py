@@ -72,10 +72,3 @@ def test_a_range_of_equal_keys_is_no_more_in_memory_than_others(monkeypatch: pyt
     assert sum(part.num_rows for part in blocks.arranged(some, BY, ("k",))) == 4000
     assert len(held) > 4
     assert max(held) < 12_000
-
-
-def test_ranges_are_neither_too_large_nor_too_many() -> None:
-    assert blocks.finer(1 << 20, 1) == 1
-    assert blocks.finer(10 << 30, 4) == 10
-    assert blocks.finer(10 << 50, 1_000) == blocks.MOST_RANGES // 1_000
-    assert blocks.finer(10 << 30, 10 * blocks.MOST_RANGES) == 1

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mica.tasks.ranges import Ranges, plan, sort_indices, weighted
+from mica.tasks.ranges import MOST_RANGES, Ranges, finer, plan, sort_indices, weighted
 
 ROWS = st.lists(st.tuples(st.one_of(st.none(), st.integers(0, 9)), st.sampled_from(["", "a", "aa", "é"])), min_size=1)
 
@@ -75,3 +75,10 @@ def test_rows_are_sorted_as_spark_sorts_them(down: bool) -> None:
     assert found == (ascending[::-1] if down else ascending)
     nulls = slice(4, 6) if down else slice(0, 2)
     assert rows["y"].take(order).to_pylist()[nulls] == [0, 1]
+
+
+def test_ranges_are_neither_too_large_nor_too_many() -> None:
+    assert finer(1 << 20, 1) == 1
+    assert finer(10 << 30, 4) == 40
+    assert finer(10 << 50, 1_000) == MOST_RANGES // 1_000
+    assert finer(10 << 30, 10 * MOST_RANGES) == 1

@@ -39,7 +39,7 @@ def test_threads_sort_on_disk_as_in_memory(monkeypatch: pytest.MonkeyPatch, tmp_
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     monkeypatch.setattr(spill, "GATHERED_BYTES", 5_000)
-    monkeypatch.setattr(spill, "RANGE_BYTES", 10_000)
+    monkeypatch.setattr(ranges, "RANGE_BYTES", 10_000)
     made = MadeRows(rows, range(8), SCHEMA, size=400_000, files=4, sample=sample)
     order = Order(("p",), (("k", True),))
     shares: list[list[dict[str, Any]]] = []

@@ -232,7 +232,7 @@ class Spark(Engine):
             )  # fmt: skip
             return jobs.over_rows(jobs.together(made, order.partition_by), task, types.of_arrow(schema))
         by = (*((name, False) for name in order.partition_by), *order.keys)
-        each = blocks.finer(rows.size, rows.files)
+        each = ranges.finer(rows.size, rows.files)
         found = self._ranges(rows, order, rows.files * each)
         cut = blocks.Cut(rows.task, found, tuple(name for name, _ in by), each)
         frame = jobs.over_tasks(self.session, cut, rows.inputs, types.of_arrow(blocks.BLOCKS), size_in_bytes=rows.size)
