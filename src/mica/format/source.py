@@ -13,6 +13,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from mica.engines.spark.session import active
 from mica.format import read, stream, write
 from mica.format.brief import brief
 from mica.format.options import Options
@@ -25,7 +26,9 @@ def register(spark: SparkSession) -> None:
     """Makes `format("mica")` known to a session."""
     # Otherwise Spark refuses a source that takes filters.
     spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
-    spark.dataSource.register(MicaSource)
+    # Spark looks for a source of this name in the active session, whichever it registers one for.
+    with active(spark):
+        spark.dataSource.register(MicaSource)
 
 
 class MicaSource(DataSource):

@@ -31,6 +31,25 @@ JAVA = 17
 SQL_LOGGER = "SQLQueryContextLogger"
 
 
+@contextmanager
+def active(spark: SparkSession) -> Iterator[None]:
+    """Makes a session the active one of the thread for a while. On Spark Connect there is none."""
+    if is_connect(spark):
+        yield
+        return
+    session: Any = spark
+    sessions = session._get_j_spark_session_class(session._jvm)  # noqa: SLF001
+    before = sessions.getActiveSession()
+    sessions.setActiveSession(session._jsparkSession)  # noqa: SLF001
+    try:
+        yield
+    finally:
+        if before.isDefined():
+            sessions.setActiveSession(before.get())
+        else:
+            sessions.clearActiveSession()
+
+
 @takes(master=TEXT)
 def session(master: str = "local[*]", **conf: Any) -> SparkSession:
     """Returns a plain `SparkSession` with defaults that suit mica, or the running session with `conf` applied:
