@@ -11,6 +11,8 @@ from pyspark.sql.catalog import Catalog
 from pyspark.sql.readwriter import DataFrameReader, DataFrameWriter
 
 import mica
+from mica.errors import UserError
+from tests.oracle import conf
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -66,3 +68,61 @@ def test_other_names_and_sessions_are_sparks(spark: SparkSession, table: mica.Ta
     assert not spark.catalog.tableExists("named")
     for method in (Catalog.tableExists, DataFrameReader.table, DataFrameWriter.insertInto):
         assert not hasattr(method, "__wrapped__")
+
+
+def test_a_mode_partitions_and_a_setting_mean_what_they_do_in_delta_spark(
+    spark: SparkSession, table: mica.Table
+) -> None:
+    rows = _rows(spark, (3, 1))
+    rows.write.mode("ignore").saveAsTable("named")
+    assert _of(table) == [(1, 0), (2, 1)]
+    rows.write.mode("append").partitionBy("p").saveAsTable(" `named` ")
+    assert _of(table) == [(1, 0), (2, 1), (3, 1)]
+    for wrong in (
+        lambda: rows.write.mode("overwrite").partitionBy("id").saveAsTable("named"),
+        lambda: rows.write.partitionBy("p").insertInto("named"),
+        lambda: rows.write.format("csv").mode("append").saveAsTable("named"),
+    ):
+        with pytest.raises(UserError, match="INVALID_ARGUMENT"):
+            wrong()
+    with conf(spark, {"spark.sql.sources.partitionOverwriteMode": "dynamic"}):
+        _rows(spark, (4, 1)).write.mode("overwrite").saveAsTable("named")
+        assert _of(table) == [(1, 0), (4, 1)]
+        _rows(spark, (5, 0)).write.insertInto("named", overwrite=True)
+        assert _of(table) == [(4, 1), (5, 0)]
+    spark.sql("SELECT '6' x, 1 y").write.mode("overwrite").insertInto("named")
+    assert _of(table) == [(6, 1)], "cast as by INSERT"
+    rows.writeTo("named").using("delta").append()
+    assert _of(table) == [(3, 1), (6, 1)]
+
+
+def test_a_reader_and_a_writer_are_left_as_they_were(spark: SparkSession, table: mica.Table, tmp_path: Path) -> None:
+    mica.register("pinned", mica.Table.open(table.path, version=0))
+    reader, writer = spark.read, _rows(spark, (3, 3)).write.mode("append")
+    assert reader.table("pinned").count() == 0
+    assert reader.table("named").count() == 2, "not at the version of the other table"
+    with pytest.raises(UserError, match="at version 0, and another version is asked for"):
+        spark.read.option("versionAsOf", 1).table("pinned")
+    writer.saveAsTable("named")
+    writer.save(str(tmp_path / "other"))
+    assert spark.read.parquet(str(tmp_path / "other")).count() == 1
+    mica.query.names.forget("pinned")
+
+
+def test_each_session_is_enabled_and_disabled_for_itself(spark: SparkSession, table: mica.Table) -> None:
+    other = mica.enable(spark.newSession())  # Spark said that it has a source mica, which another has
+    assert other.read.table("named").count() == 2
+    mica.disable(spark)
+    assert other.read.table("named").count() == 2
+    assert not spark.catalog.tableExists("named")
+    mica.disable(other)
+    assert not hasattr(DataFrameReader.table, "__wrapped__")
+
+
+def test_a_session_that_spark_clones_for_a_batch_asks_too(spark: SparkSession, table: mica.Table) -> None:
+    batches = type(spark)(spark.sparkContext, spark._jsparkSession.cloneSession())
+    _rows(batches, (3, 1)).write.mode("append").saveAsTable("named")
+    _rows(batches, (4, 1)).write.insertInto("named")
+    assert _of(table) == [(1, 0), (2, 1), (3, 1), (4, 1)]
+    mica.disable(spark)
+    assert not batches.catalog.tableExists("named")

@@ -1,7 +1,8 @@
 """What a registered name means to the methods of an enabled session's DataFrames, readers, writers and catalog.
 
 The rule: a call by name is the same call of `format("mica")` by path, with all that the reader or writer was told.
-Spark would make a table of its own of that name, beside the one that `spark.sql` and `spark.table` read.
+`insertInto` is an INSERT of `spark.sql`. Spark would make a table of its own of that name, beside the one that
+`spark.sql` and `spark.table` read.
 """
 
 from __future__ import annotations
@@ -12,19 +13,28 @@ from typing import TYPE_CHECKING, Any, Self
 
 from mica.engines.spark.doors import Answer, NamedCall
 from mica.errors import UserError
-from mica.query import names
-from mica.schema.literals import show
-from mica.schema.types import STRING
+from mica.query import names, settings
+from mica.query.entry import run
+from mica.schema.ddl import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_FORMATS = (None, "mica", "delta")
+_FORMATS = ("mica", "delta")
+#: Options in lower case: which version is read, and which rows are replaced.
+_VERSIONS = {"versionasof", "timestampasof"}
+_REPLACED = {"partitionoverwritemode", "replacewhere"}
 
 
 def _read(call: NamedCall) -> Any:
     table = names.registered(call.name) if names.is_table(call.name) else None  # which is read at its own version
     if table is not None:
+        if call.told.options & _VERSIONS:
+            raise UserError(
+                "INVALID_ARGUMENT",
+                f"{call.name} is a table at version {table.version}, and another version is asked for",
+                hint=f"Register its path instead: mica.register({call.name!r}, {call.place!r}).",
+            )
         call.on.option("versionAsOf", table.version)
     return _loaded(call)
 
@@ -44,18 +54,55 @@ def _saved(call: NamedCall) -> None:
     _refuse_format(call)
     writer, given = call.on, call.given
     writer.mode(given.get("mode")).options(**given.get("options", {}))
+    mode = str(given.get("mode") or call.told.mode).lower()
+    if mode == "ignore":
+        return
+    if mode in ("error", "errorifexists", "default"):
+        raise UserError(
+            "TABLE_EXISTS",
+            f"{call.name} is the table {call.place}, and the mode is ErrorIfExists",
+            hint="Use the mode append, overwrite or ignore.",
+        )
     if given.get("partitionBy") is not None:
         writer.partitionBy(given["partitionBy"])
+    _check_partitions(call)
+    options = call.told.options | {name.lower() for name in given.get("options", {})}
+    # A Python source does not see the session's settings, and would replace all partitions.
+    if mode == "overwrite" and not options & _REPLACED and settings.is_dynamic(call.session):
+        writer.option("partitionOverwriteMode", "dynamic")
     writer.format("mica").save(call.place)
     _moved(call.name)
 
 
+def _check_partitions(call: NamedCall) -> None:
+    """Partitions that a writer is told must be the table's. Spark takes a Python source to have none."""
+    asked, table = call.given.get("partitionBy") or call.told.partition_by, names.registered(call.name)
+    if not asked or table is None:
+        return
+    asked = (asked,) if isinstance(asked, str) else tuple(asked)
+    if asked != tuple(table.partition_by):
+        raise UserError(
+            "INVALID_ARGUMENT",
+            f"{call.name} is partitioned by {', '.join(table.partition_by) or 'no column'}, not by {', '.join(asked)}",
+            hint="Leave partitionBy out: the table has its partitions.",
+        )
+    call.on.partitionBy([])
+
+
 def _inserted(call: NamedCall) -> None:
-    """Columns go by their places, as Spark puts rows into a view of the format."""
+    if call.told.partition_by:
+        raise UserError(
+            "INVALID_ARGUMENT",
+            f"insertInto takes no partitionBy, and {call.name} has its partitions",
+            hint="Leave partitionBy out.",
+        )
+    overwrite = call.given.get("overwrite")
+    replaces = call.told.mode == "Overwrite" if overwrite is None else overwrite
     view, session = f"mica_{uuid.uuid4().hex}", call.session
-    session.sql(f"CREATE TEMPORARY VIEW {view} USING mica OPTIONS (path {show(call.place, STRING)})")
+    call.rows.createTempView(view)
     try:
-        call.by(view)
+        text = f"INSERT {'OVERWRITE' if replaces else 'INTO'} {quoted(call.name)} TABLE {view}"
+        run(text, session, None, lambda: type(session).sql(session, text))
     finally:
         session.catalog.dropTempView(view)
     _moved(call.name)
@@ -75,8 +122,8 @@ def _exists(call: NamedCall) -> Any:
 
 
 def _refuse_format(call: NamedCall) -> None:
-    asked = call.given.get("format")
-    if asked not in _FORMATS:
+    asked = call.given.get("format") or call.told.format
+    if asked is not None and asked.lower() not in _FORMATS:
         raise UserError.bad_value("format", asked, f"mica or delta, since {call.name} is the table {call.place}")
 
 
@@ -96,6 +143,12 @@ class WriterToName:
         """Options of the write."""
         self._options.update(options)
         return self
+
+    def _as_it_is(self, *_: Any, **_named: Any) -> Self:
+        """Nothing changes, as in Spark for a table that exists: it has its format, properties and partitions."""
+        return self
+
+    using = tableProperty = partitionedBy = clusterBy = _as_it_is  # noqa: N815 - Spark's names
 
     def append(self) -> None:
         """Appends the rows, by the names of their columns."""
