@@ -26,7 +26,7 @@ def at_path(
     Errors: those of `Storage.open`; INVALID_ARGUMENT for digits that are no time.
     """
     storage = Storage.open(path, options)
-    found = _ENDING.fullmatch(os.fspath(path))
+    found = _ENDING.fullmatch(os.fspath(path).rstrip("/"))
     if found is None or exists(storage):
         return storage, None
     storage = Storage.open(found["path"], options)

@@ -20,7 +20,7 @@ def path(tmp_path: Path) -> str:
 
 
 def test_a_path_names_a_version_or_a_time(path: str) -> None:
-    assert [(str(s), asked) for s, asked in map(at_path, [path, f"{path}@v1", f"{path}@V0"])] == [
+    assert [(str(s), asked) for s, asked in map(at_path, [path, f"{path}@v1/", f"{path}@V0"])] == [
         (path, None), (path, 1), (path, 0),
     ]  # fmt: skip
     assert at_path(f"{path}@20260131123000250")[1] == datetime(2026, 1, 31, 12, 30, 0, 250_000)  # noqa: DTZ001
