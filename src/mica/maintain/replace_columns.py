@@ -14,7 +14,7 @@ from mica.errors import UserError
 from mica.log.snapshot import Snapshot
 from mica.maintain.alter import altered
 from mica.maintain.columns import refuse_rows_without
-from mica.schema import char
+from mica.schema import char, special
 from mica.schema.ddl import parse_ddl, type_to_ddl
 from mica.schema.types import StructField, StructType
 
@@ -44,7 +44,16 @@ def _kept(given: StructField, own: StructField | None, before: Snapshot) -> Stru
         raise UserError(
             "INVALID_DDL", f"REPLACE COLUMNS takes no NOT NULL, and {own.name!r} has it", hint="Use ALTER COLUMN."
         )
-    if given.type != own.type and type_to_ddl(given.type) != type_to_ddl(own.type):
+    # A text that says how a column is made or filled would be lost.
+    said = [key for key in (special.DEFAULT, special.GENERATED, special.IDENTITY_START) if key in given.metadata]
+    if any(given.metadata[key] != own.metadata.get(key) for key in said):
+        raise UserError(
+            "INVALID_DDL",
+            f"REPLACE COLUMNS takes no DEFAULT and no GENERATED, and {own.name!r} has one",
+            hint="Leave it out: columns keep theirs. ALTER COLUMN … SET DEFAULT changes a default.",
+        )
+    plain = before.schema.field(own.name).type  # STRING is what Delta has for a CHAR(n) or VARCHAR(n), which stays
+    if given.type not in (own.type, plain) and type_to_ddl(given.type) != type_to_ddl(own.type):
         raise UserError(
             "INCOMPATIBLE_TYPE",
             f"{before.storage} has the column {own.name!r} as {type_to_ddl(own.type)}, and REPLACE COLUMNS changes no "

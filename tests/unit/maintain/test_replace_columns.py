@@ -16,6 +16,7 @@ def test_columns_get_the_order_of_the_text(tmp_path: Path, mapping: str) -> None
     table = mica.Table.create(tmp_path, ddl, ["p"], {"delta.columnMapping.mode": mapping})
     table.append([{"id": 1, "c": "ab", "n": 2, "p": "x"}])
     table.replace_columns("p STRING, N INT COMMENT 'm', z DOUBLE, c CHAR(3), id INT")
+    table.replace_columns("p STRING, n INT, z DOUBLE, c STRING, id INT")  # c stays a CHAR(3), as in delta-spark
     assert str(table.schema) == str(mica.Table.open(tmp_path).schema)
     assert table.schema.names == ["p", "n", "z", "c", "id"]
     assert [field.metadata.get("comment") for field in table.schema.fields] == [None, "m", None, None, "k"]
@@ -36,6 +37,8 @@ def test_columns_get_the_order_of_the_text(tmp_path: Path, mapping: str) -> None
         ("id INT, s STRUCT<a: INT>, s INT", "DUPLICATE_COLUMN"),
         ("id INT, s STRUCT<a: INT>, z INT NOT NULL", "MISSING_COLUMN"),
         ("id INT NOT NULL, s STRUCT<a: INT>", "INVALID_DDL"),
+        ("id INT DEFAULT 5, s STRUCT<a: INT>", "INVALID_DDL"),
+        ("id INT GENERATED ALWAYS AS (s.a), s STRUCT<a: INT>", "INVALID_DDL"),
     ],
 )
 def test_nothing_goes_and_no_type_changes(tmp_path: Path, ddl: str, code: str) -> None:
