@@ -12,7 +12,7 @@ import orjson
 import pyarrow as pa
 
 from mica import compute as pc
-from mica.arrays import arrow_array, batch_of
+from mica.arrays import arrow_array, batch_of, one_array
 from mica.engines.spark.types import to_spark
 from mica.errors import UserError
 from mica.log import clustering, features
@@ -149,9 +149,11 @@ def _partitions(table: Table, timezone: str, partition: Mapping[str, str | None]
         raise UserError("INVALID_ARGUMENT", f"{table.path} has no partitions to show", hint=hint)
     found = table.partitions(timezone=timezone).select(range(len(table.partition_by)))
     for name, text in fixed_values(table, partition, timezone).items():
-        place = table.partition_by.index(name)
-        wanted = parse_values(arrow_array([text], pa.string()), table.schema.field(name).type, timezone=timezone)
-        found = found.filter(pc.is_in(found.column(place), value_set=wanted))
+        place, column = table.partition_by.index(name), table.schema.field(name)
+        wanted = parse_values(arrow_array([text], pa.string()), column.type, timezone=timezone)
+        # The log may have a CHAR(n) without its blanks.
+        held = char.padded(one_array(found.column(place)), char.declared(column))
+        found = found.filter(pc.is_in(held, value_set=wanted))
     return found
 
 

@@ -107,3 +107,10 @@ def test_a_history_has_the_names_of_delta_spark(tmp_path: Path) -> None:
 def test_the_details_name_fields_that_a_table_is_clustered_by(tmp_path: Path) -> None:
     table = mica.Table.create(tmp_path, "id INT, s STRUCT<a: INT>", cluster_by=["s.a", "id"])
     assert described.answer(table, "detail").to_pylist()[0]["clusteringColumns"] == ["s.a", "id"]
+
+
+def test_a_partition_is_found_by_a_char_whose_blanks_the_log_lacks(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "char", "id INT, c CHAR(3)", ["c"])
+    table.append([{"id": 1, "c": "k"}, {"id": 2, "c": "m"}])
+    for text in ("'k'", "'k  '"):
+        assert described.answer(table, "partitions", partition={"c": text}).num_rows == 1
