@@ -37,8 +37,8 @@ AS_OF = re.compile(
         (?P<moment>(?:\w+\s*)?(?:{QUOTED_STRING} | \({INSIDE}\))
           (?:\s*[-+]\s*INTERVAL\s+(?:{QUOTED_STRING}|\d+)\s+\w+)?)
         (?!{GAP}(?:\|\||[-+*/%&|^:\['"])))
-    | {SPACE}WITH{GAP}\({GAP}(?:(?P<o>['"]?)versionAsOf(?P=o){GAP}={GAP}(?P<q>['"]?)(?P<option>\d+)(?P=q)
-      | (?P<p>['"]?)timestampAsOf(?P=p){GAP}={GAP}(?P<time>{QUOTED_STRING})){GAP}\)""",
+    | {SPACE}WITH{GAP}\({GAP}(?:(?P<o>['"]?)versionAsOf(?P=o)(?:{GAP}={GAP}|{SPACE})(?P<q>['"]?)(?P<option>\d+)(?P=q)
+      | (?P<p>['"]?)timestampAsOf(?P=p)(?:{GAP}={GAP}|{SPACE})(?P<time>{QUOTED_STRING})){GAP}\)""",
     re.VERBOSE | re.IGNORECASE,
 )
 #: How a version or time begins, of any kind.

@@ -129,6 +129,7 @@ def test_stars_leave_a_column_out() -> None:
         "for system_version as of '1'",
         'VERSION AS OF "1"',
         "WITH (versionAsOf = 1)",
+        "WITH ('versionAsOf' '1')",
         "with('VERSIONASOF' = \"1\" )",
         "WITH (timestampAsOf = '{at}')",
         "/* at */ VERSION -- the\n AS/**/OF 1",
