@@ -33,7 +33,7 @@ def _read(call: NamedCall) -> Any:
             raise UserError(
                 "INVALID_ARGUMENT",
                 f"{call.name} is a table at version {table.version}, and another version is asked for",
-                hint=f"Register its path instead: mica.register({call.name!r}, {call.place!r}).",
+                hint=f"Give the name to the path instead, {call.place}: it is read at any version.",
             )
         call.on.option("versionAsOf", table.version)
     return _loaded(call)
