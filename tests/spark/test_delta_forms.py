@@ -105,6 +105,10 @@ def test_a_version_or_a_time_is_an_option_of_a_table_too(spark: SparkSession, ta
     by_path = f"SELECT count(*) FROM delta.`{table.path}` WITH (versionAsOf = 1)"
     assert _rows(spark, f"{by_path} UNION ALL SELECT count(*) FROM forms f") == [(3,), (4,)]
     assert _rows(spark, "SELECT count(f.id) FROM forms WITH ('versionAsOf' = '0') f") == [(0,)]
+    for options in ("readChangeFeed = true, startingVersion = 0", "versionAsOf = 1, other = 'x)'"):
+        for named in ("forms", f"delta.`{table.path}`"):
+            with pytest.raises(mica.UserError, match="versionAsOf or timestampAsOf alone"):
+                mica.sql(f"SELECT count(*) FROM {named} WITH ({options}) AS f", spark)
 
 
 def test_columns_are_replaced_and_partitions_chosen(spark: SparkSession, table: mica.Table) -> None:

@@ -34,14 +34,17 @@ def test_a_running_session_takes_the_given_settings_alone(
 
 def test_no_plan_shows_a_key_that_is_an_option_of_a_statement(spark: SparkSession, tmp_path: Path) -> None:
     setting = "spark.sql.redaction.options.regex"
-    mica.enable(spark)
     mica.Table.create(tmp_path / "t", "a BIGINT")
     kept = re.compile(r"key|secret|token$|sas|container_authorization")  # whose values are secrets
     names = sorted(name for _, options in STORES.values() for name in options if kept.search(name))
     options = ", ".join(f"`storage.{name}` 'hush'" for name in names if not name.endswith("_enabled"))
-    with conf(spark, {setting: _defaults("local[1]")[setting]}):
-        made = spark.sql(f"CREATE TEMPORARY VIEW keys USING mica OPTIONS (path '{tmp_path}/t', {options})")
-        text = made._jdf.queryExecution().toString()
+    mica.enable(spark)
+    try:
+        with conf(spark, {setting: _defaults("local[1]")[setting]}):
+            made = spark.sql(f"CREATE TEMPORARY VIEW keys USING mica OPTIONS (path '{tmp_path}/t', {options})")
+            text = made._jdf.queryExecution().toString()
+    finally:
+        mica.disable(spark)
     spark.catalog.dropTempView("keys")
     assert "account_key" in text
     assert "hush" not in text

@@ -22,7 +22,7 @@ from mica.log.snapshot import load
 from mica.query.row_statements import AS_OF, AS_OF_ANY, INSIDE
 from mica.records import dataclass
 from mica.schema.ddl import quoted, unquote, unquoted
-from mica.schema.lexical import GAP, QUOTED_NAME, QUOTED_STRING, RAW_STRING, REST, SKIPPED
+from mica.schema.lexical import GAP, QUOTED_NAME, QUOTED_STRING, RAW_STRING, REST, SKIPPED, SPACE
 from mica.storage import Storage
 from mica.table import Table
 
@@ -41,6 +41,8 @@ _CLAUSE = re.compile(
       | {LEXED.pattern}""",
     LEXED.flags,
 )
+#: The options of a table.
+_OPTIONS = re.compile(rf"{SPACE}WITH{GAP}\({INSIDE}\)", re.IGNORECASE)
 #: What makes an expression no constant.
 _QUERY = re.compile(r"(?i)\bSELECT\b")
 #: A part of a name: no number, as Spark reads one.
@@ -173,7 +175,8 @@ def by_path(
     """The text with names of views in place of `` delta.`path` `` and of names with a version or time, and the tables
     there. `moment` gives the ms since the epoch of an expression, `is_taken` whether a view has that name, `located`
     the place of a table of the catalog; `relations` are the text's tables by Spark's parser, where it is known: an
-    alias or a column may be called delta, too.
+    alias or a column may be called delta, too. Errors: UNSUPPORTED_EXPRESSION for other options of a table, which Spark
+    passes over for a view.
     """
     named = [match for match in LEXED.finditer(text) if match["other"] is None]
     views: dict[str, Table] = {}
@@ -182,7 +185,9 @@ def by_path(
     found, at = "", 0
     for number, match in enumerate(named):
         as_of = AS_OF.match(text, match.end())
-        if as_of is None and (match["path"] is None or AS_OF_ANY.match(text, match.end())):
+        end = match.end() if as_of is None else as_of.end()
+        options = _OPTIONS.match(text, end)
+        if as_of is None and options is None and (match["path"] is None or AS_OF_ANY.match(text, end)):
             continue
         parts = _parts(text, named, number)
         if match["path"] is not None:
@@ -191,13 +196,19 @@ def by_path(
             storage = _place_of_name(text, parts, named, located)
         if storage is None:
             continue
+        if options is not None:
+            raise UserError(
+                "UNSUPPORTED_EXPRESSION",
+                f"{storage} has the options {options[0].strip()}, and mica takes versionAsOf or timestampAsOf alone",
+                hint="Read a change feed by table_changes('t', 0), and leave other options out.",
+            )
         key = (str(storage), "" if as_of is None else as_of[0])
         if key not in chosen:
             view = chosen[key] = _view_of(text, parts, match, named, views, is_taken)
             views[view], old = _as_of(storage, as_of, moment)
             pinned |= {view} if old else set()
         start = named[number + 1 - len(parts) + (match["path"] is not None)].start()
-        found, at = f"{found}{text[at:start]}`{chosen[key]}`", match.end() if as_of is None else as_of.end()
+        found, at = f"{found}{text[at:start]}`{chosen[key]}`", end
     return Named(found + text[at:], views, frozenset(pinned))
 
 
