@@ -22,6 +22,7 @@ import mica
 from mica.errors import MicaError
 from mica.errors.codes import CODES
 from mica.query import names
+from mica.scan import little
 from tests.oracle import conf
 from tests.support import ROOT, SHARED, delta_jars
 
@@ -193,6 +194,12 @@ def compiled(spark: SparkSession) -> Iterator[None]:
     without."""
     with conf(spark, {"spark.sql.codegen.factoryMode": "FALLBACK"}):
         yield
+
+
+@pytest.fixture
+def by_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A scan of few rows is read by Spark's tasks, as one of many is, and not by this process."""
+    monkeypatch.setattr(little, "FEW_FILE_BYTES", -1)
 
 
 @pytest.fixture(scope="session")

@@ -19,6 +19,8 @@ from mica.schema.ddl import quote_if_needed
 from mica.schema.types import VARIANT, contains
 from tests.support import SHARED
 
+pytestmark = pytest.mark.usefixtures("by_tasks")
+
 ROOT = SHARED / "conformance" / "delta-tables"
 TABLES = sorted(str(log.parent.relative_to(ROOT)) for log in ROOT.rglob("_delta_log")) if ROOT.is_dir() else []
 #: Broken on purpose, without columns, or with files that are not there.

@@ -16,6 +16,8 @@ from tests.early import EXPRESSIONS, TEXT, foreign, values, variants
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.usefixtures("by_tasks")
+
 SHREDDING = {"v": "struct<a: decimal(9,2), b: struct<a: bigint, c: string>, l: array<bigint>, d: double, o: boolean>"}
 
 

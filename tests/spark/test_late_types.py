@@ -16,6 +16,8 @@ from tests.variant_files import ONE, column, container, file, metadata
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.usefixtures("by_tasks")
+
 TIME = bytes([17 << 2]) + (3_600_000_000).to_bytes(8, "little")
 ROWS = column([container([TIME], [0]), None], names=metadata("at"))
 

@@ -22,6 +22,8 @@ from mica.errors import MicaError, UserError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+pytestmark = pytest.mark.usefixtures("by_tasks")
+
 ODD_VALUES = ["a", "", None, "a/b", "x=y", "50% {off}", "ü 🙂", "a b", "[1]*?", "d'e\"f", "\\n"]
 
 
