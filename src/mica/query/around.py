@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from mica.engines.spark.session import has_delta
+from mica.engines.spark.types import unread
 from mica.errors import MicaError, UserError
 from mica.query import changes, names
 from mica.query.insert import Query
@@ -26,7 +27,7 @@ from mica.query.statement_parts import QUERY, VALUE_QUERY, Parts, ended
 from mica.query.statements import Create, Inserts, Selected, Statement, StoredView, UnkeptView, View, parse_statement
 from mica.query.subqueries import constants
 from mica.query.table_statements import ConvertToDelta, Drop, Relocate, Rename, Unread
-from mica.query.viewed import over_views, unread
+from mica.query.viewed import over_views
 from mica.records import dataclass
 from mica.schema.ddl import quote_if_needed
 from mica.schema.lexical import GAP, SPACE

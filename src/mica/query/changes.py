@@ -19,7 +19,7 @@ from mica.engines.spark import catalog
 from mica.engines.spark.errors import is_condition
 from mica.engines.spark.scripts import local_variables
 from mica.engines.spark.session import has_delta
-from mica.engines.spark.types import from_spark, of_arrow
+from mica.engines.spark.types import from_spark, of_arrow, unread
 from mica.errors import UserError
 from mica.log.user_metadata import user_metadata
 from mica.properties import parse_names
@@ -47,7 +47,7 @@ from mica.query.statements import (
 from mica.query.subqueries import with_values
 from mica.query.table_statements import ConvertToDelta, Drop, Question, Relocate, Rename, TableCall
 from mica.query.view_changes import viewed
-from mica.query.viewed import over_views, unread
+from mica.query.viewed import over_views
 from mica.schema.ddl import parse_new_columns, quote_if_needed, quoted, spelled
 from mica.schema.hidden import METADATA
 from mica.storage import Storage

@@ -80,10 +80,8 @@ def _assigned(
 ) -> tuple[DataFrame, str | None, Mapping[str, str | None], bool]:
     """The rows as the table gets them, the condition of those that they replace, the columns that PARTITION gives a
     value, and whether the table gets columns that it lacks."""
-    fixed, evolves = (
-        fixed_values(table, statement.partition, engines.of(spark).settings()[1]),
-        statement.evolves or settings.evolves(spark),
-    )
+    fixed = fixed_values(table, statement.partition, engines.of(spark).settings()[1])
+    evolves = statement.evolves or settings.evolves(spark)
     columns = list(statement.columns) or [name for name in table.schema.names if name not in fixed]
     rows = _given(statement.query, [_default(name, table.schema.find(name)) for name in columns], query)
     if statement.by_name:

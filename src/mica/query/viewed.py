@@ -37,10 +37,3 @@ def over_views(
     finally:
         for name in made:
             spark.catalog.dropTempView(name)
-
-
-def unread(rows: DataFrame) -> DataFrame:
-    """The same rows, read when somebody asks for them."""
-    from mica.engines.spark.deferred import Deferred
-
-    return rows.unread() if isinstance(rows, Deferred) else rows
