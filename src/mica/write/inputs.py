@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from mica.errors import StorageError, UserError
 from mica.storage import patterns
 from mica.tasks.ingest import Split, look
-from mica.tasks.parts import grouped
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | Any
 
@@ -24,6 +23,9 @@ TASK_BYTES = 512 << 20
 
 #: Smaller inputs are not worth a task of their own.
 LEAST_BYTES = 8 << 20
+
+#: A task may be larger or smaller by this part of it, if a file need not be split then.
+_UNEVEN = 16
 
 #: Estimated compression ratio of compressed JSON, used only to balance tasks.
 _GROWS = {".gz": 6, ".gzip": 6, ".zst": 8, ".zstd": 8}
@@ -57,21 +59,31 @@ def find(paths: Paths, storage_options: Mapping[str, str] | None = None, format:
 
 
 def share(files: Sequence[Split], parallelism: int) -> list[list[Split]]:
-    """The files in tasks of about equal work; large plain files are split into byte ranges."""
+    """The files in tasks of equal work: a plain file is split where one task ends and the next begins, any other is in
+    the task of its middle."""
     total = sum(_weight(f) for f in files)
     count = max(1, min(parallelism, total // LEAST_BYTES), -(-total // TASK_BYTES))
     if count > parallelism:
         count = -(-count // parallelism) * parallelism  # no core waits in the last round
     per_task = max(1, -(-total // count))
-    return grouped((part for f in files for part in _cut(f, per_task)), _weight, per_task)
+    tasks: dict[int, list[Split]] = {}
+    begin = 0
+    for file in files:
+        for part in _cut(file, begin, per_task):
+            end = begin + _weight(part)
+            tasks.setdefault(min((begin + end) // 2 // per_task, count - 1), []).append(part)
+            begin = end
+    return list(tasks.values())
 
 
-def _cut(file: Split, per_task: int) -> Iterable[Split]:
-    if _weight(file) <= per_task * 3 // 2 or _growth(file.path) > 1 or look(file) != (None, "ndjson"):
+def _cut(file: Split, begin: int, per_task: int) -> list[Split]:
+    """A file that begins at `begin` of all input, split at the ends of tasks; no part is smaller than is worth it."""
+    least = max(LEAST_BYTES, per_task // _UNEVEN)
+    ends = range(per_task - begin % per_task, file.size, per_task)
+    edges = [end for end in ends if least <= end <= file.size - least]
+    if not edges or _growth(file.path) > 1 or look(file) != (None, "ndjson"):
         return [file]
-    count = -(-file.size // per_task)
-    edges = [file.size * i // count for i in range(count + 1)]
-    return [replace(file, start=start, end=end) for start, end in itertools.pairwise(edges)]
+    return [replace(file, start=start, end=end) for start, end in itertools.pairwise([0, *edges, file.size])]
 
 
 def _weight(split: Split) -> int:

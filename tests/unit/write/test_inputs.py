@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import random
 from pathlib import Path
 
 import pytest
@@ -87,3 +88,42 @@ def test_small_files_share_a_task_and_keep_their_order(tmp_path: Path) -> None:
 def test_tasks_beyond_the_cores_come_in_whole_rounds(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("{}\n")
     assert len(inputs.share(_files(tmp_path, a=inputs.TASK_BYTES * 5), 2)) == 6
+
+
+def test_tasks_are_of_equal_size_whatever_the_files_are(tmp_path: Path) -> None:
+    names = {f"f{i}": 239 << 20 for i in range(10)}
+    files = _files(tmp_path, **names)
+    for name, size in names.items():
+        (tmp_path / name).write_text("{}\n")
+        os.truncate(tmp_path / name, size)
+    tasks = inputs.share(files, 2)
+    assert len(tasks) == 6
+    sizes = [sum(split.bytes for split in task) for task in tasks]
+    assert sum(sizes) == 10 * (239 << 20)
+    assert max(sizes) - min(sizes) < max(sizes) // 8
+    assert all(split.bytes >= inputs.LEAST_BYTES for task in tasks for split in task)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_every_byte_is_in_one_task_in_the_order_of_the_files(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    names = {
+        f"f{i}{chance.choice(['', '', '.gz'])}": chance.choice([0, 5, 1 << 20, 30 << 20, 700 << 20, 3 << 30])
+        for i in range(chance.randrange(1, 12))
+    }
+    files = _files(tmp_path, **names)
+    for name, size in names.items():
+        if size:
+            (tmp_path / name).write_text("{}\n")
+            os.truncate(tmp_path / name, size)
+    cores = chance.choice([1, 2, 3, 16])
+    tasks = inputs.share(files, cores)
+    assert all(tasks)
+    splits = [split for task in tasks for split in task]
+    found: dict[str, int] = {}
+    for split in splits:
+        assert split.start == found.get(split.path, 0)
+        found[split.path] = split.size if split.end is None else split.end
+    assert list(found.items()) == list(names.items())
+    plain = [split for task in tasks for split in task if not split.path.endswith(".gz")]
+    assert max((split.bytes for split in plain), default=0) <= inputs.TASK_BYTES * 5 // 4
