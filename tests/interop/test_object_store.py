@@ -247,6 +247,78 @@ def test_spark_workers_read_and_write_a_bucket_by_mica_alone(
     assert _secret(server) not in frame._jdf.queryExecution().toString()
 
 
+@pytest.fixture
+def settings(spark: SparkSession, server: dict[str, str]) -> Iterator[dict[str, str]]:
+    """Hadoop's settings of the server, which the running session has."""
+    made = {
+        "fs.s3a.endpoint": server["endpoint"],
+        "fs.s3a.endpoint.region": server["region"],
+        "fs.s3a.access.key": server["access_key_id"],
+        "fs.s3a.secret.key": server["secret_access_key"],
+        "fs.s3a.path.style.access": "true",
+    }
+    for name, value in made.items():
+        spark.conf.set(name, value)
+    yield made
+    for name in made:
+        spark.conf.unset(name)
+
+
+@ON_S3
+def test_what_the_session_is_told_opens_a_table_without_options(
+    spark: SparkSession, server: dict[str, str], settings: dict[str, str], bucket: str
+) -> None:
+    place = bucket.replace("s3://", "s3a://") + "/t"
+    mica.Table.create(place, "n INT").append(spark.range(5).selectExpr("CAST(id AS INT) AS n"))
+    assert mica.Table.open(place, storage_options=server).scan().count() == 5
+    assert mica.sql(f"SELECT sum(n) AS s FROM delta.`{place}`", spark).collect() == [(10,)]
+    with ThreadPoolExecutor(1) as another:  # which has no active session
+        assert another.submit(lambda: mica.Table.open(place).scan("n > 2").count()).result() == 2
+    for name in settings:
+        spark.conf.unset(name)
+    assert Storage.open(place).options == {}, "Hadoop's defaults are nobody's settings"
+    context: Any = spark.sparkContext
+    hadoop = context._jsc.hadoopConfiguration()
+    try:
+        for name, value in settings.items():
+            hadoop.set(name, value)
+        assert mica.Table.open(place).scan().count() == 5
+    finally:
+        for name in settings:
+            hadoop.unset(name)
+
+
+@ON_S3
+def test_a_registered_name_keeps_the_options_of_its_store(
+    spark: SparkSession, server: dict[str, str], bucket: str, tmp_path: Path
+) -> None:
+    mica.Table.create(f"{bucket}/t", "n INT", storage_options=server)
+    mica.register("stored", f"{bucket}/t", storage_options=server)
+    mica.enable(spark)
+    try:
+        spark.sql("INSERT INTO stored VALUES (1), (2)")
+        rows = spark.range(3, 5).selectExpr("CAST(id AS INT) AS n")
+        rows.write.mode("append").saveAsTable("stored")
+        rows.writeTo("stored").append()
+        rows.write.insertInto("stored")
+        frame = spark.read.table("stored")
+        assert _secret(server) not in frame._jdf.queryExecution().toString()
+        assert sorted(row.n for row in frame.collect()) == [1, 2, 3, 3, 3, 4, 4, 4]
+        assert spark.sql("SELECT count(*) FROM stored").collect() == [(8,)]
+        stream = spark.readStream.table("stored").writeStream.option("checkpointLocation", str(tmp_path / "c"))
+        stream.trigger(availableNow=True).toTable("stored", outputMode="append").awaitTermination()
+        assert spark.sql("SELECT count(*) FROM stored").collect() == [(16,)]
+        spark.sql("DELETE FROM stored WHERE n > 1")
+        assert mica.Table.open(f"{bucket}/t", storage_options=server).scan().count() == 2
+        mica.Table.create(f"{bucket}/u", "n INT", storage_options=server)
+        spark.sql(f"ALTER TABLE stored SET LOCATION '{bucket}/u'")
+        assert spark.sql("SELECT count(*) FROM stored").collect() == [(0,)]
+    finally:
+        mica.disable(spark)
+    with pytest.raises(mica.UserError, match="a Table has its own"):
+        mica.register("stored", mica.Table.open(f"{bucket}/t", storage_options=server), storage_options=server)
+
+
 @pytest.mark.parametrize("server", ["azure"], indirect=True)
 def test_every_spelling_of_azure_opens_the_table(server: dict[str, str], bucket: str) -> None:
     mica.Table.create(f"{bucket}/t", "n INT", storage_options=server).append(pa.table({"n": [1]}))

@@ -40,6 +40,7 @@ def run(
         _of_query(
             sql,
             table,
+            storage_option,
             analyze=analyze,
             json=json,
             others=bool(source or where or column or version is not None or timestamp),
@@ -57,12 +58,14 @@ def run(
         out().print(report)
 
 
-def _of_query(text: str, tables: list[str] | None, *, analyze: bool, json: bool, others: bool) -> None:
+def _of_query(
+    text: str, tables: list[str] | None, stored: list[str] | None, *, analyze: bool, json: bool, others: bool
+) -> None:
     from mica.query.explained import explain
 
     if others:
         raise typer.BadParameter("a query names its own tables, versions, columns and conditions.", param_hint="--sql")
-    with named(tables), sparks_errors():
+    with named(tables, stored), sparks_errors():
         report = explain(text, spark_session(), analyze=analyze)
         if json:
             print_json(report.to_dict())

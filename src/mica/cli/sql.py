@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from mica.cli import options
-from mica.cli.console import pairs, print_bytes, print_rows
+from mica.cli.console import pairs, print_bytes, print_rows, storage_options
 from mica.cli.scan import SHOWN
 from mica.cli.sessions import spark_session
 from mica.errors import MicaError, UserError
@@ -49,6 +49,7 @@ _CODES = {
 def run(
     text: Annotated[str, typer.Argument(metavar="SQL", help="A query, or a statement such as DELETE or MERGE.")],
     table: Tables = None,
+    storage_option: options.StorageOption = None,
     limit: options.Limit = None,
     json: options.JsonRows = False,
 ) -> None:
@@ -57,7 +58,7 @@ def run(
     from mica.query.entry import sql
     from mica.schema.ddl import quoted
 
-    with named(table), sparks_errors():
+    with named(table, storage_option), sparks_errors():
         frame = sql(text, spark_session())
         most = limit if limit is not None or json else SHOWN
         frame = frame if most is None else frame.limit(most)
@@ -84,12 +85,12 @@ def _text(column: str, kind: str) -> str:
 
 
 @contextmanager
-def named(tables: list[str] | None) -> Iterator[None]:
-    """Registers the tables of `--table`."""
+def named(tables: list[str] | None, stored: list[str] | None) -> Iterator[None]:
+    """Registers the tables of `--table`, with the options of `--storage-option`."""
     from mica.query.names import register
 
     for name, path in pairs(tables or (), "--table").items():
-        register(name, path)
+        register(name, path, storage_options=storage_options(stored or ()))
     yield
 
 

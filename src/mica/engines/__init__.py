@@ -1,6 +1,7 @@
 """Engines: where tasks run, in this process or on Spark.
 
-`of` alone chooses the engine: by a session, by a DataFrame, or by their absence.
+`of` alone chooses the engine: by a session, by a DataFrame, or by their absence. Locations that are opened without
+options take those of the running session.
 """
 
 from __future__ import annotations
@@ -9,7 +10,10 @@ from typing import Any
 
 from mica.engines.base import Engine
 from mica.engines.local import IN_PROCESS
-from mica.engines.spark import types
+from mica.engines.spark import hadoop, types
+from mica.storage import unsaid
+
+unsaid.ask(hadoop.settings)
 
 
 def of(given: Any = None) -> Engine:

@@ -1,6 +1,7 @@
 """What a registered name means to the methods of an enabled session's DataFrames, readers, writers and catalog.
 
-The rule: a call by name is the same call of `format("mica")` by path, with all that the reader or writer was told.
+The rule: a call by name is the same call of `format("mica")` by path, with all that the reader or writer was told and
+the options of the table's store.
 `insertInto` is an INSERT of `spark.sql`. Spark would make a table of its own of that name, beside the one that
 `spark.sql` and `spark.table` read.
 """
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from mica.engines.spark.doors import Answer, NamedCall
 from mica.errors import UserError
+from mica.format.options import STORAGE
 from mica.query import names, settings
 from mica.query.entry import run
 from mica.schema.ddl import quoted
@@ -40,7 +42,19 @@ def _read(call: NamedCall) -> Any:
 
 
 def _loaded(call: NamedCall) -> Any:
-    return call.on.format("mica").load(call.place)
+    return _with_store(call).format("mica").load(call.place)
+
+
+def _with_store(call: NamedCall) -> Any:
+    """The reader or writer, told the options of the store if there are some."""
+    options = _stored(call.name)
+    return call.on.options(**options) if options else call.on
+
+
+def _stored(name: str) -> dict[str, str]:
+    """The options of the store: Spark asks a source in a process that knows neither the name nor the session."""
+    storage = names.storage_of(name)
+    return {} if storage is None else {f"{STORAGE}{option}": value for option, value in storage.options.items()}
 
 
 def _moved(name: str) -> None:
@@ -70,7 +84,7 @@ def _saved(call: NamedCall) -> None:
     # A Python source does not see the session's settings, and would replace all partitions.
     if mode == "overwrite" and not options & _REPLACED and settings.is_dynamic(call.session):
         writer.option("partitionOverwriteMode", "dynamic")
-    writer.format("mica").save(call.place)
+    _with_store(call).format("mica").save(call.place)
     _moved(call.name)
 
 
@@ -114,7 +128,7 @@ def _streamed(call: NamedCall) -> Any:
     for name in ("outputMode", "partitionBy", "queryName"):
         if call.given.get(name) is not None:
             getattr(call.on, name)(call.given[name])
-    return call.on.format("mica").start(call.place)
+    return _with_store(call).format("mica").start(call.place)
 
 
 def _exists(call: NamedCall) -> Any:
@@ -132,7 +146,7 @@ class WriterToName:
 
     def __init__(self, rows: DataFrame, name: str, place: str) -> None:
         self._rows, self._name, self._place = rows, name, place
-        self._options: dict[str, Any] = {}
+        self._options: dict[str, Any] = {**_stored(name)}
 
     def option(self, key: str, value: Any) -> Self:
         """An option of the write."""

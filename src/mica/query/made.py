@@ -62,7 +62,8 @@ def make(
     if place is None:
         _refuse_other_table(spark, quote_if_needed(parts[0]))
         place = in_warehouse(spark, parts[0])
-    base = base_of(Storage.open(place))
+    storage = (names.storage_of(parts[0]) if there is not None else None) or Storage.open(place)
+    base = base_of(storage)
     if statement.replaces and isinstance(base, Storage):
         raise UserError("TABLE_NOT_FOUND", f"there is no table at {place} to replace", hint="Write CREATE OR REPLACE.")
     if isinstance(base, Snapshot) and _only_names(statement):
@@ -71,7 +72,7 @@ def make(
                 hint = "Leave the statement out, or write IF NOT EXISTS."
                 raise UserError("TABLE_EXISTS", f"the name {parts[0]} is that of the table {there} already", hint=hint)
             _refuse_another(statement, Table(base))
-        names.register(parts[0], place)
+        names.give(parts[0], storage)
         return None
     rows = None if statement.query is None else query(statement.query)
     schema: Any = statement.ddl or (None if rows is None else rows.schema)
@@ -94,7 +95,7 @@ def make(
         constraints=constraints,
     )
     if len(parts) == 1:
-        names.register(parts[0], place)
+        names.give(parts[0], storage)
     return None if done is base else Table(done)
 
 

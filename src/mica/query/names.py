@@ -58,29 +58,38 @@ _POINT = re.compile(rf"{GAP}\.{GAP}")
 #: The name of a table that is registered.
 IDENTIFIER = Kind("an identifier: letters, digits and _", lambda v: bool(TEXT.fits(v) and re.fullmatch(r"\w+", v)))
 
-_REGISTERED: dict[str, Table | str] = {}
+_REGISTERED: dict[str, Table | Storage] = {}
 #: The tables of the last places, so that a query reads only what is new in their logs. A relative path is another one
 #: in another working directory.
-_OPENED: dict[str, Table] = {}
+_OPENED: dict[tuple[str, frozenset[tuple[str, str]]], Table] = {}
 _KEPT = 64
 _LOCK = Lock()
 
 
 @takes(name=IDENTIFIER)
-def register(name: str, table: Table | str | os.PathLike[str]) -> Table:
+def register(
+    name: str, table: Table | str | os.PathLike[str], *, storage_options: Mapping[str, str] | None = None
+) -> Table:
     """Gives a table a name for `mica.sql` in this process, and returns it: `mica.register("events", "/data/events")`.
-    A path is read at its newest version by each query, a `Table` at its own version; a name that was registered before
-    is replaced.
+    A path is read at its newest version by each query, with `storage_options` as in `Table.open`; a `Table` at its own
+    version. A name that was registered before is replaced.
 
-    Errors: INVALID_ARGUMENT for a name that is not one identifier; TABLE_NOT_FOUND.
+    Errors: INVALID_ARGUMENT for a name that is not one identifier, and for options of a `Table`; TABLE_NOT_FOUND.
     """
-    if not isinstance(table, Table):
-        if not isinstance(table, str | os.PathLike):
-            raise UserError.bad_value("table", table, "a mica.Table or a path")
-        table = str(Storage.open(table))
-    found = opened(table) if isinstance(table, str) else table
+    if isinstance(table, Table):
+        if storage_options is not None:
+            raise UserError.bad_value("storage_options", sorted(storage_options), "none: a Table has its own")
+        return give(name, table)
+    if not isinstance(table, str | os.PathLike):
+        raise UserError.bad_value("table", table, "a mica.Table or a path")
+    return give(name, Storage.open(table, storage_options))
+
+
+def give(name: str, known: Table | Storage) -> Table:
+    """Gives a name to a table, or to the newest version at a place, and returns it. Errors: those of `opened`."""
+    found = opened(known) if isinstance(known, Storage) else known
     with _LOCK:
-        _REGISTERED[name.lower()] = table
+        _REGISTERED[name.lower()] = known
     return found
 
 
@@ -96,14 +105,16 @@ def rename(name: str, new: str) -> None:
 def relocate(name: str, path: str) -> None:
     """Gives a registered name to the table at a path. Errors: TABLE_NOT_FOUND, also for one of a version;
     INVALID_ARGUMENT for other columns or partitions than those of the table that had the name."""
-    before, after = registered(name), opened(path)
+    known = storage_of(name)
+    there = Storage.open(path) if known is None else known.like(path)
+    before, after = registered(name), opened(there)
     if before is not None and _shape(before) != _shape(after):
         raise UserError(
             "INVALID_ARGUMENT",
             f"the table {after.path} has other columns or partitions than {name}: {after.schema}",
             hint=f"If that is meant, drop the name and give it again: CREATE TABLE {name} USING mica LOCATION '…'.",
         )
-    register(name, path)
+    give(name, there)
 
 
 def _shape(table: Table) -> tuple[str, tuple[str, ...]]:
@@ -119,21 +130,28 @@ def forget(name: str) -> None:
 
 def place_of(name: str) -> str | None:
     """The place of a registered name, any case, whatever is there; None if there is none."""
+    found = storage_of(name)
+    return None if found is None else str(found)
+
+
+def storage_of(name: str) -> Storage | None:
+    """The same with the options of its store."""
     found = _REGISTERED.get(name.lower())
-    return found if found is None or isinstance(found, str) else found.path
+    return found.snapshot.storage if isinstance(found, Table) else found
 
 
 def registered(name: str) -> Table | None:
     """The table of a registered name, any case; None if there is none."""
     found = _REGISTERED.get(name.lower())
-    return opened(found) if isinstance(found, str) else found
+    return opened(found) if isinstance(found, Storage) else found
 
 
-def opened(path: str) -> Table:
-    """The table at a path, at its newest version. Errors: TABLE_NOT_FOUND and those of `Table.open`."""
-    storage = Storage.open(path)
+def opened(place: Storage | str) -> Table:
+    """The table at a place, at its newest version. Errors: TABLE_NOT_FOUND and those of `Table.open`."""
+    storage = Storage.open(place) if isinstance(place, str) else place
+    key = str(storage), frozenset(storage.options.items())
     with _LOCK:
-        known = _OPENED.pop(str(storage), None)
+        known = _OPENED.pop(key, None)
     # A table that another query may hold is not moved: a newer version is another Table.
     snapshot = None if known is None else known.snapshot.refresh()
     if known is None or snapshot is None:
@@ -141,7 +159,7 @@ def opened(path: str) -> Table:
     else:
         table = known if snapshot is known.snapshot else Table(snapshot)
     with _LOCK:
-        _OPENED[str(storage)] = table
+        _OPENED[key] = table
         for oldest in list(_OPENED)[:-_KEPT]:
             del _OPENED[oldest]
     return table
@@ -328,7 +346,7 @@ def _as_of(storage: Storage, as_of: re.Match[str] | None, moment: Callable[[str]
         version, time = as_of["version"] or as_of["option"], as_of["moment"] or as_of["time"]
         return Table(load(storage, int(version)) if version else load(storage, None, moment(time))), True
     found = at_version(str(storage), moment)
-    return opened(str(storage)) if found is None else found, found is not None
+    return opened(storage) if found is None else found, found is not None
 
 
 def at_version(path: str, moment: Callable[[str], int]) -> Table | None:

@@ -74,10 +74,16 @@ class Storage(ABC):
     #: Whether a log here may name files outside this bucket or disk; False: none but those below this location.
     external: bool | None = None
 
+    @property
+    def options(self) -> Mapping[str, str]:
+        """The options of the connection, by obstore's names: secrets among them."""
+        return {}
+
     @staticmethod
     def open(location: str | os.PathLike[str], storage_options: Mapping[str, str] | None = None) -> Storage:
         """Opens a location by path or URI. `storage_options` are obstore's (`region`, `access_key_id`, `allow_http`,
-        …), also in the spellings of deltalake and Spark (`storage/options.py`)."""
+        …), also in the spellings of deltalake and Spark (`storage/options.py`); without them those of the running Spark
+        session hold (`storage/unsaid.py`)."""
         # Both subclasses import this module, so a top-level import would be circular.
         from mica.storage.local import LocalStorage
 
@@ -102,12 +108,18 @@ class Storage(ABC):
         if not rest.startswith("//") or not host:
             raise UserError("INVALID_ARGUMENT", f"{text!r} names no bucket", hint=f"Write {scheme}://bucket/path.")
         from mica.storage.remote import RemoteStorage
+        from mica.storage.unsaid import with_unsaid
 
-        return RemoteStorage(f"{scheme}://{host}", prefix, storage_options)
+        options = with_unsaid(storage_options, str(SCHEMES[scheme]))
+        return RemoteStorage(f"{scheme}://{host}", prefix, options)
 
     def each(self, ask: Callable[[Item], Answer], items: Iterable[Item]) -> list[Answer]:
         """What is answered for each item, in their order; several are asked for at once over a network."""
         return threads.each(ask, items) if self.local_path is None else [ask(item) for item in items]
+
+    def like(self, location: str) -> Storage:
+        """Another location, with the options of this one if they are for such a store."""
+        return Storage.open(location)
 
     @abstractmethod
     def child(self, rel: str) -> Storage:

@@ -72,7 +72,8 @@ SYNONYMS: Mapping[str, Mapping[str, str]] = {
 }  # fmt: skip
 
 #: Hadoop's names, as in Spark (the prefix `spark.hadoop.` is optional), as (option, value) of ours. `{}` is
-#: the value; `not {}` its opposite; a group of the pattern is the bucket or account that it is for alone.
+#: the value; `not {}` its opposite; any other text whether it is in the value. A group of the pattern is the bucket
+#: or account that it is for alone.
 HADOOP: Mapping[str, tuple[tuple[str, str, str], ...]] = {
     "s3": (
         (r"fs\.s3[an]?\.(?:bucket\.(?P<of>.+?)\.)?access\.key", "access_key_id", "{}"),
@@ -82,6 +83,7 @@ HADOOP: Mapping[str, tuple[tuple[str, str, str], ...]] = {
         (r"fs\.s3[an]?\.(?:bucket\.(?P<of>.+?)\.)?endpoint\.region", "region", "{}"),
         (r"fs\.s3[an]?\.(?:bucket\.(?P<of>.+?)\.)?path\.style\.access", "virtual_hosted_style_request", "not {}"),
         (r"fs\.s3[an]?\.(?:bucket\.(?P<of>.+?)\.)?connection\.ssl\.enabled", "allow_http", "not {}"),
+        (r"fs\.s3[an]?\.(?:bucket\.(?P<of>.+?)\.)?aws\.credentials\.provider", "skip_signature", "Anonymous"),
     ),
     "gs": ((r"(?:google\.cloud|fs\.gs)\.auth\.service\.account\.json\.keyfile", "service_account", "{}"),),
     "azure": (
@@ -94,6 +96,12 @@ HADOOP: Mapping[str, tuple[tuple[str, str, str], ...]] = {
 
 #: How other engines commit; ignored, because mica always uses a put that fails if the file exists.
 IGNORED = frozenset({"s3_allow_unsafe_rename", "copy_if_not_exists_header"})
+
+#: Names of S3A's options, and Amazon's endpoints.
+_S3A = late.pattern(r"(?i)\s*(?:spark\.hadoop\.)?fs\.s3a\.")
+_AMAZON = late.pattern(
+    r"(?i)s3(?:[.-](?:dualstack\.)?(?P<region>[a-z]{2}(?:-[a-z]+)+-\d+))?\.amazonaws\.com(?:\.cn)?/?"
+)
 
 _KINDS = {"s3": "s3", "gs": "gs"}
 
@@ -114,6 +122,8 @@ def normalized(options: Mapping[str, str] | None, scheme: str, host: str = "") -
     if kind == "azure":  # a location may name its account, and so may an option
         own = host.partition("@")[2].partition(".")[0] or found.get("account_name", "")
     found |= _values((given, names) for given, only, names in read if only and own.lower() in ("", only))
+    if kind == "s3" and any(_S3A.match(name) for name in options or {}):
+        _as_s3a(found)
     if found.get("endpoint") and "://" not in found["endpoint"]:
         # Hadoop accepts a host only.
         found["endpoint"] = f"{'http' if _is_true(found.get('allow_http', '')) else 'https'}://{found['endpoint']}"
@@ -121,6 +131,18 @@ def normalized(options: Mapping[str, str] | None, scheme: str, host: str = "") -
     if allowed is not None:
         found.setdefault("allow_http", allowed)
     return found
+
+
+def _as_s3a(found: dict[str, str]) -> None:
+    """What Hadoop reads out of an endpoint: its scheme says whether there is TLS, Amazon's hosts name their region."""
+    scheme, _, host = found.get("endpoint", "").rpartition("://")
+    if scheme:
+        found["allow_http"] = str(scheme.lower() == "http").lower()
+    of_amazon = _AMAZON.fullmatch(host)
+    if of_amazon is not None and of_amazon["region"]:
+        found.setdefault("region", of_amazon["region"])
+    elif of_amazon is not None:
+        del found["endpoint"]  # it answers for every region, and obstore finds the region's
 
 
 def _values(named: Iterable[tuple[str, list[tuple[str, str]]]]) -> dict[str, str]:
@@ -147,7 +169,7 @@ def _named(given: str, value: str, kind: str) -> tuple[str, list[tuple[str, str]
         if found is not None:
             only = found.groupdict().get("of") or ""
             more = [("account_name", only)] if only and kind == "azure" else []
-            return only, [(name, value if meaning == "{}" else str(not _is_true(value)).lower()), *more]
+            return only, [(name, _meant(value, meaning)), *more]
     prefix = next((p for p in prefixes if text.startswith(p)), "")
     bare = text[len(prefix) :]
     bare = SYNONYMS[kind].get(bare, bare)
@@ -158,6 +180,12 @@ def _named(given: str, value: str, kind: str) -> tuple[str, list[tuple[str, str]
     near = late.difflib.get_close_matches(bare, [*names, *CLIENT, ALLOW_EXTERNAL], 1)
     hint = f"Is {near[0]} meant?" if near else f"There are: {', '.join(sorted({*names, *CLIENT}))}."
     raise UserError("UNKNOWN_STORAGE_OPTION", f"there is no storage option {given!r} for {kind}", hint=hint)
+
+
+def _meant(value: str, meaning: str) -> str:
+    if meaning == "{}":
+        return value
+    return str(not _is_true(value) if meaning == "not {}" else meaning in value).lower()
 
 
 def _of_another(text: str, kind: str) -> bool:

@@ -100,6 +100,10 @@ class RemoteStorage(Storage):
         self._store = store
         self.uri = f"{root}/{self._prefix}" if self._prefix else root
 
+    @property
+    def options(self) -> Mapping[str, str]:
+        return self._options
+
     def __reduce__(self) -> tuple[Any, ...]:
         return RemoteStorage, (self._root, self._prefix, self._options)
 
@@ -123,6 +127,11 @@ class RemoteStorage(Storage):
             return RemoteStorage(self._root, "", self._options, self._store), key
         same = kind_of(SCHEMES.get(scheme) or "") == kind_of(SCHEMES[mine] or "")
         return split_remote(absolute, self._options if same else None)
+
+    def like(self, location: str) -> Storage:
+        scheme, mine = (SCHEMES.get(split_scheme(text)[0] or "") for text in (location, self._root))
+        same = scheme is not None and kind_of(scheme) == kind_of(str(mine))
+        return Storage.open(location, self._options if same else None)
 
     def holds(self, absolute: str) -> bool:
         scheme, rest = split_scheme(absolute)

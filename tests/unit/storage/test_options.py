@@ -26,6 +26,18 @@ S3 = ("access_key_id", "secret_access_key", "endpoint")
             {"fs.s3a.endpoint": "host:9000", "fs.s3a.connection.ssl.enabled": "false"},
             {"endpoint": "http://host:9000", "allow_http": "true"},
         ),
+        ({"fs.s3a.endpoint": "http://h:9000"}, {"endpoint": "http://h:9000", "allow_http": "true"}),
+        (
+            {"fs.s3a.endpoint": "https://h", "fs.s3a.connection.ssl.enabled": "false"},
+            {"endpoint": "https://h", "allow_http": "false"},
+        ),
+        (
+            {"fs.s3a.endpoint": "s3.eu-central-1.amazonaws.com"},
+            {"endpoint": "https://s3.eu-central-1.amazonaws.com", "region": "eu-central-1"},
+        ),
+        ({"fs.s3a.endpoint": "s3.amazonaws.com", "fs.s3a.endpoint.region": "r"}, {"region": "r"}),
+        ({"fs.s3a.aws.credentials.provider": "org.x.AnonymousAWSCredentialsProvider"}, {"skip_signature": "true"}),
+        ({"fs.s3a.aws.credentials.provider": "org.x.SimpleAWSCredentialsProvider"}, {"skip_signature": "false"}),
         ({"fs.s3a.path.style.access": "true"}, {"virtual_hosted_style_request": "false"}),
         ({"region": "r", "AWS_REGION": "r"}, {"region": "r"}),
     ],

@@ -1,0 +1,44 @@
+"""What the running Spark session is told about object stores.
+
+The rule: a setting counts if somebody made it, in `spark.hadoop.fs.…`, in a file of Hadoop's, by `spark.conf` or in the
+session's Hadoop configuration; Hadoop's own defaults do not. Without a classic session in this process there are none:
+on Spark Connect they are the server's, and a worker gets the options of its task.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+#: The connectors that are in use: of `fs.s3.…` and `fs.s3n.…` Spark reads nothing.
+_LIVE = ("fs.s3a.", "fs.gs.", "google.", "fs.azure.")
+_DEFAULTS = "core-default.xml"
+
+
+def settings(pattern: str) -> dict[str, str]:
+    """The settings whose names match a regular expression, as they are."""
+    conf = _configuration()
+    if conf is None:
+        return {}
+    found = conf.getValByRegex(pattern)
+    return {name: str(found[name]) for name in found if name.startswith(_LIVE) and _is_made(conf, name)}
+
+
+def _is_made(conf: Any, name: str) -> bool:
+    sources = conf.getPropertySources(name)
+    return sources is None or any(_DEFAULTS not in source for source in sources)
+
+
+def _configuration() -> Any:
+    """The configuration of the session, or None."""
+    core = sys.modules.get("pyspark.core.context")
+    context = None if core is None else core.SparkContext._active_spark_context  # noqa: SLF001 - it has no public name
+    if context is None or getattr(context, "_jsc", None) is None:
+        return None
+    from pyspark.sql import SparkSession
+
+    # Another thread has no active session.
+    session = SparkSession.getActiveSession() or SparkSession._instantiatedSession  # noqa: SLF001
+    if session is None or session.sparkContext is not context:
+        return context._jsc.hadoopConfiguration()  # noqa: SLF001
+    return session._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001
