@@ -16,12 +16,19 @@ _DEFAULTS = "core-default.xml"
 
 
 def settings(pattern: str) -> dict[str, str]:
-    """The settings whose names match a regular expression, as they are."""
-    conf = _configuration()
-    if conf is None:
+    """The settings whose names match a regular expression, as they are; none if the session's JVM is gone."""
+    if _context() is None:
         return {}
-    found = conf.getValByRegex(pattern)
-    return {name: str(found[name]) for name in found if name.startswith(_LIVE) and _is_made(conf, name)}
+    from py4j.protocol import Py4JError
+
+    try:
+        conf = _configuration()
+        # One text: each name that is asked by itself is five messages to the JVM.
+        names = str(conf.getValByRegex(pattern).keySet().toString())[1:-1].split(", ")
+        found = {name: conf.get(name) for name in names if name.startswith(_LIVE)}
+        return {name: str(value) for name, value in found.items() if value and _is_made(conf, name)}
+    except (Py4JError, OSError):
+        return {}
 
 
 def _is_made(conf: Any, name: str) -> bool:
@@ -29,14 +36,18 @@ def _is_made(conf: Any, name: str) -> bool:
     return sources is None or any(_DEFAULTS not in source for source in sources)
 
 
-def _configuration() -> Any:
-    """The configuration of the session, or None."""
+def _context() -> Any:
+    """The running context of this process, or None."""
     core = sys.modules.get("pyspark.core.context")
     context = None if core is None else core.SparkContext._active_spark_context  # noqa: SLF001 - it has no public name
-    if context is None or getattr(context, "_jsc", None) is None:
-        return None
+    return None if getattr(context, "_jsc", None) is None else context
+
+
+def _configuration() -> Any:
+    """The configuration of the session."""
     from pyspark.sql import SparkSession
 
+    context = _context()
     # Another thread has no active session.
     session = SparkSession.getActiveSession() or SparkSession._instantiatedSession  # noqa: SLF001
     if session is None or session.sparkContext is not context:
