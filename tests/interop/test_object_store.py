@@ -289,6 +289,20 @@ def test_what_the_session_is_told_opens_a_table_without_options(
 
 
 @ON_S3
+def test_a_profile_opens_a_table(
+    server: dict[str, str], bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "credentials"
+    file.write_text(
+        f"[work]\naws_access_key_id={server['access_key_id']}\naws_secret_access_key={server['secret_access_key']}\n"
+    )
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(file))
+    options = {name: server[name] for name in ("endpoint", "region", "allow_http")} | {"profile": "work"}
+    mica.Table.create(f"{bucket}/t", "n INT", storage_options=options).append(pa.table({"n": [1]}))
+    assert mica.Table.open(f"{bucket}/t", storage_options=options).scan().count() == 1
+
+
+@ON_S3
 def test_a_registered_name_keeps_the_options_of_its_store(
     spark: SparkSession, server: dict[str, str], bucket: str, tmp_path: Path
 ) -> None:

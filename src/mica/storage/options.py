@@ -29,12 +29,12 @@ STORES: Mapping[str, tuple[tuple[str, ...], frozenset[str]]] = {
     "s3": (
         ("aws_",),
         frozenset(
-            "access_key_id secret_access_key session_token region default_region endpoint bucket checksum_algorithm "
-            "conditional_put copy_if_not_exists container_credentials_relative_uri container_credentials_full_uri "
-            "container_authorization_token_file disable_tagging imdsv1_fallback metadata_endpoint request_payer "
-            "role_arn role_session_name s3_express server_side_encryption skip_signature sse_bucket_key_enabled "
-            "sse_customer_key_base64 sse_kms_key_id sts_endpoint unsigned_payload virtual_hosted_style_request "
-            "web_identity_token_file".split()
+            "access_key_id secret_access_key session_token profile region default_region endpoint bucket "
+            "checksum_algorithm conditional_put copy_if_not_exists container_credentials_relative_uri "
+            "container_credentials_full_uri container_authorization_token_file disable_tagging imdsv1_fallback "
+            "metadata_endpoint request_payer role_arn role_session_name s3_express server_side_encryption "
+            "skip_signature sse_bucket_key_enabled sse_customer_key_base64 sse_kms_key_id sts_endpoint "
+            "unsigned_payload virtual_hosted_style_request web_identity_token_file".split()
         ),
     ),
     "gs": (

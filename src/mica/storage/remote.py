@@ -24,6 +24,7 @@ from mica.storage.base import (
     too_short,
 )
 from mica.storage.options import ALLOW_EXTERNAL, CLIENT, allows_external, kind_of, normalized
+from mica.storage.profiles import PROFILE, provider
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore
@@ -159,12 +160,14 @@ class RemoteStorage(Storage):
 
             scheme, _, host = self._root.partition("://")
             client = {k: v for k, v in self._options.items() if k in CLIENT}
-            config = {k: v for k, v in self._options.items() if k not in CLIENT and k != ALLOW_EXTERNAL}
+            config = {k: v for k, v in self._options.items() if k not in (*CLIENT, ALLOW_EXTERNAL, PROFILE)}
+            asking = provider(self._options) if SCHEMES[scheme] == "s3" else None
             with self.errors(""):
                 self._store = obstore.store.from_url(
                     f"{SCHEMES[scheme]}://{host}",
                     config=config,  # type: ignore[call-overload]
                     client_options=_typed(client),
+                    **({} if asking is None else {"credential_provider": asking}),
                 )
         assert self._store is not None
         return self._store
