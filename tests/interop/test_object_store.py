@@ -274,6 +274,12 @@ def test_what_the_session_is_told_opens_a_table_without_options(
     assert mica.sql(f"SELECT sum(n) AS s FROM delta.`{place}`", spark).collect() == [(10,)]
     with ThreadPoolExecutor(1) as another:  # which has no active session
         assert another.submit(lambda: mica.Table.open(place).scan("n > 2").count()).result() == 2
+    mica.enable(spark)  # whose sources are planned elsewhere
+    try:
+        assert spark.read.format("mica").load(place).count() == 5
+    finally:
+        mica.disable(spark)
+        spark.sparkContext.environment.pop("MICA_STORES")
     for name in settings:
         spark.conf.unset(name)
     assert Storage.open(place).options == {}, "Hadoop's defaults are nobody's settings"

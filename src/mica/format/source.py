@@ -13,6 +13,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from mica.engines.spark import hadoop
 from mica.engines.spark.session import active
 from mica.format import read, stream, write
 from mica.format.brief import brief
@@ -28,6 +29,7 @@ def register(spark: SparkSession) -> None:
     spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     # Spark looks for a source of this name in the active session, whichever it registers one for.
     with active(spark):
+        hadoop.carry(spark)  # a registered source keeps the environment of that moment
         spark.dataSource.register(MicaSource)
 
 

@@ -27,7 +27,11 @@ def with_unsaid(options: Mapping[str, str] | None, scheme: str) -> Mapping[str, 
     """The options of a location, `scheme` being one of obstore's."""
     if any(name.lower() != ALLOW_EXTERNAL for name in options or {}):
         return options
-    names = "|".join(re.sub(r"\?P<\w+>", "?:", pattern) for pattern, _, _ in HADOOP[kind_of(scheme)])
     for source in _SOURCES:
-        options = {**source(f"^(?:{names})$"), **(options or {})}
+        options = {**source(f"^(?:{names(kind_of(scheme))})$"), **(options or {})}
     return options
+
+
+def names(kind: str) -> str:
+    """A regular expression of the settings of a kind of store, as both Python and Java read it."""
+    return "|".join(re.sub(r"\?P<\w+>", "?:", pattern) for pattern, _, _ in HADOOP[kind])

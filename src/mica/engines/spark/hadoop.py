@@ -1,24 +1,34 @@
 """What the running Spark session is told about object stores.
 
 The rule: a setting counts if somebody made it, in `spark.hadoop.fs.…`, in a file of Hadoop's, by `spark.conf` or in the
-session's Hadoop configuration; Hadoop's own defaults do not. Without a classic session in this process there are none:
-on Spark Connect they are the server's, and a worker gets the options of its task.
+session's Hadoop configuration; Hadoop's own defaults do not. Without a classic session in this process there are none
+but those that it carries to its workers, for `format("mica")`: on Spark Connect they are the server's.
 """
 
 from __future__ import annotations
 
+import os
+import re
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from mica.storage import unsaid
+from mica.storage.options import STORES
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 #: The connectors that are in use: of `fs.s3.…` and `fs.s3n.…` Spark reads nothing.
 _LIVE = ("fs.s3a.", "fs.gs.", "google.", "fs.azure.")
 _DEFAULTS = "core-default.xml"
+#: The variable of the workers' environment: neither a plan nor the log of events shows it.
+_CARRIED = "MICA_STORES"
 
 
 def settings(pattern: str) -> dict[str, str]:
     """The settings whose names match a regular expression, as they are; none if the session's JVM is gone."""
     if _context() is None:
-        return {}
+        return {name: value for name, value in _carried().items() if re.search(pattern, name)}
     from py4j.protocol import Py4JError
 
     try:
@@ -29,6 +39,28 @@ def settings(pattern: str) -> dict[str, str]:
         return {name: str(value) for name, value in found.items() if value and _is_made(conf, name)}
     except (Py4JError, OSError):
         return {}
+
+
+def carry(spark: SparkSession) -> None:
+    """Lets workers that Spark starts from now on know the settings: it plans a Python source in such a process."""
+    # Not what the first row of a table needs.
+    import json
+
+    from mica.engines.spark.session import is_connect
+
+    found = {} if is_connect(spark) else settings(f"^(?:{'|'.join(map(unsaid.names, STORES))})$")
+    if found:
+        spark.sparkContext.environment[_CARRIED] = json.dumps(found)
+
+
+def _carried() -> dict[str, str]:
+    text = os.environ.get(_CARRIED)
+    if not text:
+        return {}
+    import json
+
+    found: dict[str, str] = json.loads(text)
+    return found
 
 
 def _is_made(conf: Any, name: str) -> bool:
