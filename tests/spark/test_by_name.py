@@ -64,9 +64,13 @@ def test_other_names_and_sessions_are_sparks(spark: SparkSession, table: mica.Ta
     assert not spark.catalog.tableExists("default.named")
     with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
         spark.read.table("nowhere")
+    with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
+        other.sql("SELECT * FROM named")
     mica.disable(spark)
     assert not spark.catalog.tableExists("named")
-    for method in (Catalog.tableExists, DataFrameReader.table, DataFrameWriter.insertInto):
+    with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
+        spark.table("named")
+    for method in (Catalog.tableExists, DataFrameReader.table, DataFrameWriter.insertInto, type(spark).sql):
         assert not hasattr(method, "__wrapped__")
 
 
@@ -107,6 +111,11 @@ def test_a_reader_and_a_writer_are_left_as_they_were(spark: SparkSession, table:
     writer.save(str(tmp_path / "other"))
     assert spark.read.parquet(str(tmp_path / "other")).count() == 1
     mica.query.names.forget("pinned")
+    stream = spark.readStream
+    rows = stream.table("named")
+    assert stream.schema("a INT").load(str(tmp_path / "other")).columns == ["a"], "files of Parquet"
+    with pytest.raises(UserError, match=r"mica or delta, since named is the table .*, got 'csv'"):
+        rows.writeStream.format("csv").toTable("named")
 
 
 def test_each_session_is_enabled_and_disabled_for_itself(spark: SparkSession, table: mica.Table) -> None:
@@ -124,5 +133,61 @@ def test_a_session_that_spark_clones_for_a_batch_asks_too(spark: SparkSession, t
     _rows(batches, (3, 1)).write.mode("append").saveAsTable("named")
     _rows(batches, (4, 1)).write.insertInto("named")
     assert _of(table) == [(1, 0), (2, 1), (3, 1), (4, 1)]
+    mica.enable(batches)  # it asks already
     mica.disable(spark)
     assert not batches.catalog.tableExists("named")
+
+
+def test_a_batch_of_a_stream_is_merged_by_sql_of_its_session(
+    spark: SparkSession, table: mica.Table, tmp_path: Path
+) -> None:
+    """The pattern that Spark's users write, from a stream of one registered table into another."""
+    source = mica.Table.create(tmp_path / "source", "id INT, p INT")
+    source.append([{"id": 2, "p": 5}, {"id": 3, "p": 6}])
+    mica.register("source", source.path)
+    seen = list[int]()
+
+    def upsert(batch: DataFrame, _: int) -> None:
+        own = batch.sparkSession
+        batch.createOrReplaceTempView("updates")
+        own.sql(
+            "MERGE INTO named USING updates ON named.id = updates.id "
+            "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+        )
+        own.sql(f"DELETE FROM delta.`{table.path}` WHERE id = :id", {"id": 1})
+        seen.extend((own.table("named").count(), mica.sql("SELECT id FROM named JOIN updates USING (id)", own).count()))
+
+    query = spark.readStream.table("source").writeStream.foreachBatch(upsert).trigger(availableNow=True)
+    query.option("checkpointLocation", str(tmp_path / "state")).start().awaitTermination()
+    assert _of(table) == [(2, 5), (3, 6)]
+    assert seen == [2, 2]
+
+
+def test_each_object_of_a_session_is_the_session(spark: SparkSession, table: mica.Table) -> None:
+    """After a stream `SparkSession.active()` gives another one."""
+    other = type(spark)(spark.sparkContext, spark._jsparkSession)
+    assert other.sql("SELECT id FROM named").count() == 2
+    mica.disable(other)
+    with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
+        spark.sql("SELECT id FROM named")
+
+
+@pytest.mark.usefixtures("compiled")
+def test_the_catalog_shows_a_name_as_a_temporary_view(spark: SparkSession, table: mica.Table) -> None:
+    catalog = spark.catalog
+    assert catalog.getTable("named").isTemporary
+    assert [(column.name, column.isPartition) for column in catalog.listColumns("named")] == [
+        ("id", False),
+        ("p", True),
+    ]
+    shown = catalog.listTables("default", "nam*")
+    assert [(one.name, one.isTemporary) for one in shown] == [("named", True)]
+    assert shown == [catalog.getTable("named")]
+    assert catalog.listTables(pattern="x*") == []
+    with pytest.raises(UserError, match="CACHE TABLE named would hold rows"):
+        catalog.cacheTable("named")
+    assert not catalog.isCached("named")
+    catalog.refreshTable("named")
+    catalog.uncacheTable("named")
+    with pytest.raises(UserError, match="TABLE_EXISTS"):
+        catalog.createTable("named", str(table.path), "delta")

@@ -16,6 +16,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from mica.engines.spark.doors import own_sql
 from mica.engines.spark.session import has_delta
 from mica.engines.spark.types import unread
 from mica.errors import MicaError, UserError
@@ -236,8 +237,7 @@ def _cached(spark: SparkSession, statement: Cached, query: Callable[[str], DataF
     view = quote_if_needed(statement.name)
     unread(query(statement.query)).createTempView(view)
     try:
-        # Not the method of an enabled session.
-        return type(spark).sql(spark, statement.before)
+        return own_sql(spark, statement.before)
     except Exception:
         spark.catalog.dropTempView(view)
         raise
@@ -249,8 +249,7 @@ def _immediate(
     """The text that Spark makes of the expression runs as any other, the values of USING in it, in their types."""
 
     def asked(text: str) -> DataFrame:
-        # Not the method of an enabled session.
-        return type(spark).sql(spark, text)
+        return own_sql(spark, text)
 
     try:
         text = asked(f"SELECT {given.text}").collect()[0][0]

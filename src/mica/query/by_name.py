@@ -9,14 +9,17 @@ the options of the table's store.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Self
 
-from mica.engines.spark.doors import Answer, NamedCall
+from mica.engines.spark.catalog import temporary_table
+from mica.engines.spark.doors import Answer, NamedCall, own_sql
 from mica.errors import UserError
 from mica.format.options import STORAGE
 from mica.query import names, settings
 from mica.query.entry import run
+from mica.query.lent import Lent
+from mica.query.parameters import bound
 from mica.schema.ddl import quoted
 
 if TYPE_CHECKING:
@@ -116,7 +119,7 @@ def _inserted(call: NamedCall) -> None:
     call.rows.createTempView(view)
     try:
         text = f"INSERT {'OVERWRITE' if replaces else 'INTO'} {quoted(call.name)} TABLE {view}"
-        run(text, session, None, lambda: type(session).sql(session, text))
+        run(text, session, None, lambda: own_sql(session, text))
     finally:
         session.catalog.dropTempView(view)
     _moved(call.name)
@@ -133,6 +136,58 @@ def _streamed(call: NamedCall) -> Any:
 
 def _exists(call: NamedCall) -> Any:
     return True if call.given.get("dbName") is None else call.by(call.name)
+
+
+def _as_view(call: NamedCall) -> Any:
+    """What Spark says of the name while it is a temporary view."""
+    with Lent(call.session) as lent:
+        lent.lend(call.name)
+        return call.by(call.name)
+
+
+def _columns(call: NamedCall) -> Any:
+    table = names.registered(call.name)
+    if call.given.get("dbName") is not None or table is None:
+        return call.by(call.name)
+    return [column._replace(isPartition=column.name in table.partition_by) for column in _as_view(call)]
+
+
+def _stated(before: str, call: NamedCall) -> DataFrame:
+    """The result of a statement of `spark.sql` about the table."""
+    text, session = f"{before} {quoted(call.name)}", call.session
+    return run(text, session, None, lambda: own_sql(session, text))
+
+
+def _properties(call: NamedCall) -> dict[str, str]:
+    return {row["key"]: row["value"] for row in _stated("SHOW TBLPROPERTIES", call).collect()}
+
+
+def _stated_only(before: str) -> Answer:
+    def answer(call: NamedCall) -> None:
+        _stated(before, call)
+
+    return answer
+
+
+def _not_made(call: NamedCall) -> None:
+    raise UserError(
+        "TABLE_EXISTS",
+        f"{call.name} is the table {call.place}",
+        hint=f"Choose another name, or take this one away: DROP TABLE {call.name}.",
+    )
+
+
+def listed(own: Callable[..., list[Any]], catalog: Any, dbName: Any = None, pattern: Any = None) -> list[Any]:  # noqa: N803
+    """Spark's list of tables with the registered names as SHOW TABLES has them: temporary."""
+    found, session = own(catalog, dbName, pattern), catalog._sparkSession  # noqa: SLF001
+    if not names.all_registered():
+        return found
+    within = "" if dbName is None else f" IN {'.'.join(map(quoted, dbName.split('.')))}"
+    text = bound(f"SHOW TABLES{within} LIKE :pattern", {"pattern": "*" if pattern is None else pattern})
+    shown = run(text, session, None, lambda: own_sql(session, text)).collect()
+    known = {table.name for table in found if table.isTemporary}
+    others = [row["tableName"] for row in shown if row["isTemporary"] and row["tableName"] not in known]
+    return [*found, *map(temporary_table, others)]
 
 
 def _refuse_format(call: NamedCall) -> None:
@@ -201,4 +256,14 @@ ANSWERS: Mapping[str, Answer] = {
     "DataFrame.writeTo": lambda call: WriterToName(call.on, call.name, call.place),
     "DataStreamWriter.toTable": _streamed,
     "Catalog.tableExists": _exists,
+    "Catalog.getTable": _as_view,
+    "Catalog.listColumns": _columns,
+    "Catalog.getTableProperties": _properties,
+    "Catalog.isCached": lambda _: False,  # CACHE TABLE of it is refused
+    "Catalog.cacheTable": _stated_only("CACHE TABLE"),
+    "Catalog.uncacheTable": _stated_only("UNCACHE TABLE"),
+    "Catalog.refreshTable": _stated_only("REFRESH TABLE"),
+    "Catalog.truncateTable": _stated_only("TRUNCATE TABLE"),
+    "Catalog.dropTable": _stated_only("DROP TABLE"),
+    "Catalog.createTable": _not_made,
 }

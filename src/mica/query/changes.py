@@ -16,6 +16,7 @@ import pyarrow as pa
 from mica import compute as pc
 from mica import engines, late
 from mica.engines.spark import catalog
+from mica.engines.spark.doors import own_sql
 from mica.engines.spark.errors import is_condition
 from mica.engines.spark.scripts import local_variables
 from mica.engines.spark.session import has_delta
@@ -423,8 +424,7 @@ def _stored(spark: SparkSession, statement: StoredView, named: names.Named) -> D
             f"FROM delta.`{table.path}`{f' VERSION AS OF {table.version}' * (view in named.pinned)})"
             for view, table in named.views.items()
         )
-        # Not the method of an enabled session.
-        return type(spark).sql(spark, f"{statement.before}WITH {', '.join(tables)} SELECT * FROM ({text})")  # noqa: S608
+        return own_sql(spark, f"{statement.before}WITH {', '.join(tables)} SELECT * FROM ({text})")  # noqa: S608
 
     try:
         return with_metadata(ended(named.text), made)

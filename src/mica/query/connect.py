@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from mica.engines.spark import reader
 from mica.engines.spark.catalog import Parsed, is_temporary
 from mica.engines.spark.catalyst import Extraction
+from mica.engines.spark.doors import own_sql
 from mica.engines.spark.errors import is_sparks
 from mica.engines.spark.session import without_sql_log
 from mica.query import file_names
@@ -189,7 +190,7 @@ def _whole_of(spark: SparkSession, view: str, table: Table) -> Narrowed:
 def _sparks(spark: SparkSession, text: str, args: Any, frames: Iterable[DataFrame] = ()) -> DataFrame:
     """Spark's own `sql`, over frames that the text calls {frame_0}, {frame_1}, …: after `mica.enable` that of the
     session would ask here again, without end."""
-    return type(spark).sql(spark, text, args, **{f"frame_{number}": frame for number, frame in enumerate(frames)})
+    return own_sql(spark, text, args, **{f"frame_{number}": frame for number, frame in enumerate(frames)})
 
 
 def _escaped(text: str) -> str:

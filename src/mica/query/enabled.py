@@ -5,6 +5,7 @@ The rule: what names no table of mica's reaches Spark as it was written, and `di
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from mica.arguments import SESSION, takes
@@ -12,7 +13,7 @@ from mica.engines.spark.doors import close_doors, open_doors
 from mica.engines.spark.session import current
 from mica.format.source import register
 from mica.query import names
-from mica.query.by_name import ANSWERS
+from mica.query.by_name import ANSWERS, listed
 from mica.query.entry import run
 
 if TYPE_CHECKING:
@@ -30,38 +31,42 @@ def enable(spark: SparkSession | None = None) -> SparkSession:
     Spark Connect), as `format("mica")` takes their paths, with the options of the reader or writer. Texts with
     `{names}` of Python objects (keyword arguments of `spark.sql`) go to Spark unchanged.
     """
-    session: Any = current(spark)
-    if "sql" in session.__dict__:
-        return current(spark)
+    session = current(spark)
     register(session)
-    own_sql, own_table = session.sql, session.table
-
-    def sql(sqlQuery: str, args: Any = None, **kwargs: Any) -> DataFrame:  # noqa: N803 - Spark's name
-        def by_spark() -> DataFrame:
-            given: DataFrame = own_sql(sqlQuery, args, **kwargs)
-            return given
-
-        if kwargs or not isinstance(sqlQuery, str):
-            return by_spark()
-        return run(sqlQuery, session, args, by_spark)
-
-    def table(tableName: str) -> DataFrame:  # noqa: N803 - Spark's name
-        def by_spark() -> DataFrame:
-            given: DataFrame = own_table(tableName)
-            return given
-
-        return run(f"TABLE {tableName}", session, None, by_spark)
-
-    session.__dict__.update(sql=sql, table=table)
-    open_doors(session, names.place_of, ANSWERS)
-    return current(spark)
+    open_doors(session, names.place_of, ANSWERS, METHODS)
+    return session
 
 
 @takes(spark=SESSION)
 def disable(spark: SparkSession | None = None) -> SparkSession:
     """Undoes `enable`: `spark.sql` and `spark.table` of the session are Spark's own again. Returns the session."""
-    session: Any = current(spark)
-    for name in ("sql", "table"):
-        session.__dict__.pop(name, None)
+    session = current(spark)
     close_doors(session)
-    return current(spark)
+    return session
+
+
+def _sql(
+    own: Callable[..., DataFrame],
+    spark: SparkSession,
+    sqlQuery: str,  # noqa: N803 - Spark's name
+    args: Any = None,
+    **kwargs: Any,
+) -> DataFrame:
+    def by_spark() -> DataFrame:
+        return own(spark, sqlQuery, args, **kwargs)
+
+    if kwargs or not isinstance(sqlQuery, str):
+        return by_spark()
+    return run(sqlQuery, spark, args, by_spark)
+
+
+def _table(own: Callable[..., DataFrame], spark: SparkSession, tableName: str) -> DataFrame:  # noqa: N803
+    return run(f"TABLE {tableName}", spark, None, lambda: own(spark, tableName))
+
+
+#: Who answers which method whatever it is given.
+METHODS: Mapping[str, Callable[..., Any]] = {
+    "SparkSession.sql": _sql,
+    "SparkSession.table": _table,
+    "Catalog.listTables": listed,
+}

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from mica import late
 from mica.arguments import SESSION, TEXT, takes
 from mica.engines.spark import catalog
+from mica.engines.spark.doors import own_sql
 from mica.engines.spark.errors import is_condition
 from mica.engines.spark.session import current, has_delta, is_connect, without_sql_log
 from mica.errors import UserError
@@ -94,8 +95,7 @@ def run(text: str, spark: SparkSession, args: Any, otherwise: Callable[[], DataF
     if fed.calls(text):
         with fed.fed(spark, text, args) as (given, values):
             if given != text:
-                # Not the method of an enabled session.
-                return run(given, spark, values, lambda: type(spark).sql(spark, given, values))
+                return run(given, spark, values, lambda: own_sql(spark, given, values))
     if args and not isinstance(args, Mapping) and "identifier" in text.lower():
         with suppress(UserError):  # a name takes values of their places, which later ones are counted by
             text, args = bound(text, args), None
@@ -144,8 +144,7 @@ def identified(text: str, spark: SparkSession, args: Any = None) -> str:
         if has_places(asked):
             return None  # its values follow those of the text before: Spark counts them
         with suppress(Exception), without_sql_log():  # Spark says what is wrong, with the place in the whole text
-            # Not the method of an enabled session.
-            return type(spark).sql(spark, f"SELECT {bound(asked, args or {})}").collect()[0][0]
+            return own_sql(spark, f"SELECT {bound(asked, args or {})}").collect()[0][0]
         return None
 
     return names.identified(text, args, constant)

@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from mica.engines.spark.doors import own_sql
 from mica.engines.spark.session import has_delta, is_connect
 from mica.engines.spark.types import from_spark
 from mica.errors import UserError
@@ -122,7 +123,7 @@ def _limit(spark: SparkSession, table: Table, side: str, text: str) -> Mapping[s
 
 def _version(spark: SparkSession, text: str) -> int | None:
     """The value of an expression that is a whole number; None for a time: a cast would make one of a number, too."""
-    found = type(spark).sql(spark, f"SELECT ({text})")  # not the method of an enabled session
+    found = own_sql(spark, f"SELECT ({text})")
     kind = from_spark(found.schema).fields[0].type
     if not is_number(kind):
         return None

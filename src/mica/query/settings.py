@@ -12,6 +12,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from mica.engines.spark import chars
+from mica.engines.spark.doors import own_sql
 from mica.engines.spark.session import is_true
 from mica.errors import UserError
 from mica.expressions.parse import parse
@@ -219,8 +220,7 @@ def _emptied(found: re.Match[str]) -> str:
 
 def moment(spark: SparkSession, text: str) -> int:
     """The time of TIMESTAMP AS OF as the session reads it, in ms since the epoch. Errors: INVALID_ARGUMENT."""
-    # Not the method of an enabled session.
-    found = type(spark).sql(spark, f"SELECT unix_millis(CAST(({text}) AS TIMESTAMP_LTZ))").collect()[0][0]
+    found = own_sql(spark, f"SELECT unix_millis(CAST(({text}) AS TIMESTAMP_LTZ))").collect()[0][0]
     if found is None:
         raise UserError.bad_value("TIMESTAMP AS OF", text, "a time such as '2026-01-31 12:00:00'")
     return int(found)

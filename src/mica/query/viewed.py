@@ -9,6 +9,8 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from mica.engines.spark.doors import own_sql
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
@@ -32,8 +34,7 @@ def over_views(
         for name, rows in views.items():
             rows.createOrReplaceTempView(name)
             made.append(name)
-        # Not the method of an enabled session.
-        return type(spark).sql(spark, text)
+        return own_sql(spark, text)
     finally:
         for name in made:
             spark.catalog.dropTempView(name)

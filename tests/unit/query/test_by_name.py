@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import mica
-from mica.engines.spark.doors import NamedCall
+from mica.engines.spark.doors import NamedCall, Told
 from mica.errors import UserError
 from mica.query import names
 from mica.query.by_name import ANSWERS, WriterToName
@@ -50,6 +50,8 @@ def test_what_a_call_says_is_told_to_the_format() -> None:
     for door in ("DataFrameWriter.saveAsTable", "DataStreamWriter.toTable"):
         with pytest.raises(UserError, match=r"mica or delta, since t is the table /t, got 'parquet'"):
             _asked(door, format="parquet")
+        with pytest.raises(UserError, match=r"mica or delta, since t is the table /t, got 'csv'"):
+            ANSWERS[door](NamedCall(lambda *_: None, Noted(), "t", "/t", {}, Told(format="csv")))
 
 
 def test_a_table_that_has_the_name_is_read_at_its_version_and_follows_a_write(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from mica.engines.spark.doors import own_sql
 from mica.engines.spark.nodes import items
 from mica.engines.spark.session import is_connect, without_sql_log
 from mica.records import dataclass
@@ -74,6 +75,13 @@ def temporary(spark: SparkSession, name: str) -> Any:
         return None
     found = _state(spark).catalog().getRawTempView(name)
     return found.get() if found.isDefined() else None
+
+
+def temporary_table(name: str) -> Any:
+    """A temporary view as `spark.catalog.listTables` gives it."""
+    from pyspark.sql.catalog import Table
+
+    return Table(name, catalog=None, namespace=[], description=None, tableType="TEMPORARY", isTemporary=True)
 
 
 def set_temporary(spark: SparkSession, name: str, view: Any) -> None:
@@ -152,8 +160,8 @@ def _described(spark: SparkSession, name: str) -> list[Any] | None:
         return None  # a path: csv.`/data`
     try:
         with without_sql_log():
-            # The class's own `sql`: after `mica.enable` the session's would ask here again, without end.
-            return list(type(spark).sql(spark, f"DESCRIBE TABLE EXTENDED {name}").collect())
+            # After `mica.enable` the session's `sql` would ask here again, without end.
+            return list(own_sql(spark, f"DESCRIBE TABLE EXTENDED {name}").collect())
     except Exception:  # noqa: BLE001
         return None
 

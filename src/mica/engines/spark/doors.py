@@ -1,8 +1,9 @@
-"""PySpark's methods that take the name of a table, and whom they ask first in sessions that want it.
+"""PySpark's methods that take the name of a table or an SQL text, and whom they ask first in sessions that want it.
 
-The rule: a method is PySpark's own but for names that somebody else answers in a session that asked for it; when no
-session asks any more, PySpark's classes are as they were. A session that Spark clones of one that asked, as it does for
-`foreachBatch`, asks too. A reader or writer is left as it was before the call. On Spark Connect nothing changes.
+The rule: a method is PySpark's own but for texts, and names that somebody else answers, in a session that asked for it;
+when no session asks any more, PySpark's classes are as they were. A session that Spark clones of one that asked, as it
+does for `foreachBatch`, asks too; one of `newSession` does not. A reader or writer is left as it was before the call.
+On Spark Connect only the session's own methods ask.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import wraps
+from functools import partial, wraps
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -29,17 +30,19 @@ _LOCK = Lock()
 _MARK = "spark.mica.asked"
 #: A name of one part, as Spark reads it in a text.
 _ONE_PART = re.compile(r"(?s)\s*(?:`(?P<quoted>[^`]*)`|(?P<plain>\w+))\s*")
-#: What readers and writers are told, by the names of Spark's setters.
+#: What readers and writers are told, by the names of Spark's fields.
 _TOLD = {
     "DataFrameReader": ("_jreader", ("source", "extraOptions")),
     "DataFrameWriter": ("_jwrite", ("source", "extraOptions", "curmode", "partitioningColumns")),
+    "DataStreamReader": ("_jreader", ("source", "extraOptions")),
+    "DataStreamWriter": ("_jwrite", ("source", "extraOptions", "outputMode", "partitioningColumns")),
 }
 
 
 @dataclass(frozen=True)
 class Told:
-    """What a reader or writer was told before the call: the mode, the format if it is not the session's default, the
-    options in lower case and the partition columns."""
+    """What a reader or writer was told before the call: the mode, the format if it is not the session's default (Spark
+    does not keep whether that was told), the options in lower case and the partition columns."""
 
     mode: str = "Append"
     format: str | None = None
@@ -77,59 +80,102 @@ class NamedCall:
 
 
 Answer = Callable[[NamedCall], Any]
+#: What answers any call of a method: it is given PySpark's own, and what that would be given.
+Method = Callable[..., Any]
 
 
-def open_doors(spark: SparkSession, place_of: Callable[[str], str | None], answers: Mapping[str, Answer]) -> None:
-    """Lets `answers` (`DataFrameReader.table`, …) answer calls in a session whose name `place_of` knows."""
-    if is_connect(spark):
-        return
+def open_doors(
+    spark: SparkSession,
+    place_of: Callable[[str], str | None],
+    answers: Mapping[str, Answer],
+    methods: Mapping[str, Method],
+) -> None:
+    """Lets `answers` (`DataFrameReader.table`, …) answer calls in a session whose name `place_of` knows, and `methods`
+    (`SparkSession.sql`, …) all calls."""
     with _LOCK:
         _forget_stopped()
+        if _asks(spark):
+            return
+        if not is_connect(spark):
+            spark.conf.set(_MARK, str(id(spark)))
         _ASKED[id(spark)] = spark
-        spark.conf.set(_MARK, str(id(spark)))
-        for door, answer in answers.items() if not _OWN else ():
-            of, _, method = door.partition(".")
-            made = _classes()[of]
-            own = _OWN[made, method] = getattr(made, method)
-            setattr(made, method, _door(own, place_of, answer))
+        classes = _classes(spark)
+        doors = {door: partial(_door, place_of=place_of, answer=answer) for door, answer in answers.items()}
+        doors |= {door: partial(_always, answer=method) for door, method in methods.items()}
+        for door, made in doors.items():
+            of, _, name = door.partition(".")
+            found = classes.get(of)
+            if found is not None and hasattr(found, name) and (found, name) not in _OWN:  # Spark 4.1 has fewer
+                own = _OWN[found, name] = getattr(found, name)
+                setattr(found, name, made(own))
 
 
 def close_doors(spark: SparkSession) -> None:
     """Takes back what `open_doors` did for a session."""
     with _LOCK:
         _forget_stopped()
-        if _ASKED.pop(id(spark), None) is not None:
+        if not is_connect(spark) and not _is_stopped(spark):
             spark.conf.unset(_MARK)
-        while _OWN and not _ASKED:
-            (made, method), own = _OWN.popitem()
-            setattr(made, method, own)
-
-
-def _forget_stopped() -> None:
-    """Sessions that were stopped ask no more: nobody may disable them."""
-    for key, spark in list(_ASKED.items()):
-        if getattr(spark.sparkContext, "_jsc", None) is None:
+        for key in [key for key, one in _ASKED.items() if _is_same(one, spark)]:
             del _ASKED[key]
+        while _OWN and not _ASKED:
+            (made, name), own = _OWN.popitem()
+            setattr(made, name, own)
+
+
+def own_sql(spark: SparkSession, text: str, args: Any = None, **kwargs: Any) -> DataFrame:
+    """What PySpark's own `spark.sql` gives, whether or not the session asked."""
+    mro = type(spark).__mro__
+    own: Any = next((_OWN[of, "sql"] for of in mro if (of, "sql") in _OWN), type(spark).sql)
+    found: DataFrame = own(spark, text, args, **kwargs)
+    return found
 
 
 def _asks(spark: Any) -> bool:
     """Whether the session asked, or was cloned of one that did."""
     if id(spark) in _ASKED:
         return True
-    if spark is None or is_connect(spark):
+    if spark is None or is_connect(spark) or not _ASKED:
         return False
     mark = spark.conf.get(_MARK, None)
     return mark is not None and int(mark) in _ASKED
 
 
-def _classes() -> Mapping[str, type]:
+def _forget_stopped() -> None:
+    """Sessions that were stopped ask no more: nobody may disable them."""
+    for key, spark in list(_ASKED.items()):
+        if _is_stopped(spark):
+            del _ASKED[key]
+
+
+def _is_stopped(spark: Any) -> bool:
+    return bool(spark.is_stopped if is_connect(spark) else getattr(spark.sparkContext, "_jsc", None) is None)
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Whether they are one session: PySpark may make another object of it, as `SparkSession.active()` does."""
+    return one is other or not (is_connect(one) or is_connect(other) or one._jsparkSession != other._jsparkSession)  # noqa: SLF001
+
+
+def _classes(spark: SparkSession) -> Mapping[str, type]:
+    if is_connect(spark):
+        return {"SparkSession": type(spark)}
     from pyspark.sql.catalog import Catalog
     from pyspark.sql.classic.dataframe import DataFrame
     from pyspark.sql.readwriter import DataFrameReader, DataFrameWriter
+    from pyspark.sql.session import SparkSession
     from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
-    every = (Catalog, DataFrame, DataFrameReader, DataFrameWriter, DataStreamReader, DataStreamWriter)
+    every = (Catalog, DataFrame, DataFrameReader, DataFrameWriter, DataStreamReader, DataStreamWriter, SparkSession)
     return {one.__name__: one for one in every}
+
+
+def _always(own: Callable[..., Any], answer: Method) -> Callable[..., Any]:
+    @wraps(own)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return answer(own, self, *args, **kwargs) if _asks(_session(self)) else own(self, *args, **kwargs)
+
+    return method
 
 
 def _door(own: Callable[..., Any], place_of: Callable[[str], str | None], answer: Answer) -> Callable[..., Any]:
@@ -160,7 +206,8 @@ def _as_before(of: Any) -> Iterator[Told]:
         yield Told()
         return
     java = getattr(of, where)
-    before = {part: getattr(java, part)() for part in parts}
+    fields = {part: _field(java, part) for part in parts}
+    before = {part: field.get(java) for part, field in fields.items()}
     source = str(before["source"])
     default = _session(of).conf.get("spark.sql.sources.default")
     columns = before.get("partitioningColumns")
@@ -173,10 +220,20 @@ def _as_before(of: Any) -> Iterator[Told]:
         )
     finally:
         for part, value in before.items():
-            getattr(java, f"{part}_$eq")(value)
+            fields[part].set(java, value)
+
+
+def _field(java: Any, name: str) -> Any:
+    """A field of a Java object, which may be private and of a class that its own extends."""
+    made = java.getClass()
+    while name not in {str(field.getName()) for field in made.getDeclaredFields()}:
+        made = made.getSuperclass()
+    found = made.getDeclaredField(name)
+    found.setAccessible(True)
+    return found
 
 
 def _session(of: Any) -> Any:
-    """The session of a reader, a writer, a DataFrame or a catalog; None without one."""
-    names = ("_spark", "_sparkSession", "_session")
-    return next((getattr(of, name) for name in names if hasattr(of, name)), None)
+    """The session of a reader, a writer, a DataFrame or a catalog; a session itself."""
+    names = ("_session", "_spark", "_sparkSession")  # a DataFrame has its columns as attributes, too
+    return next((getattr(of, name) for name in names if hasattr(of, name)), of)
