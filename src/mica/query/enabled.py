@@ -27,9 +27,10 @@ def enable(spark: SparkSession | None = None) -> SparkSession:
 
     What a DataFrame filters after `spark.table` stays with Spark, whose own reader then prunes columns and paths; a
     condition in the text of `spark.sql` skips files too. `spark.read.table`, `df.write.saveAsTable` and `insertInto`,
-    `df.writeTo`, `spark.readStream.table`, `toTable` and `spark.catalog.tableExists` take registered names too (not on
-    Spark Connect), as `format("mica")` takes their paths, with the options of the reader or writer. Texts with
-    `{names}` of Python objects (keyword arguments of `spark.sql`) go to Spark unchanged.
+    `df.writeTo`, `spark.readStream.table`, `toTable` and `spark.catalog` take registered names too (not on Spark
+    Connect), as `format("mica")` takes their paths, with the options of the reader or writer. Sessions that Spark
+    clones of this one, as for `foreachBatch`, are enabled with it; one of `newSession` is not. Texts with `{names}` of
+    Python objects (keyword arguments of `spark.sql`) go to Spark unchanged.
     """
     session = current(spark)
     register(session)

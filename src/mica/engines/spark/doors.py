@@ -30,12 +30,13 @@ _LOCK = Lock()
 _MARK = "spark.mica.asked"
 #: A name of one part, as Spark reads it in a text.
 _ONE_PART = re.compile(r"(?s)\s*(?:`(?P<quoted>[^`]*)`|(?P<plain>\w+))\s*")
-#: What readers and writers are told, by the names of Spark's fields.
+#: What readers and writers are told, by the names of Spark's fields, which are private: those of the class of the Java
+#: object, or of the one that it extends.
 _TOLD = {
-    "DataFrameReader": ("_jreader", ("source", "extraOptions")),
-    "DataFrameWriter": ("_jwrite", ("source", "extraOptions", "curmode", "partitioningColumns")),
-    "DataStreamReader": ("_jreader", ("source", "extraOptions")),
-    "DataStreamWriter": ("_jwrite", ("source", "extraOptions", "outputMode", "partitioningColumns")),
+    "DataFrameReader": ("_jreader", True, ("source", "extraOptions")),
+    "DataFrameWriter": ("_jwrite", True, ("source", "extraOptions", "curmode", "partitioningColumns")),
+    "DataStreamReader": ("_jreader", False, ("source", "extraOptions")),
+    "DataStreamWriter": ("_jwrite", False, ("source", "extraOptions", "outputMode", "partitioningColumns")),
 }
 
 
@@ -201,12 +202,15 @@ def _door(own: Callable[..., Any], place_of: Callable[[str], str | None], answer
 @contextmanager
 def _as_before(of: Any) -> Iterator[Told]:
     """What a reader or writer was told, which it is told again in the end: what an answer tells it is for this call."""
-    where, parts = _TOLD.get(type(of).__name__, ("", ()))
+    where, extends, parts = _TOLD.get(type(of).__name__, ("", False, ()))
     if not where:
         yield Told()
         return
     java = getattr(of, where)
-    fields = {part: _field(java, part) for part in parts}
+    made = java.getClass().getSuperclass() if extends else java.getClass()
+    fields = {part: made.getDeclaredField(part) for part in parts}
+    for field in fields.values():
+        field.setAccessible(True)
     before = {part: field.get(java) for part, field in fields.items()}
     source = str(before["source"])
     default = _session(of).conf.get("spark.sql.sources.default")
@@ -221,16 +225,6 @@ def _as_before(of: Any) -> Iterator[Told]:
     finally:
         for part, value in before.items():
             fields[part].set(java, value)
-
-
-def _field(java: Any, name: str) -> Any:
-    """A field of a Java object, which may be private and of a class that its own extends."""
-    made = java.getClass()
-    while name not in {str(field.getName()) for field in made.getDeclaredFields()}:
-        made = made.getSuperclass()
-    found = made.getDeclaredField(name)
-    found.setAccessible(True)
-    return found
 
 
 def _session(of: Any) -> Any:
