@@ -182,6 +182,10 @@ class RowStatement(Parts):
             self.expect("INTO")
         self.accept("TABLE")
         table = self.table()
+        if self.word() == "WITH" and self.mark(1) == "(":  # not a CTE's name
+            hint = "Leave them out; INSERT WITH SCHEMA EVOLUTION INTO … adds the columns that the table lacks."
+            what = "INSERT INTO a table WITH options is not supported here"
+            raise syntax_error(self.text, self.token.at, what, hint, code="UNSUPPORTED_EXPRESSION")
         partition = self.partition() if self.accept("PARTITION") else {}
         by_name = self.accept("BY", "NAME")
         self.refuse_replaced()

@@ -199,6 +199,7 @@ def test_a_query_that_says_using_mica_makes_no_table_of_ours(query: str) -> None
         ("INSERT INTO t x REPLACE ON x.a = 1 SELECT 1", "INSERT … REPLACE ON is not supported here, at offset 16"),
         ("INSERT INTO t AS x REPLACE ON x.a = 1 (SELECT 1) s", "REPLACE ON is not supported here, at offset 19"),
         ("INSERT INTO t BY NAME REPLACE USING (a) SELECT 1", "INSERT … REPLACE USING is not supported here"),
+        ("INSERT INTO t WITH (mergeSchema = true) SELECT 1", "WITH options is not supported here, at offset 14"),
         ("INSERT INTO t x y REPLACE USING (a) SELECT 1", "a query or VALUES is expected, 'x' is found"),
         ("UPDATE t x SET s.a = 1, s.`A` = 2", "the column '`s`.`A`' is set twice"),
         ("MERGE INTO t USING s ON a = b WHEN MATCHED THEN UPDATE SET a = 1, A = 2", "the column 'A' is set twice"),
