@@ -186,6 +186,18 @@ def test_files_of_renamed_columns(spark: SparkSession, tmp_path: Path) -> None:
     assert not is_native(by_id.to_df(spark))  # a file may call its column as it likes
 
 
+def test_collations_of_renamed_columns(spark: SparkSession, tmp_path: Path) -> None:
+    mapped = {"delta.columnMapping.mode": "name"}
+    ddl = "s STRING COLLATE UTF8_LCASE, a ARRAY<STRING COLLATE de_CI>"
+    table = mica.Table.create(tmp_path / "t", ddl, properties=mapped)
+    table.append([{"s": "Ab", "a": ["Ä"]}])
+    table.rename_column("s", "t")
+    frame = table.to_df(spark)
+    assert is_native(frame)
+    assert frame.schema == table.scan(limit=9).to_df(spark).schema
+    assert table.scan(where="t = 'aB'").to_df(spark).collect() == [("Ab", ["Ä"])]  # Spark compares the same frame
+
+
 @pytest.mark.usefixtures("compiled")
 def test_a_partitioned_folder_is_the_same_for_spark(spark: SparkSession, tmp_path: Path) -> None:
     def shown(frame: DataFrame) -> str:

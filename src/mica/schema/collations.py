@@ -146,12 +146,12 @@ def renamed(schema: StructType, column: tuple[str, ...], name: str) -> StructTyp
 
     def of(fields: tuple[StructField, ...], i: int) -> tuple[StructField, ...]:
         refuse_twice([name if n == i else f.name for n, f in enumerate(fields)])
-        return (*fields[:i], _renamed_field(fields[i], name), *fields[i + 1 :])
+        return (*fields[:i], renamed_field(fields[i], name), *fields[i + 1 :])
 
     return edited(schema, column, of)
 
 
-def _renamed_field(f: StructField, name: str) -> StructField:
+def renamed_field(f: StructField, name: str) -> StructField:
     """The field under another name, also in the keys of its collations."""
     kept = {name + place[len(f.name) :]: str(i) for place, i in of_field(f).items()}
     return replace(f.with_metadata({COLLATIONS: kept or None}), name=name)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -20,6 +19,7 @@ from mica.engines.spark import directories
 from mica.engines.spark.types import to_spark
 from mica.records import dataclass
 from mica.schema.char import declared, is_padded
+from mica.schema.collations import renamed_field
 from mica.schema.ddl import quoted
 from mica.schema.edit import fields_of
 from mica.schema.types import DOUBLE, FLOAT, VARIANT, StructType, contains
@@ -142,7 +142,7 @@ def native(spark: SparkSession, reading: Reading) -> DataFrame:
     stored = StructType(tuple(f for f in reading.schema.fields if f.name not in reading.partition_by))
     if reading.column_mapping:
         inside_files = (physical_name(reading.columns.field(f.name)) for f in stored)
-        stored = StructType(tuple(replace(f, name=name) for f, name in zip(stored, inside_files, strict=True)))
+        stored = StructType(tuple(renamed_field(f, name) for f, name in zip(stored, inside_files, strict=True)))
     if reading.by_directories:
         stored = StructType((*stored.fields, *map(reading.columns.field, reading.partition_by)))
         paths = [path for paths in reading.files.values() for path in paths]
