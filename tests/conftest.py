@@ -67,6 +67,10 @@ INTERPRETED = (
     else {}
 )
 
+#: delta-spark's store for local files where one process at a time writes its commits. The usual one holds others off
+#: by Hadoop's FileContext, which starts some 20 processes a commit (readlink, chmod). A campaign has the usual one.
+LOCAL = {"spark.delta.logStore.file.impl": "io.delta.storage.LocalLogStore"} if INTERPRETED else {}
+
 
 def _looked_up(error: MicaError, code: str, *args: Any, **kwargs: Any) -> None:
     row = CODES.get(code)
@@ -169,8 +173,12 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.skip("no Java on this machine")
     scratch = tmp_path_factory.mktemp("spark")
+    # First on the class path: YARN's defaults are half of the settings that Spark writes into each job, and no test
+    # has a YARN.
+    (scratch / "yarn-default.xml").write_text("<configuration/>")
     conf = {
         "spark.driver.memory": "2g",
+        "spark.driver.extraClassPath": str(scratch),
         "spark.local.dir": str(scratch / "local"),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.sql.session.timeZone": "UTC",
@@ -183,7 +191,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
             "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
             # The default of 50 costs seconds a query on two cores: each one has code made for the log's actions anew.
             "spark.databricks.delta.snapshotPartitions": "1",
-        }
+        } | LOCAL
     session = mica.session("local[2]", **conf)
     sockets = session.conf.get("spark.python.unix.domain.socket.dir", "")
     yield session
