@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import INTERPRETED
 from tests.support import ROOT, delta_jars
 
 pytestmark = pytest.mark.spark
@@ -27,7 +28,8 @@ def started(**conf):
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     DefaultChannelBuilder.default_port = staticmethod(lambda: port)
-    conf = {"spark.ui.enabled": "false", "spark.connect.grpc.binding.port": str(port), **conf}
+    conf |= {"spark.ui.enabled": "false", "spark.connect.grpc.binding.port": str(port)}
+    conf |= {"spark.sql.shuffle.partitions": "2", **INTERPRETED}
     return SparkSession.builder.remote("local[2]").config(map=conf).getOrCreate()
 
 """
@@ -297,7 +299,7 @@ def test_tables_of_the_servers_catalog(tmp_path: Path) -> None:
 
 def _run(folder: Path, script: str, *arguments: str, timeout: int = 400) -> None:
     pytest.importorskip("grpc", reason="Spark Connect needs grpcio")
-    (folder / "job.py").write_text(START + script)
+    (folder / "job.py").write_text(f"INTERPRETED = {INTERPRETED}\n{START}{script}")
     command = [sys.executable, str(folder / "job.py"), str(folder), *arguments]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "src")))}
     done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False, env=environment)
