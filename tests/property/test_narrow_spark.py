@@ -26,38 +26,40 @@ SUFFIXES = ("", "_CI", "_AI", "_CI_AI", "_RTRIM", "_CI_AI_RTRIM")
 ODD = "\u00b7 \u0301 \u0327 \u030c \u0338 é ǆ Å å ñ ñ æ ﬁ \x00 \t \u00ad \u200d я 中 ก เ \u02bc Ħ ħ ʻ".split(" ")
 
 
-def _texts(jvm: Any, strings: Any) -> list[str]:
-    joined: str = jvm.java.lang.String.join("\ue000", strings)
+def _texts(java: Any, strings: Any) -> list[str]:
+    joined: str = java.join("\ue000", strings)
     return joined.split("\ue000")
 
 
 def test_the_table_says_what_icu_says(spark: SparkSession) -> None:
     """Tailored characters, expansions, and what joins with ASCII behind it, by the rules as ICU4J has loaded them."""
     jvm: Any = spark._jvm  # ICU4J's tables are to be had nowhere else
-    icu = jvm.com.ibm.icu.text
+    # Each part of a name that py4j looks up is sought in all jars.
+    java, locale, icu = jvm.java.lang.String, jvm.com.ibm.icu.util.ULocale, jvm.com.ibm.icu.text
+    instance, characters = icu.Collator.getInstance, icu.UnicodeSet
     for base in BASES:
-        collator = icu.Collator.getInstance(jvm.com.ibm.icu.util.ULocale("" if base == "UNICODE" else base))
-        joins, expansions = icu.UnicodeSet(), icu.UnicodeSet()
+        collator = instance(locale("" if base == "UNICODE" else base))
+        joins, expansions = characters(), characters()
         collator.getContractionsAndExpansions(joins, expansions, True)
         unsafe = set()
-        for text in _texts(jvm, joins.strings()):
+        for text in _texts(java, joins.strings()):
             for form in (text, unicodedata.normalize("NFD", text)):
                 unsafe |= {a for a, b in itertools.pairwise(form) if a in ASCII and b in ASCII}
-        tailored = icu.UnicodeSet(expansions).addAll(collator.getTailoredSet())
-        unsafe |= {char for char in _texts(jvm, tailored.retainAll(icu.UnicodeSet("[\\u0020-\\u007E]"))) if char}
+        tailored = characters(expansions).addAll(collator.getTailoredSet())
+        unsafe |= {char for char in _texts(java, tailored.retainAll(characters("[\\u0020-\\u007E]"))) if char}
         if collator.isAlternateHandlingShifted():
             # Of what is ignored, blanks and punctuation, nothing is certain.
-            unsafe |= set(_texts(jvm, icu.UnicodeSet("[[[:Z:][:P:]] & [\\u0020-\\u007E]]")))
+            unsafe |= set(_texts(java, characters("[[[:Z:][:P:]] & [\\u0020-\\u007E]]")))
         assert set(changed(base)) == unsafe, base
         table = {*ASCII, *LETTERS}
         moved = bool(len(collator.getReorderCodes())) or collator.isAlternateHandlingShifted()
         joined = any(
             a in table and b in table
-            for text in _texts(jvm, joins.strings())
+            for text in _texts(java, joins.strings())
             for form in (text, unicodedata.normalize("NFD", text))
             for a, b in itertools.pairwise(form)
         )
-        plain = not moved and not joined and not table & set(_texts(jvm, collator.getTailoredSet()))
+        plain = not moved and not joined and not table & set(_texts(java, collator.getTailoredSet()))
         assert plain or base not in plain_bases(), base
 
 

@@ -92,10 +92,11 @@ def _sixes(bases: list[str]) -> list[list[str]]:
 def test_letters_up_to_the_last_latin_one_show_their_s(spark: SparkSession) -> None:
     """In no base does another character up to U+017F have the weight of an s, so `ß` can hide behind none."""
     jvm: Any = spark._jvm  # ICU4J's weights are to be had nowhere else
-    icu, order = jvm.com.ibm.icu.text, jvm.com.ibm.icu.text.CollationElementIterator.primaryOrder
+    icu, locale = jvm.com.ibm.icu.text, jvm.com.ibm.icu.util.ULocale
+    order = icu.CollationElementIterator.primaryOrder
     latin = [chr(point) for point in range(0x20, 0x180)]
     for base in BASES if CAMPAIGN else ["UNICODE", "de", "hu", "tr", "th"]:
-        collator = icu.Collator.getInstance(jvm.com.ibm.icu.util.ULocale("" if base == "UNICODE" else base))
+        collator = icu.Collator.getInstance(locale("" if base == "UNICODE" else base))
         weight = order(collator.getCollationElementIterator("s").next())
         for char in latin:
             elements = collator.getCollationElementIterator(char)
