@@ -38,7 +38,7 @@ EVERY = 64
 RANGE_BYTES = 64 << 20
 MOST_RANGES = 1 << 14
 
-#: The last column of samples: how many rows a row stands for.
+#: The last column of samples: how many bytes a row stands for.
 _WEIGHT = "weight"
 
 
@@ -97,7 +97,7 @@ def sample(spec: IngestSpec, total: int, splits: Sequence[Split]) -> Iterator[pa
 
 
 def _keys(spec: IngestSpec, split: Split, every: int, weight: float, head: Head | None = None) -> Iterator[pa.Table]:
-    """The keys of one row in `every`; each stands for `weight` rows."""
+    """The keys of one row in `every`; each stands for `weight` rows of its size."""
     reader = open_reader(spec, split, head)
     while (batch := reader.next_batch(pa.null(), BATCH_ROWS, BATCH_BYTES)) is not None:
         reader.take_errors()
@@ -111,7 +111,9 @@ def _weighed(spec: IngestSpec, name: str, weight: float, rows: pa.RecordBatch) -
     table = complete(spec, rows, name)
     keys = [table.column(name) for name in spec.write.partition_by]
     keys += [compute(value, rows, spec.timezone, name=name) for value in spec.keys.values()]
-    return weighted(keys, np.full(rows.num_rows, weight))
+    # Documents of some keys may be larger than those of others: files and ranges are of equal size, not of equal count.
+    sizes = to_numpy(pc.binary_length(rows.column(spec.column).field("value")))
+    return weighted(keys, weight * (sizes + 1.0))
 
 
 def scatters(spec: IngestSpec, splits: Sequence[Split]) -> bool:
@@ -125,7 +127,7 @@ def scatters(spec: IngestSpec, splits: Sequence[Split]) -> bool:
 
 
 def weighted(keys: Sequence[pa.Array | pa.ChunkedArray], weights: NDArray[np.float64]) -> pa.Table:
-    """A sample: keys of rows, and how many rows each stands for."""
+    """A sample: keys of rows, and how many bytes each stands for."""
     return pa.table([*keys, arrow_array(weights)], [*map(str, range(len(keys))), _WEIGHT])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mica.tasks.ranges import MOST_RANGES, Ranges, finer, plan, sort_indices, weighted
+from mica.arrays import to_numpy
+from mica.storage import Storage
+from mica.tasks.packed import collected
+from mica.tasks.ranges import MOST_RANGES, Ranges, finer, plan, sample, sort_indices, weighted
+from mica.write import ingest_plan
+from mica.write.ingest_options import IngestOptions
+from mica.write.inputs import find
 
 ROWS = st.lists(st.tuples(st.one_of(st.none(), st.integers(0, 9)), st.sampled_from(["", "a", "aa", "é"])), min_size=1)
 
@@ -51,6 +58,20 @@ def test_ranges_are_even_by_weight(down: bool) -> None:
     counts = pc.value_counts(ranges.of([rows])).field("counts").to_pylist()
     assert len(counts) == 10
     assert max(counts) - min(counts) <= 20
+
+
+def test_ranges_of_documents_are_even_by_their_bytes(tmp_path: Path) -> None:
+    size = {key: 3_000 if 500 <= key < 600 else 40 for key in np.random.default_rng(0).permutation(2_000).tolist()}
+    lines = (f'{{"k":{key},"x":"{"x" * count}"}}\n' for key, count in size.items())
+    (tmp_path / "a.ndjson").write_text("".join(lines))
+    splits = find(tmp_path / "a.ndjson")
+    options = IngestOptions.of({"sort_by": ["v:k::bigint"]})
+    spec = ingest_plan.plan(Storage.open(tmp_path / "t"), None, options).spec
+    ranges = plan(collected(sample(spec, splits[0].size, splits)), 8, [False])
+    assert ranges is not None
+    bytes_of = np.bincount(to_numpy(ranges.of([pa.array(list(size))])), weights=list(size.values()))
+    assert len(bytes_of) == 8
+    assert max(bytes_of) < 1.5 * min(bytes_of)
 
 
 def test_no_rows_make_no_ranges_and_equal_rows_one_file() -> None:
