@@ -126,13 +126,15 @@ class RemoteStorage(Storage):
             if key.startswith(self._prefix + "/") or not self._prefix:
                 return self, key[len(self._prefix) :].lstrip("/")
             return RemoteStorage(self._root, "", self._options, self._store), key
-        same = kind_of(SCHEMES.get(scheme) or "") == kind_of(SCHEMES[mine] or "")
-        return split_remote(absolute, self._options if same else None)
+        return split_remote(absolute, self._options_for(scheme))
 
     def like(self, location: str) -> Storage:
-        scheme, mine = (SCHEMES.get(split_scheme(text)[0] or "") for text in (location, self._root))
-        same = scheme is not None and kind_of(scheme) == kind_of(str(mine))
-        return Storage.open(location, self._options if same else None)
+        return Storage.open(location, self._options_for(split_scheme(location)[0]))
+
+    def _options_for(self, scheme: str | None) -> Mapping[str, str] | None:
+        """The options for a location of this scheme: they are of one kind of store."""
+        mine = SCHEMES[self._root.partition("://")[0]]
+        return self._options if kind_of(SCHEMES.get(scheme or "") or "") == kind_of(mine or "") else None
 
     def holds(self, absolute: str) -> bool:
         scheme, rest = split_scheme(absolute)

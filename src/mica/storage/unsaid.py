@@ -28,10 +28,10 @@ def with_unsaid(options: Mapping[str, str] | None, scheme: str) -> Mapping[str, 
     if any(name.lower() != ALLOW_EXTERNAL for name in options or {}):
         return options
     for source in _SOURCES:
-        options = {**source(f"^(?:{names(kind_of(scheme))})$"), **(options or {})}
+        options = {**source(names(kind_of(scheme))), **(options or {})}
     return options
 
 
 def names(kind: str) -> str:
     """A regular expression of the settings of a kind of store, as both Python and Java read it."""
-    return "|".join(re.sub(r"\?P<\w+>", "?:", pattern) for pattern, _, _ in HADOOP[kind])
+    return "|".join(f"^{re.sub(r'[?]P<of>', '?:', pattern)}$" for pattern, _, _ in HADOOP[kind])

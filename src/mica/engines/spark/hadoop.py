@@ -48,7 +48,7 @@ def carry(spark: SparkSession) -> None:
 
     from mica.engines.spark.session import is_connect
 
-    found = {} if is_connect(spark) else settings(f"^(?:{'|'.join(map(unsaid.names, STORES))})$")
+    found = {} if is_connect(spark) else settings("|".join(map(unsaid.names, STORES)))
     if found:
         spark.sparkContext.environment[_CARRIED] = json.dumps(found)
 
