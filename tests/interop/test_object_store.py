@@ -26,9 +26,11 @@ import pytest
 
 import mica
 from mica.cli.events import lines
+from mica.engines.spark import reader
 from mica.scan import files
 from mica.storage import AlreadyExistsError, Storage
 from mica.storage.remote import RemoteStorage
+from tests.spark.readers import is_native
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -292,6 +294,57 @@ def test_what_the_session_is_told_opens_a_table_without_options(
     finally:
         for name in settings:
             hadoop.unset(name)
+
+
+@ON_S3
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("partition_by", [[], ["day"]])
+def test_spark_reads_large_files_of_a_store_itself(
+    spark: SparkSession,
+    settings: dict[str, str],
+    bucket: str,
+    partition_by: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """So that a later query prunes columns and paths. Spark's connector here is Hadoop's for a disk under another
+    scheme, over a copy of the bucket; that of S3 has 700 MB."""
+    place, name = bucket.replace("s3://", "s3a://") + "/t", bucket.removeprefix("s3://")
+    table = mica.Table.create(place, "day INT, id BIGINT, v VARIANT", partition_by=partition_by)
+    made = spark.range(9).selectExpr("int(id % 2) AS day", "id", "parse_json(concat('{\"n\":', id, '}')) AS v")
+    table.append(made)
+    wanted = [(f"{i}", f"{i % 2}") for i in range(9)]
+
+    def found() -> tuple[bool, list[tuple[Any, ...]]]:
+        frame = mica.Table.open(place).to_df(spark)
+        rows = frame.selectExpr("string(variant_get(v, '$.n', 'bigint'))", "string(day)").collect()
+        return is_native(frame), sorted(map(tuple, rows))
+
+    stored = Storage.open(place)
+    for entry in stored.list():
+        copy = tmp_path / "t" / entry.path
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(stored.read(entry.path))
+    assert found() == (False, wanted), "small files"
+    monkeypatch.setattr(reader, "REMOTE_BYTES", 0)
+    assert found() == (False, wanted), "no connector"
+    connector = {
+        "fs.s3a.impl": "org.apache.hadoop.fs.viewfs.ViewFileSystemOverloadScheme",
+        "fs.s3a.impl.disable.cache": "true",
+        f"fs.viewfs.mounttable.{name}.link./t": tmp_path.as_uri() + "/t",
+    }
+    for setting, value in connector.items():
+        spark.conf.set(setting, value)
+    try:
+        assert found() == (True, wanted)
+        assert not is_native(table.scan(columns=["id"]).to_df(spark)), "fewer requests"
+        spark.conf.set("fs.s3a.secret.key", "another")
+        assert not is_native(table.to_df(spark)), "the table was opened with other settings"
+        spark.conf.unset(f"fs.viewfs.mounttable.{name}.link./t")
+        assert not is_native(mica.Table.open(place).to_df(spark)), "no such file"
+    finally:
+        for setting in connector:
+            spark.conf.unset(setting)
 
 
 @ON_S3

@@ -333,9 +333,10 @@ class Scan:
     ) -> DataFrame:
         """The rows as a Spark DataFrame. The session's ANSI mode and time zone apply.
 
-        A whole table is read by Spark's own reader, so that a later query reads only the paths of `v` that it uses. If
-        `columns` names a Variant column, mica builds it whole, which is faster. What mica reads of a few megabytes of
-        files, such as most change feeds, is read in this process, when the rows are first asked for.
+        A whole table is read by Spark's own reader, so that a later query reads only the paths of `v` that it uses (in
+        an object store one of large files, if the session has the store's settings). If `columns` names a Variant
+        column, mica builds it whole, which is faster. What mica reads of a few megabytes of files, such as most change
+        feeds, is read in this process, when the rows are first asked for.
 
         `unsupported` says what to do with values that Spark's Variants have no type for (time, timestamps in
         nanoseconds, UUID): an error with their path when the rows are read, or strings.
@@ -387,11 +388,12 @@ class Scan:
             columns=self.source.schema,
             partition_by=self.source.partition_by,
             files=files,
+            size=self.kept.column("size").to_numpy().sum(),
             storage=self.source.storage,
             is_table=self.source.version is not None,
             plain_files=self.source.plain,
             plain_columns=plain,
-            names_variants=self.columns is not None and contains(self.schema, VARIANT),
+            names_columns=self.columns is not None,
             predicate=self.predicate is not None,
             limit=self.limit is not None,
             deletion_vectors=self.kept.column("deletion_vector").null_count < self.kept.num_rows,

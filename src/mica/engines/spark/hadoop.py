@@ -12,7 +12,8 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any
 
-from mica.storage import unsaid
+from mica.storage import Storage, unsaid
+from mica.storage.base import SCHEMES
 from mica.storage.options import STORES
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 #: The connectors that are in use: of `fs.s3.…` and `fs.s3n.…` Spark reads nothing.
 _LIVE = ("fs.s3a.", "fs.gs.", "google.", "fs.azure.")
+#: What Hadoop calls the schemes of stores; others are told from these by their settings.
+_CONNECTORS = {"s3": "s3a", "s3n": "s3a", "gcs": "gs"}
 _DEFAULTS = "core-default.xml"
 #: The variable of the workers' environment: neither a plan nor the log of events shows it.
 _CARRIED = "MICA_STORES"
@@ -39,6 +42,30 @@ def settings(pattern: str) -> dict[str, str]:
         return {name: str(value) for name, value in found.items() if value and _is_made(conf, name)}
     except (Py4JError, OSError):
         return {}
+
+
+def uri(storage: Storage, rel: str) -> str:
+    """A file as Hadoop names it, not encoded."""
+    if storage.local_path is not None:
+        return f"file:{storage.path(rel)}"
+    scheme, _, rest = storage.path(rel).partition("://")
+    return f"{_CONNECTORS.get(scheme, scheme)}://{rest}"
+
+
+def reads(storage: Storage, file: str) -> bool:
+    """Whether the session was told of the store what the storage was, and finds the file there: its connector may be
+    missing, or get its credentials elsewhere."""
+    context = _context()
+    said = None if context is None else unsaid.with_unsaid(None, str(SCHEMES[storage.uri.partition("://")[0]]))
+    if not said or Storage.open(storage.uri, said).options != storage.options:
+        return False
+    from py4j.protocol import Py4JError
+
+    try:
+        path = context._jvm.org.apache.hadoop.fs.Path(file)  # noqa: SLF001
+        return bool(path.getFileSystem(_configuration()).getFileStatus(path).isFile())
+    except (Py4JError, OSError):
+        return False
 
 
 def carry(spark: SparkSession) -> None:

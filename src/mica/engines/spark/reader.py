@@ -8,14 +8,14 @@ who names a Variant column (`columns=["v"]`) wants it whole.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from mica.arrays import arrow_array
 from mica.cached import cached_property
-from mica.engines.spark import directories
+from mica.engines.spark import directories, hadoop
 from mica.engines.spark.types import to_spark
 from mica.records import dataclass
 from mica.schema.char import declared, is_padded
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 #: Beyond it, defining the DataFrame costs more than it saves (docs/decisions.md, "Spark").
 MAX_FILES = 2_000
+
+#: Smaller files of a store, in the mean, are there sooner whole than Spark has asked for what it needs of them.
+REMOTE_BYTES = 16 << 20
 
 #: Where parquet-java looks for 0.0, -0.0 is another value: it drops row groups whose dictionaries and bloom filters
 #: have only that one.
@@ -62,12 +65,13 @@ class Reading:
     partition_by: tuple[str, ...]
     #: Partition values → paths of the files, relative to the storage or absolute.
     files: Mapping[tuple[str | None, ...], Sequence[str]]
+    #: Bytes of all files.
+    size: int
     storage: Storage
     is_table: bool
     plain_files: bool
     plain_columns: bool
-    #: Whether the call names columns, and one of them holds Variants.
-    names_variants: bool
+    names_columns: bool
     predicate: bool
     limit: bool
     deletion_vectors: bool
@@ -75,6 +79,16 @@ class Reading:
     by_id: bool
     #: Whether Variants may hold types that Spark's lack; checked last, since it may open footers.
     late_types: Callable[[], bool]
+
+    @cached_property
+    def uris(self) -> Sequence[str]:
+        """The files as Hadoop names them."""
+        return [hadoop.uri(*self.storage.locate(path)) for paths in self.files.values() for path in paths]
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether the location is an object store's."""
+        return self.storage.local_path is None
 
     @cached_property
     def by_directories(self) -> bool:
@@ -99,34 +113,36 @@ REASONS: Mapping[str, Callable[[Reading], bool]] = {
     "the rows are changes, not those of the files": lambda r: not r.plain_files,
     "a predicate is given, on which only mica skips": lambda r: r.predicate,
     "the columns are expressions": lambda r: not r.plain_columns,
-    "the call names a Variant column: the kernel builds whole Variants faster": lambda r: r.names_variants,
+    "the call names a Variant column: the kernel builds whole Variants faster": lambda r: (
+        r.names_columns and contains(r.schema, VARIANT)
+    ),
+    "the call names columns, which the kernel asks of a store in fewer requests": lambda r: (
+        r.names_columns and r.is_remote
+    ),
     "a limit is given": lambda r: r.limit,
     "files have deletion vectors": lambda r: r.deletion_vectors,
     "columns are mapped, and partitions or fields of structs too": lambda r: r.column_mapping and not r.by_own_names,
     "Spark's own reader does not pad CHAR columns": lambda r: any(is_padded(declared(f)) for f in r.schema.fields),
-    "the storage options are mica's, not Spark's": lambda r: r.storage.local_path is None,
-    "Spark comes without a decoder of Brotli": lambda r: any(
-        path.endswith(".brotli.parquet") for paths in r.files.values() for path in paths
-    ),
+    "Spark comes without a decoder of Brotli": lambda r: any(uri.endswith(".brotli.parquet") for uri in r.uris),
     "there are no files": lambda r: not r.files,
     "there are too many files": lambda r: sum(map(len, r.files.values())) > MAX_FILES,
+    "files of a store are small": lambda r: r.is_remote and r.size < REMOTE_BYTES * sum(map(len, r.files.values())),
     "there are too many partitions": lambda r: len(r.files) > MAX_PARTITIONS and not r.by_directories,
-    "Hadoop takes a colon in a name for the end of a scheme": lambda r: any(":" in path for path in _paths(r)),
+    "Hadoop takes a colon in a name for the end of a scheme": lambda r: any(uri.count(":") > 1 for uri in r.uris),
     "Spark drops files that are named like hidden or half-copied ones": lambda r: any(
-        HIDDEN.search(path) for path in _paths(r)
+        HIDDEN.search(uri) for uri in r.uris
     ),
     "to know where a struct is null, Spark reads a field of it, which may be inside of a shredded Variant": lambda r: (
         any(f.type != VARIANT and contains(f.type, VARIANT) for f in r.schema.fields)
     ),
+    "files are in several stores": lambda r: (
+        r.is_remote and not all(uri.startswith(hadoop.uri(r.storage, "")) for uri in r.uris)
+    ),
+    "Spark has not the settings of this store, or does not read it": lambda r: (
+        r.is_remote and not hadoop.reads(r.storage, next(iter(r.uris)))
+    ),
     "Variants may hold types that Spark's lack (tasks/late_types.py)": lambda r: r.late_types(),
 }
-
-
-def _paths(reading: Reading) -> Iterator[str]:
-    """The whole paths of the files."""
-    for paths in reading.files.values():
-        for storage, name in map(reading.storage.locate, paths):
-            yield storage.path(name)
 
 
 def reason_for_kernel(reading: Reading) -> str | None:
@@ -146,7 +162,7 @@ def native(spark: SparkSession, reading: Reading) -> DataFrame:
     if reading.by_directories:
         stored = StructType((*stored.fields, *map(reading.columns.field, reading.partition_by)))
         paths = [path for paths in reading.files.values() for path in paths]
-        whole = _loaded(spark, reading, stored, paths, basePath=f"file:{reading.storage.local_path}")
+        whole = _loaded(spark, reading, stored, paths, basePath=hadoop.uri(reading.storage, ""))
         for f in to_spark(StructType(tuple(map(reading.columns.field, reading.partition_by)))).fields:
             if f.metadata:  # Spark forgets comments of columns that it takes from directories
                 found = sql.col(quoted(f.name)).alias(f.name, metadata=f.metadata)
@@ -168,9 +184,8 @@ def native(spark: SparkSession, reading: Reading) -> DataFrame:
 
 def _loaded(spark: SparkSession, reading: Reading, stored: StructType, paths: Sequence[str], **own: str) -> DataFrame:
     options = WITH_ZEROS if any(contains(reading.schema, kind) for kind in (FLOAT, DOUBLE)) else {}
-    found = [storage.path(rel) for storage, rel in map(reading.storage.locate, paths)]
     reader = spark.read.format(FORMAT).schema(to_spark(stored)).options(**CALENDAR, **options, **own)
-    return reader.load([f"file:{unglobbed(path)}" for path in found])
+    return reader.load([unglobbed(hadoop.uri(*reading.storage.locate(path))) for path in paths])
 
 
 def _with_values(spark: SparkSession, reading: Reading, values: tuple[str | None, ...], frame: DataFrame) -> DataFrame:
