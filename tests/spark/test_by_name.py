@@ -59,6 +59,26 @@ def test_readers_read_it_with_their_options(spark: SparkSession, table: mica.Tab
     assert spark.catalog.tableExists("named")
 
 
+def test_a_text_may_name_python_objects(spark: SparkSession, table: mica.Table) -> None:
+    """As PySpark has it: DataFrames, columns and values in braces."""
+    given = _rows(spark, (2, 5), (3, 6))
+    spark.sql(
+        "MERGE INTO named USING {given} AS s ON named.id = s.id WHEN MATCHED THEN UPDATE SET p = {p} "
+        "WHEN NOT MATCHED THEN INSERT *",
+        given=given,
+        p=7,
+    )
+    assert _of(table) == [(1, 0), (2, 7), (3, 6)]
+    found = spark.sql(
+        "SELECT id FROM named WHERE {c} IN (SELECT p FROM {given}) AND id < :id", {"id": 9}, c=given.p, given=given
+    )
+    assert found.collect() == [(3,)], "after the view of the DataFrame is gone"
+    with pytest.raises(KeyError):
+        spark.sql("DELETE FROM named WHERE id = {other}", given=given)
+    assert _of(table) == [(1, 0), (2, 7), (3, 6)]
+    assert not [view for view in spark.catalog.listTables() if view.name.startswith("_pyspark")]
+
+
 def test_other_names_and_sessions_are_sparks(spark: SparkSession, table: mica.Table) -> None:
     other = spark.newSession()
     assert not other.catalog.tableExists("named")

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from mica.arguments import SESSION, takes
-from mica.engines.spark.doors import close_doors, open_doors
-from mica.engines.spark.session import current
+from mica.engines.spark.doors import close_doors, open_doors, with_names
+from mica.engines.spark.session import current, is_connect
 from mica.format.source import register
 from mica.query import names
 from mica.query.by_name import ANSWERS, listed
@@ -29,8 +29,8 @@ def enable(spark: SparkSession | None = None) -> SparkSession:
     condition in the text of `spark.sql` skips files too. `spark.read.table`, `df.write.saveAsTable` and `insertInto`,
     `df.writeTo`, `spark.readStream.table`, `toTable` and `spark.catalog` take registered names too (not on Spark
     Connect), as `format("mica")` takes their paths, with the options of the reader or writer. Sessions that Spark
-    clones of this one, as for `foreachBatch`, are enabled with it; one of `newSession` is not. Texts with `{names}` of
-    Python objects (keyword arguments of `spark.sql`) go to Spark unchanged.
+    clones of this one, as for `foreachBatch`, are enabled with it; one of `newSession` is not. On Spark Connect texts
+    with `{names}` of Python objects (keyword arguments of `spark.sql`) go to Spark unchanged.
     """
     session = current(spark)
     register(session)
@@ -56,9 +56,10 @@ def _sql(
     def by_spark() -> DataFrame:
         return own(spark, sqlQuery, args, **kwargs)
 
-    if kwargs or not isinstance(sqlQuery, str):
+    if (kwargs and is_connect(spark)) or not isinstance(sqlQuery, str):
         return by_spark()
-    return run(sqlQuery, spark, args, by_spark)
+    with with_names(spark, sqlQuery, kwargs) as text:
+        return run(text, spark, args, by_spark)
 
 
 def _table(own: Callable[..., DataFrame], spark: SparkSession, tableName: str) -> DataFrame:  # noqa: N803

@@ -132,6 +132,19 @@ def own_sql(spark: SparkSession, text: str, args: Any = None, **kwargs: Any) -> 
     return found
 
 
+@contextmanager
+def with_names(spark: SparkSession, text: str, objects: Mapping[str, Any]) -> Iterator[str]:
+    """The text with what PySpark writes for its `{names}` of Python objects: a temporary view for a DataFrame, which
+    is there as long as this context is, a literal for a string."""
+    from pyspark.sql.sql_formatter import SQLStringFormatter
+
+    formatter = SQLStringFormatter(spark)
+    try:
+        yield formatter.format(text, **objects) if objects else text
+    finally:
+        formatter.clear()
+
+
 def _asks(spark: Any) -> bool:
     """Whether the session asked, or was cloned of one that did."""
     if id(spark) in _ASKED:
