@@ -8,6 +8,7 @@ first what is neither, or has another form than these.
                   RENAME COLUMN c TO d        SET TBLPROPERTIES (…)        UNSET TBLPROPERTIES [IF EXISTS] (…)
                   {ALTER | CHANGE} [COLUMN] c {TYPE … | {SET | DROP} NOT NULL | COMMENT '…' | SET DEFAULT … |
                                                DROP DEFAULT | FIRST | AFTER c}, …
+                  ALTER [COLUMN] c SYNC IDENTITY
                   CHANGE [COLUMN] c c TYPE [COMMENT '…'] [FIRST | AFTER d]
                   ADD CONSTRAINT c CHECK (…)      DROP CONSTRAINT [IF EXISTS] c      DROP FEATURE f [TRUNCATE HISTORY]
                   CLUSTER BY {(c, …) | NONE}      RENAME TO u, SET LOCATION '…' (of a registered name)
@@ -279,6 +280,9 @@ class TableStatement(Parts):
         changes = dict[str, dict[str, Any]]()
         while not changes or self.accept(","):
             column = self.column()
+            if not changes and self.accept("SYNC", "IDENTITY"):
+                self.end()
+                return "sync_identity", {"column": column}
             refuse_again(column, set(map(str.lower, changes)))
             changes[column] = self._read(_CHANGES)
         self.end()

@@ -36,6 +36,7 @@ P = ("delta", "/data/t")
         ("CHANGE COLUMN n COMMENT 'it''s'", "alter_column", {"column": "n", "comment": "it's"}),
         ("ALTER COLUMN n SET DEFAULT 1 + 2", "alter_column", {"column": "n", "default": "1 + 2"}),
         ("ALTER COLUMN n DROP DEFAULT", "alter_column", {"column": "n", "default": ""}),
+        ("ALTER COLUMN `n m` SYNC IDENTITY", "sync_identity", {"column": "`n m`"}),
         ("CHANGE n AFTER m", "alter_column", {"column": "n", "after": "m"}),
         ("CHANGE n AFTER `m.k`", "alter_column", {"column": "n", "after": "`m.k`"}),
         ("ALTER COLUMN n TYPE STRUCT<a: DECIMAL(3,1), b: INT>", "alter_column",
