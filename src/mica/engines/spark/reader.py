@@ -120,6 +120,7 @@ REASONS: Mapping[str, Callable[[Reading], bool]] = {
         r.names_columns and r.is_remote
     ),
     "a limit is given": lambda r: r.limit,
+    # To drop the deleted rows right above Spark's reader is too late for those whose cast it makes (docs/decisions.md).
     "files have deletion vectors": lambda r: r.deletion_vectors,
     "columns are mapped, and partitions or fields of structs too": lambda r: r.column_mapping and not r.by_own_names,
     "Spark's own reader does not pad CHAR columns": lambda r: any(is_padded(declared(f)) for f in r.schema.fields),
