@@ -59,6 +59,27 @@ def test_readers_read_it_with_their_options(spark: SparkSession, table: mica.Tab
     assert spark.catalog.tableExists("named")
 
 
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("by", ["name", "path", "version"])
+def test_a_dataframe_of_a_table_is_pruned_by_spark(spark: SparkSession, tmp_path: Path, by: str) -> None:
+    made = mica.Table.create(tmp_path / "t", "id INT, v VARIANT")
+    made.append([{"id": 1, "v": {"a": 1, "b": "x"}}, {"id": 2, "v": {"a": 2, "b": "y"}}])
+    mica.register("varied", made.path)
+    mica.enable(spark)
+    try:
+        frame = spark.table(
+            {"name": "varied", "path": f"delta.`{made.path}`", "version": f"delta.`{made.path}@v1`"}[by]
+        )
+    finally:
+        mica.disable(spark)
+    made.append([{"id": 3, "v": None}])
+    assert frame.columns == ["id", "v"]
+    assert sorted(row.id for row in frame.collect()) == [1, 2], "of the version at the call"
+    path = frame.selectExpr("variant_get(v, '$.a', 'int') AS a")
+    assert "v:struct<0:int>" in path._jdf.queryExecution().executedPlan().toString()
+    assert sorted(path.collect()) == [(1,), (2,)]
+
+
 def test_a_text_may_name_python_objects(spark: SparkSession, table: mica.Table) -> None:
     """As PySpark has it: DataFrames, columns and values in braces."""
     given = _rows(spark, (2, 5), (3, 6))

@@ -14,7 +14,7 @@ from mica.engines.spark.session import current, is_connect
 from mica.format.source import register
 from mica.query import names
 from mica.query.by_name import ANSWERS, listed
-from mica.query.entry import run
+from mica.query.entry import run, table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -63,7 +63,7 @@ def _sql(
 
 
 def _table(own: Callable[..., DataFrame], spark: SparkSession, tableName: str) -> DataFrame:  # noqa: N803
-    return run(f"TABLE {tableName}", spark, None, lambda: own(spark, tableName))
+    return table(tableName, spark, lambda: own(spark, tableName))
 
 
 #: Who answers which method whatever it is given.

@@ -137,6 +137,17 @@ def run(text: str, spark: SparkSession, args: Any, otherwise: Callable[[], DataF
     return hinted(lambda: select.run(spark, found.text, found.views, args))
 
 
+def table(name: str, spark: SparkSession, otherwise: Callable[[], DataFrame]) -> DataFrame:
+    """A table for methods of DataFrames, which nobody knows yet: by Spark's own reader, where it may be, which prunes
+    what they leave out. What `otherwise` makes of the name if it is none of mica's tables."""
+    text = f"TABLE {name}"
+    found = None if is_connect(spark) else tables_of(text, spark)
+    if found is None or len(found.views) != 1:
+        return run(text, spark, None, otherwise)
+    (ours,) = found.views.values()
+    return _hinted(text, lambda: ours.to_df(spark))
+
+
 def identified(text: str, spark: SparkSession, args: Any = None) -> str:
     """The text with names in place of IDENTIFIER clauses."""
 
