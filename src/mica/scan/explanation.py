@@ -18,6 +18,7 @@ from mica import compute as pc
 from mica.cached import cached_property
 from mica.engines import local
 from mica.errors import MicaError
+from mica.expressions.collations import judged_in_process
 from mica.expressions.tree import to_sql
 from mica.pictures.paged import Paged
 from mica.records import dataclass
@@ -72,7 +73,7 @@ class Explanation(Paged):
             return None, "not opened (footers=False, --no-footers)"
         if unasked and kept > FOOTERS:
             return None, f"not opened, {kept:,} are too many by default (footers=True, --footers opens them)"
-        if unasked and self.scan.collations:
+        if unasked and not all(map(judged_in_process, self.scan.collations)):
             return None, "only Spark can compare by this collation"
         try:
             return self._look(), None

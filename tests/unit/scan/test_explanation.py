@@ -147,3 +147,11 @@ def test_a_condition_on_a_hidden_column_is_explained(tmp_path: Path) -> None:
     table.append([{"id": 3}])
     shown = str(table.scan(where="_metadata.row_index > 0").explain())
     assert "kept 2 files: they have no bounds of _metadata.row_index" in shown
+
+
+def test_footers_are_opened_where_this_process_compares_by_the_collation(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "s STRING COLLATE UTF8_LCASE, u STRING COLLATE UNICODE_CI")
+    table.append([{"s": "A", "u": "A"}])
+    assert table.scan(where="s = 'a'").explain().to_dict()["footers"] == {"opened": 1, "of": 1, "why": None}
+    why = table.scan(where="u = 'a'").explain().to_dict()["footers"]["why"]
+    assert why == "only Spark can compare by this collation"
