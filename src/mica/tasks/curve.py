@@ -4,14 +4,13 @@ The rule: each dimension orders all of its values, and quantiles of a sample cut
 the curve goes through the grid of these ranges. The sample affects only how good the order is, never which rows are
 written. Of a plain column nulls come first. A Variant path has a place for every value: missing and null, numbers,
 strings, times, then all others; so values that drift from the usual type are together, and few files lose their bounds
-to them. Strings with a collation are ordered without case and accents, which is near the order of every collation.
+to them. Strings with a collation are ordered by it, by ICU's without case and accents (`collation/near.py`).
 
 Source: J. Skilling, "Programming the Hilbert curve" (2004).
 """
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -21,6 +20,7 @@ import pyarrow as pa
 
 from mica import compute as pc
 from mica.arrays import NDArray, arrow_array, scalar, to_numpy
+from mica.collation.near import placed
 from mica.records import dataclass
 from mica.schema.arrow import from_arrow_type, to_arrow
 from mica.schema.types import StructField, StructType
@@ -59,15 +59,16 @@ class Dimension:
     """One column or path. `columns` are the outputs of the read that hold its values."""
 
     columns: tuple[str, ...]
-    #: Whether it is a Variant, with the columns of `VARIANT_PARTS`, and whether its strings have a collation.
+    #: Whether it is a Variant, with the columns of `VARIANT_PARTS`.
     variant: bool = False
-    collated: bool = False
+    #: The identifier of its strings' collation.
+    collation: str | None = None
 
     def keys(self, batch: pa.RecordBatch) -> list[pa.Array]:
         """The columns by which rows are ordered, first to last."""
         values = [batch.column(name) for name in self.columns]
         if not self.variant:
-            return [folded(values[0])] if self.collated else values
+            return values if self.collation is None else [placed(values[0], self.collation)]
         types, *typed = values
         kinds = _kinds(types)
         masked = [
@@ -86,19 +87,6 @@ def _kinds(types: pa.Array) -> pa.Array:
         for name in names
     ]
     return arrow_array(kinds, pa.int32()).take(encoded.indices)
-
-
-def folded(strings: pa.Array) -> pa.Array:
-    """The strings without case and accents; each distinct one is looked at once."""
-    encoded = strings.cast(pa.string()).dictionary_encode()
-    texts = [_folded(text) for text in encoded.dictionary.to_pylist()]
-    return arrow_array(texts, pa.string()).take(encoded.indices)
-
-
-def _folded(text: str) -> str:
-    if text.isascii():
-        return text.lower()
-    return "".join(c for c in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(c))
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ import pyarrow as pa
 from mica import compute as pc
 from mica import late, threads
 from mica.cached import cached_property
+from mica.collation.near import placed
 from mica.errors import CorruptDataError, UserError
 from mica.expressions.bind import BoundExpr
 from mica.records import dataclass
@@ -118,6 +119,14 @@ class IngestSpec:
         generated = self.write.rules.generated.items()
         of_them = {name for name, value in generated if any(leaf.column[0] in own for leaf in value.leaves)}
         return own | (self.absent & of_them)
+
+    def sorted_by(self, batch: pa.RecordBatch, name: str) -> list[pa.Array]:
+        """The sort keys of documents of the file `name`; those with a collation are in its order, as bounds are."""
+        keys = []
+        for key in self.keys.values():
+            values, collation = compute(key, batch, self.timezone, name=name), dict(key.collations).get("")
+            keys.append(values if collation is None else placed(values, collation))
+        return keys
 
     @property
     def rows_schema(self) -> StructType:
@@ -229,7 +238,7 @@ def _keyed(spec: IngestSpec, schema: pa.Schema, name: str, batch: pa.RecordBatch
         table = _completed(spec, lane.Lane(0), name, batch)
     else:
         table = spec.write.rules.fill(complete(spec, batch, name), spec.absent - spec.numbered, lane.Lane(0))
-    keys = [compute(value, batch, spec.timezone, name=name) for value in spec.keys.values()]
+    keys = spec.sorted_by(batch, name)
     table = table.drop_columns(list(spec.numbered))
     return pa.RecordBatch.from_arrays([*_unshredded(table, schema), *keys], schema=schema)
 

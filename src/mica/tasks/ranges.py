@@ -23,7 +23,6 @@ from mica.records import dataclass
 from mica.tasks.bad_lines import sifted
 from mica.tasks.groups import scattered
 from mica.tasks.ingest import BATCH_BYTES, BATCH_ROWS, Head, IngestSpec, Split, complete, head_of, open_reader, told_by
-from mica.tasks.leaf_values import compute
 from mica.tasks.packed import packing
 
 #: Plain text is looked at in spots of this many bytes, so many of them over the whole job, or one in each so many
@@ -110,7 +109,7 @@ def _keys(spec: IngestSpec, split: Split, every: int, weight: float, head: Head 
 def _weighed(spec: IngestSpec, name: str, weight: float, rows: pa.RecordBatch) -> pa.Table:
     table = complete(spec, rows, name)
     keys = [table.column(name) for name in spec.write.partition_by]
-    keys += [compute(value, rows, spec.timezone, name=name) for value in spec.keys.values()]
+    keys += spec.sorted_by(rows, name)
     # Documents of some keys may be larger than those of others: files and ranges are of equal size, not of equal count.
     sizes = to_numpy(pc.binary_length(rows.column(spec.column).field("value")))
     return weighted(keys, weight * (sizes + 1.0))

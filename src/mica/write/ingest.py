@@ -148,7 +148,8 @@ def ingest_json(
     `paths` is a path or pattern, a list of them, or a Spark DataFrame of one per row. `columns` are computed from each
     document (`{"day": "v:time::date"}`); a new table stores the expressions (`mica.ingest.columns`), and later runs use
     them for columns that they do not give. `partition_by` names some of these columns. `sort_by` (expressions over the
-    document) sorts the whole job, so that its files do not overlap; in process, large ones on disk. `shredding` is
+    document) sorts the whole job, so that its files do not overlap; in process, large ones on disk. Strings with a
+    collation are sorted by it, by one of ICU's without case and accents. `shredding` is
     a schema (Spark DDL, a type or a `ShreddingSchema`), rules (`features.*: skip, price: decimal(18,2)`), or a mapping
     of `column` to one; without it the schema of each file is inferred from its first documents, as the table's rules
     say (`mica.shredding`, docs/guides/paths.md).

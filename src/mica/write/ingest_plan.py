@@ -17,6 +17,7 @@ from mica.expressions.bind import BoundExpr, bind_value
 from mica.log.snapshot import Snapshot
 from mica.records import dataclass
 from mica.schema.arrow import to_arrow
+from mica.schema.collations import of_field
 from mica.schema.ddl import type_to_ddl, unquoted
 from mica.schema.evolution import plan_write
 from mica.schema.types import VARIANT, VOID, Primitive, StructField, StructType
@@ -52,7 +53,7 @@ def plan(storage: Storage, found: Snapshot | None, options: IngestOptions) -> In
         column=column,
         tree=None if write.trees is None else write.trees.get((column,)),
         columns=bound,
-        keys=_sort_keys(options.sort_by, _document(column), bound, options.ansi, options.timezone),
+        keys=_sort_keys(options.sort_by, target.schema, column, bound, options.ansi, options.timezone),
         quarantine=_quarantine(storage, options) if options.on_error == "quarantine" else None,
         reader=options.reader,
         timezone=options.timezone,
@@ -90,15 +91,25 @@ def _bound(column: str, found: Snapshot | None, options: IngestOptions) -> dict[
 
 
 def _sort_keys(
-    sort_by: Sequence[str], document: StructType, bound: Mapping[str, BoundExpr], ansi: bool, timezone: str
+    sort_by: Sequence[str],
+    schema: StructType,
+    column: str,
+    bound: Mapping[str, BoundExpr],
+    ansi: bool,
+    timezone: str,
 ) -> dict[str, BoundExpr]:
-    """Hidden columns to sort by. A key is a computed column's name or an expression, optionally with ASC or DESC."""
-    keys = {}
+    """Hidden columns to sort by. A key is a computed column's name or an expression, optionally with ASC or DESC. A
+    column has the collation of the table, whose bounds then exclude files."""
+    document, keys = _document(column), {}
     for place, text in enumerate(sort_by):
         words, _ = sort_key(text)
         names = (words.lower(), unquoted(words).lower())
-        known = next((value for name, value in bound.items() if name.lower() in names), None)
-        key = known or bind_value(words, document, ansi=ansi, timezone=timezone)
+        known = next((name for name in bound if name.lower() in names), None)
+        if known is None:
+            key = bind_value(words, document, ansi=ansi, timezone=timezone)
+        else:
+            collation = of_field(schema.field(known)).get(known)
+            key = replace(bound[known], collations=() if collation is None else (("", str(collation)),))
         if not isinstance(key.type, Primitive) or key.type in (VARIANT, VOID):
             raise UserError("TYPE_MISMATCH", f"rows cannot be sorted by {words!r}, which is {type_to_ddl(key.type)}",
                             hint="Cast the path to a type, as in v:a::bigint.")  # fmt: skip

@@ -159,7 +159,7 @@ def _dimensions(
             dimensions.append(Dimension(tuple(parts), variant=True))
         else:
             outputs[f"__mica_{number}"] = _tolerant(asked, schema, options)
-            dimensions.append(Dimension((f"__mica_{number}",), collated=bool(bound.collations)))
+            dimensions.append(Dimension((f"__mica_{number}",), collation=dict(bound.collations).get("")))
     return outputs, tuple(dimensions), frozenset(bounded)
 
 

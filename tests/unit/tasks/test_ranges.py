@@ -12,7 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import mica
 from mica.arrays import to_numpy
+from mica.engines import local
 from mica.storage import Storage
 from mica.tasks.packed import collected
 from mica.tasks.ranges import MOST_RANGES, Ranges, finer, plan, sample, sort_indices, weighted
@@ -103,3 +105,32 @@ def test_ranges_are_neither_too_large_nor_too_many() -> None:
     assert finer(10 << 30, 4) == 40
     assert finer(10 << 50, 1_000) == MOST_RANGES // 1_000
     assert finer(10 << 30, 10 * MOST_RANGES) == 1
+
+
+@pytest.mark.parametrize("on_disk", [False, True])
+@pytest.mark.parametrize(
+    ("collation", "key"),
+    [("UTF8_LCASE", "name"), ("UTF8_BINARY", "(v:n::string) COLLATE UTF8_LCASE DESC"), ("UNICODE_CI", "name")],
+)
+def test_strings_are_sorted_by_their_collation_as_bounds_are(
+    tmp_path: Path, collation: str, key: str, on_disk: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By their bytes each file had `a` to `z`: the capitals come before all others, and no file was skipped."""
+    monkeypatch.setattr(local, "SORT_BYTES", 0 if on_disk else local.SORT_BYTES)
+    names = [case(f"{letter}{i:03}") for i in range(100) for letter in "qbxmé" for case in (str.upper, str.lower)]
+    (tmp_path / "a.ndjson").write_text("".join(f'{{"n":"{name}"}}\n' for name in names))
+    table = mica.Table.create(tmp_path / "t", f"v VARIANT, name STRING COLLATE {collation}")
+    mica.ingest_json(tmp_path / "a.ndjson", table.path, columns={"name": "v:n::string"}, sort_by=[key],
+                     target_file_size="1KB")  # fmt: skip
+    columns = {"n": "v:n::string", "f": "_metadata.file_path", "i": "_metadata.row_index"}
+    rows = mica.Table.open(table.path).scan(columns=columns).to_arrow().to_pylist()
+    assert sorted(row["n"] for row in rows) == sorted(names)
+    files: dict[str, list[str]] = {}
+    for row in sorted(rows, key=lambda row: row["i"]):
+        files.setdefault(row["f"], []).append(row["n"].lower())
+    assert len(files) > 2
+    if collation == "UNICODE_CI":  # nearly: é is between b and m
+        files = {name: [text.replace("é", "e") for text in texts] for name, texts in files.items()}
+    down = key.endswith("DESC")
+    found = [text for texts in sorted(files.values(), reverse=down) for text in texts]
+    assert found == sorted(found, reverse=down)
