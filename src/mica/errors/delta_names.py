@@ -30,6 +30,8 @@ TABLE: Mapping[str, str] = {
     "generate": "file_uris()",
     "restoreToVersion": "restore(version=…)",
     "restoreToTimestamp": "restore(timestamp=…)",
+    "cloneAtVersion": "clone(target, version=…)",
+    "cloneAtTimestamp": "clone(target, timestamp=…)",
     "executeCompaction": "optimize()",
     "executeZOrderBy": "optimize(zorder_by=[…])",
     "addFeatureSupport": "add_feature(name)",

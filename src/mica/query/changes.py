@@ -25,6 +25,7 @@ from mica.errors import UserError
 from mica.log.user_metadata import user_metadata
 from mica.properties import parse_names
 from mica.query import described, inserts, names, settings
+from mica.query.cloned import is_catalogs, make_clone
 from mica.query.insert import Query, insert
 from mica.query.located import located
 from mica.query.made import in_warehouse, like, make
@@ -33,6 +34,7 @@ from mica.query.row_statements import Delete, Insert, MergeInto, RowChange, Upda
 from mica.query.select import with_metadata
 from mica.query.statement_parts import ended
 from mica.query.statements import (
+    CloneOf,
     Create,
     CreateLike,
     History,
@@ -88,6 +90,8 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str, tabl
         with user_metadata(settings.user_metadata(spark)):
             like(spark, statement, source, query)
         return _nothing(spark)
+    if isinstance(statement, CloneOf):
+        return _cloned(spark, statement)
     if isinstance(statement, View):
         return _view(spark, statement, query) if ours(statement.query) else None
     if isinstance(statement, Inserts):
@@ -153,11 +157,26 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str, tabl
         return done
 
 
+def _cloned(spark: SparkSession, statement: CloneOf) -> DataFrame | None:
+    """The numbers of a clone, of which there are none where IF NOT EXISTS finds a table; None if it is Spark's."""
+    if is_catalogs(spark, statement):
+        return None
+    source = target(spark, statement.source, reads=True)
+    if source is None:
+        _refuse_unknown(spark, statement)
+        return None
+    with user_metadata(settings.user_metadata(spark)):
+        done = make_clone(spark, statement, source)
+    return _nothing(spark) if done is None else spark.createDataFrame(done)
+
+
 def _refuse_unknown(spark: SparkSession, statement: Statement) -> None:
     """Refuses an unknown table of a statement that Spark's parser does not have: it would name a syntax error.
     Errors: TABLE_NOT_FOUND."""
     match statement:
         case Optimize(table=name) | VacuumOf(table=name) | History(table=name):
+            pass
+        case CloneOf(source=name):
             pass
         case TableCall(table=name, method="restore") | Question(table=name, what="detail"):
             pass

@@ -23,7 +23,7 @@ from mica.properties import COMMENT
 from mica.query import names, settings
 from mica.query.create_text import column_text, create_text
 from mica.query.insert import Query
-from mica.query.statements import Create, CreateLike, parse_statement
+from mica.query.statements import CloneOf, Create, CreateLike, parse_statement
 from mica.schema import char
 from mica.schema.ddl import parse_ddl, quote_if_needed
 from mica.schema.new_columns import nullable
@@ -43,26 +43,11 @@ def make(
     leaves a table as it is."""
     settings.refuse_other_meaning(spark, statement.ddl)
     parts = statement.table
-    place = statement.location or (parts[1] if names.is_path(parts) else None)
-    there = _place_of(parts[0]) if len(parts) == 1 else None
-    if len(parts) == 1:
-        if there is not None and place is not None and Storage.open(place).uri != Storage.open(there).uri:
-            if statement.mode == "ignore":
-                return None
-            raise UserError(
-                "TABLE_EXISTS", f"the name {parts[0]} is that of the table {there}", hint="Use another name."
-            )
-        place = place or there
-    elif place is None:
-        raise UserError(
-            "INVALID_ARGUMENT",
-            f"no statement finds a table by the name {'.'.join(parts)}, of several parts, that only mica knows",
-            hint="Give it a name of one part, or make it at a path: delta.`PATH`, or LOCATION '…'.",
-        )
-    if place is None:
-        _refuse_other_table(spark, quote_if_needed(parts[0]))
-        place = in_warehouse(spark, parts[0])
-    storage = (names.storage_of(parts[0]) if there is not None else None) or Storage.open(place)
+    there = place_of(statement)
+    storage = storage_for(spark, statement, there)
+    if storage is None:
+        return None
+    place = str(storage)
     base = base_of(storage)
     if statement.replaces and isinstance(base, Storage):
         raise UserError("TABLE_NOT_FOUND", f"there is no table at {place} to replace", hint="Write CREATE OR REPLACE.")
@@ -97,6 +82,36 @@ def make(
     if len(parts) == 1:
         names.give(parts[0], storage)
     return None if done is base else Table(done)
+
+
+def place_of(statement: Create | CloneOf) -> str | None:
+    """The place of the table that has the statement's name already, as far as mica knows it."""
+    return _place_of(statement.table[0]) if len(statement.table) == 1 else None
+
+
+def storage_for(spark: SparkSession, statement: Create | CloneOf, there: str | None) -> Storage | None:
+    """Where a statement makes its table: at its location, its path, at the place of its name (`there`), or below the
+    session's warehouse. None if it leaves the table of this name as it is. Errors: TABLE_EXISTS, INVALID_ARGUMENT."""
+    parts = statement.table
+    place = statement.location or (parts[1] if names.is_path(parts) else None)
+    if len(parts) == 1:
+        if there is not None and place is not None and Storage.open(place).uri != Storage.open(there).uri:
+            if statement.mode == "ignore":
+                return None
+            raise UserError(
+                "TABLE_EXISTS", f"the name {parts[0]} is that of the table {there}", hint="Use another name."
+            )
+        place = place or there
+    elif place is None:
+        raise UserError(
+            "INVALID_ARGUMENT",
+            f"no statement finds a table by the name {'.'.join(parts)}, of several parts, that only mica knows",
+            hint="Give it a name of one part, or make it at a path: delta.`PATH`, or LOCATION '…'.",
+        )
+    if place is None:
+        _refuse_other_table(spark, quote_if_needed(parts[0]))
+        place = in_warehouse(spark, parts[0])
+    return (names.storage_of(parts[0]) if there is not None else None) or Storage.open(place)
 
 
 def like(spark: SparkSession, statement: CreateLike, source: Table, query: Query) -> None:

@@ -12,6 +12,8 @@ an error that names the place.
     {CREATE [OR REPLACE] | REPLACE} TABLE [IF NOT EXISTS] t (…) USING mica
         [{PARTITIONED | CLUSTER} BY (c, …)] [LOCATION '…'] [COMMENT '…'] [{TBLPROPERTIES | OPTIONS} (…)] [AS query]
     CREATE TABLE [IF NOT EXISTS] t LIKE u [USING {mica | delta}] [LOCATION '…'] [TBLPROPERTIES (…)]
+    {CREATE [OR REPLACE] | REPLACE} TABLE [IF NOT EXISTS] t SHALLOW CLONE u [{VERSION | TIMESTAMP} AS OF …]
+        [TBLPROPERTIES (…)] [LOCATION '…']
     (OPTIMIZE, VACUUM, DESCRIBE HISTORY and DESCRIBE DETAIL take a path in quotes for t, too)
     CREATE [OR REPLACE] [GLOBAL] TEMPORARY VIEW w [(c, …)] AS query          CREATE [OR REPLACE] TABLE … AS query
     ALTER VIEW w AS query          [WITH …] FROM … INSERT … SELECT … [INSERT … SELECT …]
@@ -93,6 +95,21 @@ class CreateLike:
 
 
 @dataclass(frozen=True)
+class CloneOf:
+    """CREATE TABLE … SHALLOW CLONE another table; `timestamp` is an expression."""
+
+    table: tuple[str, ...]
+    source: tuple[str, ...]
+    mode: Mode
+    version: int | None = None
+    timestamp: str | None = None
+    location: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    #: REPLACE TABLE without CREATE: there must be a table.
+    replaces: bool = False
+
+
+@dataclass(frozen=True)
 class View:
     """CREATE TEMPORARY VIEW … AS; `columns` as they are named, or none."""
 
@@ -136,8 +153,8 @@ class Selected:
 
 
 Statement = (
-    Delete | Update | Insert | MergeInto | Optimize | VacuumOf | History | Create | CreateLike | View | UnkeptView |
-    StoredView | Selected | Inserts | TableStatementRead
+    Delete | Update | Insert | MergeInto | Optimize | VacuumOf | History | Create | CreateLike | CloneOf | View |
+    UnkeptView | StoredView | Selected | Inserts | TableStatementRead
 )  # fmt: skip
 
 _BEGINS = re.compile(
@@ -145,9 +162,9 @@ _BEGINS = re.compile(
     rf"ALTER{SPACE}TABLE|ALTER{SPACE}VIEW(?=.*\bAS\b)|FROM(?=.*\bINSERT\b)|RESTORE|(?:DROP|TRUNCATE){SPACE}TABLE|"
     rf"DESC(?:RIBE)?|CONVERT{SPACE}TO{SPACE}DELTA|COMMENT{SPACE}ON{SPACE}TABLE|"
     rf"SHOW{SPACE}(?:TBLPROPERTIES|COLUMNS|PARTITIONS|CREATE{SPACE}TABLE)|"
-    rf"WITH(?=.*\b(?:INSERT|MERGE|UPDATE|DELETE)\b)|REPLACE{SPACE}TABLE(?=.*\bUSING{SPACE}mica\b)|"
+    rf"WITH(?=.*\b(?:INSERT|MERGE|UPDATE|DELETE)\b)|REPLACE{SPACE}TABLE(?=.*\b(?:USING{SPACE}mica|CLONE)\b)|"
     rf"CREATE{SPACE}(?:OR{SPACE}REPLACE{SPACE})?(?:TABLE|(?:(?:GLOBAL{SPACE})?TEMP(?:ORARY)?{SPACE})?VIEW)"
-    rf"(?=.*\b(?:USING{SPACE}mica|AS|LIKE)\b))\b"
+    rf"(?=.*\b(?:USING{SPACE}mica|AS|LIKE|CLONE)\b))\b"
 )
 
 
@@ -177,6 +194,8 @@ def parse_statement(text: str) -> Statement | Unread | None:
     if begin is None:
         return None
     words, text = _words(begin), ended(text)
+    if words[-1] == "TABLE" and words[0] in ("CREATE", "REPLACE") and (clone := _Statement(text).clone()) is not None:
+        return clone
     if words == ["CREATE", "TABLE"] and (like := _Statement(text).like()) is not None:
         return like
     if words[0] in ("CREATE", "REPLACE") and (words[-1] != "TABLE" or not _Statement(text).makes_ours()):
@@ -354,6 +373,35 @@ class _Statement(RowStatement):
             else:
                 return None  # of Spark's: other formats, and how rows are stored in them
         return CreateLike(table, source, mode, location, properties, ours)
+
+    def clone(self) -> CloneOf | None:
+        """CREATE TABLE … SHALLOW CLONE; None for any other CREATE TABLE. Errors: INVALID_ARGUMENT for a deep one."""
+        replaces = not self.accept("CREATE")
+        mode: Mode = "overwrite" if self.accept("REPLACE") or self.accept("OR", "REPLACE") else "error"
+        self.accept("TABLE")
+        mode = "ignore" if mode == "error" and self.accept("IF", "NOT", "EXISTS") else mode
+        table = self.table()
+        if self.accept("CLONE") or self.accept("DEEP", "CLONE"):
+            raise UserError(
+                "INVALID_ARGUMENT",
+                "a clone is a SHALLOW CLONE: there are no deep ones (nor in delta-spark)",
+                hint="CREATE TABLE … USING mica AS SELECT … makes a table of the rows.",
+            )
+        if not self.accept("SHALLOW", "CLONE"):
+            return None
+        source, version, timestamp, location, properties = self.table(), None, None, None, dict[str, str]()
+        if self.accept("VERSION", "AS", "OF"):
+            version = self.count()
+        elif self.accept("TIMESTAMP", "AS", "OF"):
+            timestamp = self.until("TBLPROPERTIES", "LOCATION")
+        while self.token.kind != "end":
+            if self.accept("TBLPROPERTIES"):
+                properties = self.pairs()
+            elif self.accept("LOCATION"):
+                location = self.string()
+            else:
+                self.fail("VERSION AS OF, TIMESTAMP AS OF, TBLPROPERTIES or LOCATION is expected")
+        return CloneOf(table, source, mode, version, timestamp, location, properties, replaces)
 
     def inserts(self, ctes: str) -> Inserts | None:
         """FROM, and INSERTs that share it; a SELECT without INSERT is a query."""

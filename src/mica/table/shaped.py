@@ -6,6 +6,7 @@ imported when it is called: a process that only reads does not wait for it.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
@@ -16,10 +17,13 @@ from mica.arguments import (
     COUNT,
     FLAG,
     NAMES,
+    OPTIONS,
+    PATH,
     SESSION,
     SHREDDING,
     SIZE,
     TEXT,
+    TEXTS,
     TIME,
     TXN,
     takes,
@@ -351,6 +355,50 @@ class ShapedTable(OpenedTable):
         done = restore(self._snapshot.refresh(), version, timestamp, checked(txn))
         self._snapshot = done.snapshot
         return done
+
+    @takes(
+        target=PATH, is_shallow=FLAG, replace=FLAG, properties=TEXTS, version=COUNT, timestamp=TIME,
+        storage_options=OPTIONS,
+    )  # fmt: skip
+    def clone(
+        self,
+        target: str | os.PathLike[str],
+        is_shallow: bool = True,
+        replace: bool = False,
+        properties: Mapping[str, str] | None = None,
+        *,
+        version: int | None = None,
+        timestamp: Timestamp | None = None,
+        storage_options: Mapping[str, str] | None = None,
+    ) -> Self:
+        """Makes a shallow clone at `target` and returns it: a table of its own that has the rows of this version, or of
+        `version` or the one current at `timestamp`, in one commit. No data file is read or copied: the clone names
+        those of its source, and a change of either table is none of the other's.
+
+        Schema, partitions, clustering, constraints, features and properties are the source's; `properties` change some.
+        History, change feed, `txn` and ids of rows start anew. `replace` makes a table that has no rows a clone; its
+        older versions stay. `storage_options` are those of the target. A vacuum of the clone deletes no file of the
+        source, but one of the source may delete files that only the clone still needs (NOT_FOUND when they are read).
+
+        Errors: TABLE_EXISTS; VERSION_NOT_FOUND, VERSION_EXPIRED, TIMESTAMP_OUT_OF_RANGE; EXTERNAL_PATH if the clone's
+        log may not name the source's files (another store, without `allow_external_paths`); INVALID_ARGUMENT for a
+        folder inside the source's, or around it, and for `is_shallow=False`; those of `set_properties`.
+        Source: delta-spark's `DeltaTable.clone`.
+        """
+        from mica.log.snapshot import load
+        from mica.maintain.clone import clone
+        from mica.storage import Storage
+
+        if not is_shallow:
+            raise UserError(
+                "INVALID_ARGUMENT",
+                "a clone with is_shallow=False would be a deep one, which does not exist here (nor in delta-spark)",
+                hint="Write the rows to another table: Table.create(target, table.schema, data=table.to_reader()); "
+                "in SQL CREATE TABLE … USING mica AS SELECT ….",
+            )
+        pinned = version is not None or timestamp is not None
+        source = load(self._snapshot.storage, version, timestamp) if pinned else self._snapshot
+        return type(self)(clone(source, Storage.open(target, storage_options), properties, replaces=replace))
 
     def checkpoint(self) -> Self:
         """Writes a checkpoint of this version and removes expired log files (`delta.logRetentionDuration`,
