@@ -19,6 +19,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "query/viewed.py": "tests/spark/test_sql_around.py",
         "query/view_changes.py": "tests/spark/test_delta_forms.py",
         "query/changes.py": "tests/spark/test_sql_statements.py",
+        "query/cloned.py": "tests/spark/test_sql_clone.py",
         "query/conditions.py": "tests/property/test_sql_spark.py",
         "query/connect.py": "tests/spark/test_connect.py",
         "query/enabled.py": "tests/spark/test_sql.py",

@@ -33,14 +33,16 @@ if TYPE_CHECKING:
 
 #: A path that Spark looked for as a name.
 _UNKNOWN_PATH = re.compile(r"`(?:delta|mica)`\.`[^`]+` cannot be found", re.IGNORECASE)
-#: Statements of delta-spark's that mica does not have, and what to do instead.
+#: Statements of delta-spark's that mica does not have, or not so, and what to do instead.
 _OF_DELTA = re.compile(
     rf"(?is){GAP}(?:(?P<clone>CREATE{SPACE}(?:OR{SPACE}REPLACE{SPACE})?TABLE\b.{{0,400}}?\bCLONE\b)"
     rf"|(?P<generate>GENERATE{SPACE}\w))"
 )
 _INSTEAD = {
-    "clone": "CREATE TABLE … USING mica AS SELECT … makes a table of the rows; CREATE TABLE … LIKE one without rows.",
-    "generate": "Table.file_uris() lists a table's files, and mica.dataset reads them with other engines.",
+    "clone": "mica takes CREATE TABLE … SHALLOW CLONE of a Delta table [VERSION AS OF n] [TBLPROPERTIES (…)] "
+    "[LOCATION '…']; CREATE TABLE … USING mica AS SELECT … makes a table of the rows, CREATE TABLE … LIKE one without.",
+    "generate": "Only delta-spark has this statement. Table.file_uris() lists a table's files, and mica.dataset reads "
+    "them with other engines.",
 }
 #: What Spark says of a change of rows through a temporary view of a table of mica's.
 _OF_VIEW = re.compile(
@@ -62,9 +64,9 @@ def sql(
     optimised plan and done by the scan. `args` are values for parameters of the text, as for `spark.sql`. The tables'
     versions and the time are those of the call; `mica.explain` shows what the scans do.
 
-    DELETE, UPDATE, INSERT, MERGE, OPTIMIZE, VACUUM, DESCRIBE HISTORY of such a table, and CREATE TABLE … USING mica,
-    run as calls of `Table` on this session; their expressions are those that these calls take. So do ALTER TABLE,
-    RESTORE, TRUNCATE TABLE, CONVERT TO DELTA, DESCRIBE and SHOW of paths and registered names
+    DELETE, UPDATE, INSERT, MERGE, OPTIMIZE, VACUUM, DESCRIBE HISTORY of such a table, CREATE TABLE … USING mica and
+    CREATE TABLE … SHALLOW CLONE run as calls of `Table` on this session; their expressions are those that these calls
+    take. So do ALTER TABLE, RESTORE, TRUNCATE TABLE, CONVERT TO DELTA, DESCRIBE and SHOW of paths and registered names
     (`query/table_statements.py` lists their forms). The result has delta-spark's columns (`num_affected_rows`, …).
 
     EXPLAIN, DESCRIBE QUERY, CACHE TABLE … AS, SET VAR and EXECUTE IMMEDIATE know such tables in their queries
@@ -271,7 +273,7 @@ def _hinted(text: str, work: Callable[[], DataFrame]) -> DataFrame:
             )
         other = _OF_DELTA.match(text) if is_condition(e, "PARSE_SYNTAX_ERROR") else None
         if other is not None:
-            e.add_note(f"Only delta-spark has this statement. {_INSTEAD[str(other.lastgroup)]}")
+            e.add_note(_INSTEAD[str(other.lastgroup)])
         if _OF_VIEW.search(str(e)):
             e.add_note(
                 "mica changes the rows of a table by its registered name or its path, not through a view of it, but "
