@@ -191,7 +191,7 @@ def _refuse_nested(source: Storage, target: Storage) -> None:
             "INVALID_ARGUMENT",
             f"a clone and its source cannot be in {what}: {source}, {target}",
             hint="Choose another folder: a vacuum of one table would delete files of the other. "
-            "Table.restore brings back an older version of a table itself.",
+            "An older version of a table itself comes back by a restore.",
         )
 
 

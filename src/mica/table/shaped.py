@@ -393,8 +393,7 @@ class ShapedTable(OpenedTable):
             raise UserError(
                 "INVALID_ARGUMENT",
                 "a clone with is_shallow=False would be a deep one, which does not exist here (nor in delta-spark)",
-                hint="Write the rows to another table: Table.create(target, table.schema, data=table.to_reader()); "
-                "in SQL CREATE TABLE … USING mica AS SELECT ….",
+                hint="Write the rows to another table; in SQL, CREATE TABLE … USING mica AS SELECT ….",
             )
         pinned = version is not None or timestamp is not None
         source = load(self._snapshot.storage, version, timestamp) if pinned else self._snapshot
