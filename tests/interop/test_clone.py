@@ -28,8 +28,10 @@ KINDS: dict[str, tuple[list[str], list[str], dict[str, str]]] = {
 }
 DRAWN = list(KINDS) if os.environ.get("MICA_PROFILE") == "campaign" else ["all"]
 #: By delta-spark on mica's clone, by mica on delta-spark's.
-CHANGES = ["DELETE FROM {t} WHERE id = 5", "INSERT INTO {t} VALUES (50, 'n')"]
-MORE = ["UPDATE {t} SET p = 'u' WHERE id < 4", "OPTIMIZE {t}", "RESTORE TABLE {t} TO VERSION AS OF 1"]
+CHANGES = [
+    "DELETE FROM {t} WHERE id = 5", "INSERT INTO {t} VALUES (50, 'n')", "UPDATE {t} SET p = 'u' WHERE id < 4",
+    "OPTIMIZE {t}", "RESTORE TABLE {t} TO VERSION AS OF 1",
+]  # fmt: skip
 #: What differs from table to table.
 OWN = ("id", "schemaString", "timestamp", "inCommitTimestamp", "txnId", "engineInfo", "readVersion", "tags")
 
@@ -69,7 +71,7 @@ def test_a_clone_is_that_of_delta_spark(delta_session: SparkSession, tmp_path: P
     source.clone(mine)
     spark.sql(f"CREATE TABLE delta.`{theirs}` SHALLOW CLONE delta.`{source.path}`").collect()
     assert commit(mine) == commit(theirs)
-    for text in CHANGES + (MORE if len(DRAWN) > 1 else []):
+    for text in CHANGES if len(DRAWN) > 1 else CHANGES[:1]:
         spark.sql(text.format(t=f"delta.`{mine}`")).collect()
         mica.sql(text.format(t=f"delta.`{theirs}`"), spark).collect()
         assert stored(mine) == stored(theirs)
