@@ -466,3 +466,18 @@ def test_patterns_and_folders_in_a_bucket_are_read_as_on_a_disk(server: dict[str
         with pytest.raises(mica.UserError) as caught:
             mica.read_parquet(taken, storage_options=server)
         assert caught.value.code == "DELTA_TABLE"
+
+
+def test_inputs_that_are_none_get_a_way_out_that_a_bucket_has(
+    server: dict[str, str], bucket: str, tmp_path: Path
+) -> None:
+    Storage.open(bucket, server).put("in 1.json", '{"a":1}'.encode("utf-16"))
+    with pytest.raises(mica.UserError) as caught:
+        mica.ingest_json(f"{bucket}/*", tmp_path / "t", storage_options=server)
+    assert caught.value.hint == (
+        "Copy it to a disk and pipe it in: iconv -f UTF-16 -t UTF-8 'in 1.json' | mica ingest - TABLE"
+    )
+    for whole in (bucket, f"{bucket}/"):  # of the first it said that 's3:/' names no bucket
+        with pytest.raises(mica.StorageError) as told:
+            mica.ingest_json(whole, tmp_path / "t", storage_options=server)
+        assert (told.value.code, told.value.hint) == ("IS_A_DIRECTORY", f"Write {bucket}/*.")

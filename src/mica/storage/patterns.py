@@ -59,6 +59,8 @@ def files_of(path: str, options: Mapping[str, str] | None = None) -> list[Found]
 def file_at(path: str, options: Mapping[str, str] | None = None) -> Found:
     """Returns the file at a path. Errors: NOT_FOUND."""
     head, slash, name = path.rpartition("/")
+    if head.endswith(":/"):  # a bucket alone
+        head, name = path, ""
     storage = Storage.open(head or slash or ".", options)
     return storage, storage.stat(name)
 

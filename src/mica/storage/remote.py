@@ -40,7 +40,10 @@ _REMOTE_CODES: Mapping[str, tuple[str, str | None]] = {
     "PermissionDeniedError": ("PERMISSION_DENIED", "Check the credentials and their rights."),
     "UnauthenticatedError": ("PERMISSION_DENIED", "Give credentials in storage_options or the environment."),
     "UnknownConfigurationKeyError": ("UNKNOWN_STORAGE_OPTION", "Check storage_options."),
-    "InvalidPathError": ("INVALID_NAME", "Object stores do not accept such a name."),
+    "InvalidPathError": (
+        "INVALID_NAME",
+        "mica reads no names with an empty part (a//b), . or .. in object stores: rename the object.",
+    ),
     "NotSupportedError": ("NOT_SUPPORTED", "This store does not support it."),
     "NotImplementedError": ("NOT_SUPPORTED", "The storage_options deny it, or the store does not support it."),
     # Of our own, see `_GENERIC`.
@@ -229,8 +232,13 @@ class RemoteStorage(Storage):
     def stat(self, rel: str) -> Entry:
         import obstore
 
+        key = self._key(rel)
+        if not key:  # stores answer for the bucket, as for a file of no bytes
+            raise StorageError(
+                "IS_A_DIRECTORY", f"{self} is a bucket, not a file", hint=f"Write {self}/*.", path=str(self)
+            )
         with self.errors(rel):
-            found = obstore.head(self._open(), self._key(rel))
+            found = obstore.head(self._open(), key)
         return Entry(rel, int(found["size"]), int(found["last_modified"].timestamp() * 1000))
 
     def list(

@@ -7,11 +7,13 @@ error. Nothing that could be JSON is refused: no document begins with these byte
 from __future__ import annotations
 
 from collections.abc import Sequence
+from shlex import quote
 
 from mica.errors import UserError
+from mica.storage.base import split_scheme
 
 #: (offset, bytes there, what the file is, the command whose output mica reads, or mica's own that reads the file).
-#: Longer marks come before those that they begin with. `{}` is the file.
+#: Longer marks come before those that they begin with. `{}` is the file, on a disk but for mica's own command.
 MARKS: Sequence[tuple[int, bytes, str, str | None]] = (
     (4, b"1AY&SY", "compressed with bzip2", "bzip2 -dc {}"),
     (0, b"\xfd7zXZ\x00", "compressed with xz", "xz -dc {}"),
@@ -39,9 +41,12 @@ def refuse(name: str, head: bytes) -> None:
     if command is None:
         hint = "Write its rows as NDJSON first."
     elif command.startswith("mica "):
-        hint = f"Make a table of it: {command.format(name)}"
+        hint = f"Make a table of it: {command.format(quote(name))}"
     else:
-        hint = f"Pipe it in: {command.format(name)} | mica ingest - TABLE"
+        scheme, rest = split_scheme(name)
+        copied = quote(name if scheme is None else rest.rpartition("/")[2])
+        way = "Pipe it in" if scheme is None else "Copy it to a disk and pipe it in"
+        hint = f"{way}: {command.format(copied)} | mica ingest - TABLE"
     raise UserError("UNSUPPORTED_INPUT", f"{name} is {what}, not JSON text in UTF-8", hint=hint, path=name)
 
 

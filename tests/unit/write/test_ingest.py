@@ -268,10 +268,11 @@ def test_two_idempotent_runs_at_once_count_a_file_once(tmp_path: Path, monkeypat
 )
 @pytest.mark.parametrize("on_error", ["fail", "quarantine"])
 def test_what_is_not_json_text_is_named(tmp_path: Path, data: bytes, what: str, on_error: Any) -> None:
-    (tmp_path / "in").write_bytes(data)
+    (tmp_path / "in 1").write_bytes(data)
     with pytest.raises(mica.UserError, match=what) as caught:
-        mica.ingest_json(tmp_path / "in", tmp_path / "table", on_error=on_error)
+        mica.ingest_json(tmp_path / "in 1", tmp_path / "table", on_error=on_error)
     assert caught.value.code == "UNSUPPORTED_INPUT"
+    assert f"'{tmp_path / 'in 1'}'" in str(caught.value.hint), "to be pasted"
     assert not list(tmp_path.glob("table/**/*"))
 
 
