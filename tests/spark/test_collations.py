@@ -18,11 +18,15 @@ from mica.engines.spark.types import from_spark, to_spark
 from mica.errors import UserError
 from mica.schema.ddl import parse_ddl, to_ddl
 from tests.oracle import conf
+from tests.support import refuses_between, spark_version
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 WORDS = ["a", "A", "ä", "Ä", "straße", "STRASSE", "b", None, "", "a ", "ch", "c", "h", "İ", "i", "ก", "เก", "ς", "Σ"]
+ICU = "78.3" if spark_version() >= (4, 2) else "77.1"
+#: Capitals of Unicode 17, which ICU 77 does not know.
+NEWER = {0xA7CE, 0xA7D2, 0xA7D4, *range(0x16EA0, 0x16EB9)}
 DDL = (
     "id INT, ci STRING COLLATE UNICODE_CI, de STRING COLLATE de_CI_AI, low STRING COLLATE UTF8_LCASE, "
     "trim STRING COLLATE UTF8_BINARY_RTRIM, p STRING, s STRUCT<x: STRING COLLATE cs>, v VARIANT"
@@ -44,11 +48,16 @@ def words(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> mica
 
 def test_the_names_are_sparks(spark: SparkSession) -> None:
     listed = spark.sql("SELECT NAME FROM collations()").toArrow().column("NAME").to_pylist()
-    assert sorted(all_names()) == sorted(listed)
+    others = sorted(set(all_names()) - set(listed))
+    newer = [] if ICU == "78.3" else [name for name in all_names() if name.startswith(("blo", "kk_Arab"))]
+    assert (sorted([*listed, *others]), others) == (sorted(all_names()), sorted(newer))
 
 
 def test_lcase_over_all_code_points(spark: SparkSession) -> None:
-    points = pa.array([chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000])
+    codes = set(range(0x110000)) - set(range(0xD800, 0xE000))
+    if ICU == "77.1":
+        codes -= NEWER
+    points = pa.array(map(chr, sorted(codes)))
     low = folded(points)
     frame = spark.createDataFrame(pa.table({"c": points, "low": low})).coalesce(1)
     assert frame.where("c COLLATE UTF8_LCASE <> low").limit(5).collect() == []
@@ -80,6 +89,8 @@ PREDICATES = [
 
 @pytest.mark.parametrize("where", PREDICATES)
 def test_a_scan_gives_sparks_rows(spark: SparkSession, words: mica.Table, where: str) -> None:
+    if refuses_between(where):
+        pytest.skip("this Spark refuses BETWEEN of collated strings")
     expected = words.to_df(spark).where(where).selectExpr("id", "ci").collect()
     found = words.scan(where, columns=["id", "ci"]).to_df(spark)
     assert found.schema["ci"].dataType.simpleString() == "string collate UNICODE_CI"
@@ -175,12 +186,12 @@ def test_an_append_writes_bounds_by_sparks_comparator(spark: SparkSession, tmp_p
             ).first()
             assert ends is not None
             assert stats["statsWithCollation"] == {
-                "icu.de.78.3": {"minValues": {"de": ends[0]}, "maxValues": {"de": ends[1]}},
-                "icu.cs.78.3": {"minValues": {"s": {"cs": ends[2]}}, "maxValues": {"s": {"cs": ends[3]}}},
+                f"icu.de.{ICU}": {"minValues": {"de": ends[0]}, "maxValues": {"de": ends[1]}},
+                f"icu.cs.{ICU}": {"minValues": {"s": {"cs": ends[2]}}, "maxValues": {"s": {"cs": ends[3]}}},
             }
         assert opened.snapshot.tags().to_pylist(maps_as_pydicts="lossy") == [{"mica.collatedBounds": "spark/2"}] * 3
         assert orjson.loads(opened.snapshot.domains["collations"]) == {
-            "writeVersions": {"icu.cs": ["78.3"], "icu.de": ["78.3"]}
+            "writeVersions": {"icu.cs": [ICU], "icu.de": [ICU]}
         }
     assert b"stats_parsed" in (tmp_path / "t" / "_delta_log" / f"{2:020}.checkpoint.parquet").read_bytes()
 
@@ -195,8 +206,8 @@ def test_what_cannot_be_a_bound_is_left_out(spark: SparkSession, tmp_path: Path)
     table.append(pa.table({"a": ["x"], "b": ["x"], "c": ["x"]}))  # in process: nobody who could compare
     found = [orjson.loads(text).get("statsWithCollation") for text in table.files().column("stats").to_pylist()]
     whole = {name: {"minValues": {c: a}, "maxValues": {c: b}} for name, c, a, b in (
-        ("icu.de.78.3", "a", "straße", "z"), ("icu.fr_CAN.78.3", "c", "c", "d"))}  # fmt: skip
-    assert found == [{**whole, "icu.UNICODE_CI.78.3": {"minValues": {"b": "a"}}}, None]
+        (f"icu.de.{ICU}", "a", "straße", "z"), (f"icu.fr_CAN.{ICU}", "c", "c", "d"))}  # fmt: skip
+    assert found == [{**whole, f"icu.UNICODE_CI.{ICU}": {"minValues": {"b": "a"}}}, None]
 
 
 def test_restats_gives_old_files_collated_bounds(spark: SparkSession, tmp_path: Path) -> None:
@@ -209,7 +220,7 @@ def test_restats_gives_old_files_collated_bounds(spark: SparkSession, tmp_path: 
     scan = table.scan("s = 'A'", spark=spark)
     assert len(scan.plan.dropped) == 1
     assert [row.s for row in scan.to_df(spark).collect()] == ["a"]
-    assert orjson.loads(table.snapshot.domains["collations"]) == {"writeVersions": {"icu.UNICODE_CI": ["78.3"]}}
+    assert orjson.loads(table.snapshot.domains["collations"]) == {"writeVersions": {"icu.UNICODE_CI": [ICU]}}
     assert table.restats(spark=spark).files == 0
 
 
@@ -217,7 +228,8 @@ def test_a_check_holds_bounds_against_the_rows(spark: SparkSession, tmp_path: Pa
     table = mica.Table.create(tmp_path / "t", "s STRING COLLATE cs, l STRING COLLATE UTF8_LCASE")
     table.append(spark.createDataFrame([("ch", "A"), ("hz", "b")], "s string, l string").coalesce(1))
     assert (list(mica.check(table, spark=spark)), mica.check(table, spark=spark).notes) == ([], ())
-    assert "icu.cs.78.3, which need a Spark session" in mica.check(table).notes[0]
+    why = "need a Spark session" if ICU == "78.3" else "another engine made"  # in process it is 78.3
+    assert f"icu.cs.{ICU}, which {why}" in mica.check(table).notes[0]
     commit = tmp_path / "t" / "_delta_log" / f"{1:020}.json"
     # Under cs, ch stands behind hz: a maximum that a comparison of letters would give loses it.
     commit.write_text(
@@ -225,7 +237,7 @@ def test_a_check_holds_bounds_against_the_rows(spark: SparkSession, tmp_path: Pa
     )
     (found,) = mica.check(mica.Table.open(tmp_path / "t"), spark=spark)
     assert (found.kind, found.path) == ("collated_bound", "s")
-    assert found.found == "the maximum by icu.cs.78.3 is 'hz', but a row holds 'ch'"
+    assert found.found == f"the maximum by icu.cs.{ICU} is 'hz', but a row holds 'ch'"
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 import mica
 from mica.format.source import register
 from tests.killed import TIMES, Run
+from tests.support import spark_version
 
 
 @pytest.fixture
@@ -47,17 +48,21 @@ def ids(table: mica.Table) -> list[int]:
 def test_a_stream_has_every_row_once(own: SparkSession, tmp_path: Path) -> None:
     made = table(tmp_path / "from")
     assert ids(copied(own, tmp_path, maxFilesPerTrigger="3")) == list(range(200))
-    assert mica.Table.open(tmp_path / "to").version == 1
+    limited = spark_version() >= (4, 2)  # 4.1 asks a Python source for no limits
+    assert mica.Table.open(tmp_path / "to").version == (1 if limited else 0)
     for start in (200, 220):
         append(made, start, 20)
     made.optimize()
     found = copied(own, tmp_path, maxBytesPerTrigger="1")
-    assert (ids(found), found.version) == (list(range(220 + 20)), 3)
+    assert (ids(found), found.version) == (list(range(220 + 20)), 3 if limited else 1)
     made.delete("id < 20")
     with pytest.raises(Exception, match=r"deleted or changed rows.*\nLeave .* skipChangeCommits"):
         copied(own, tmp_path)
     append(made, 240, 1)
     found = copied(own, tmp_path, skipChangeCommits="true", where="id % 2 = 0")
+    if not limited:  # 4.1 has one batch a run, here the one that failed
+        assert ids(found) == list(range(240))
+        found = copied(own, tmp_path, skipChangeCommits="true", where="id % 2 = 0")
     assert ids(found) == list(range(241))
     assert found.scan("v:k::int = id").count() == 241
 

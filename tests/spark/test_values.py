@@ -15,6 +15,7 @@ from mica.schema.arrow import variant_field
 from mica.variant import kernel
 from mica.variant.kernel import Request
 from tests.spark import recordings
+from tests.support import spark_version
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -102,7 +103,7 @@ def today(difference: str) -> bool:
 def test_texts_become_what_spark_makes_of_them(spark: SparkSession) -> None:
     for text, row in zip(recordings.TEXTS, recordings.parsed(spark), strict=True):
         batch = pa.RecordBatch.from_arrays([pa.array([text])], ["t"])
-        if row.v is None:
+        if row.v is None or (spark_version() < (4, 2) and lacks_a_partner(text)):
             with pytest.raises(CorruptDataError):
                 kernel.json_to_variant(batch)
         elif follows(text):
@@ -115,6 +116,14 @@ def test_texts_become_what_spark_makes_of_them(spark: SparkSession) -> None:
                 assert ours != row.j
                 continue
             assert ours == row.j or java_17(ours.encode().hex(), row.j.encode().hex()), text
+
+
+def lacks_a_partner(text: bytes) -> bool:
+    """Whether the JSON has a surrogate alone, which Spark 4.1 takes."""
+    try:
+        return any("\ud800" <= char <= "\udfff" for char in str(json.loads(text.decode(errors="replace"))))
+    except ValueError:
+        return False
 
 
 def follows(text: bytes) -> bool:

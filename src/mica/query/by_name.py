@@ -177,6 +177,14 @@ def _not_made(call: NamedCall) -> None:
     )
 
 
+def _not_merged(call: NamedCall) -> None:
+    raise UserError(
+        "INVALID_ARGUMENT",
+        f"mergeInto does not know {call.name}, the table {call.place}: its conditions are columns of Spark's",
+        hint=f"Write MERGE INTO {call.name} USING a temporary view of the rows, or call Table.merge(rows, …).",
+    )
+
+
 def listed(own: Callable[..., list[Any]], catalog: Any, dbName: Any = None, pattern: Any = None) -> list[Any]:  # noqa: N803
     """Spark's list of tables with the registered names as SHOW TABLES has them: temporary."""
     found, session = own(catalog, dbName, pattern), catalog._sparkSession  # noqa: SLF001
@@ -253,6 +261,7 @@ ANSWERS: Mapping[str, Answer] = {
     "DataStreamReader.table": _loaded,
     "DataFrameWriter.saveAsTable": _saved,
     "DataFrameWriter.insertInto": _inserted,
+    "DataFrame.mergeInto": _not_merged,
     "DataFrame.writeTo": lambda call: WriterToName(call.on, call.name, call.place),
     "DataStreamWriter.toTable": _streamed,
     "Catalog.tableExists": _exists,
