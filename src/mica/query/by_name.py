@@ -181,7 +181,7 @@ def _not_merged(call: NamedCall) -> None:
     raise UserError(
         "INVALID_ARGUMENT",
         f"mergeInto does not know {call.name}, the table {call.place}: its conditions are columns of Spark's",
-        hint=f"Write MERGE INTO {call.name} USING a temporary view of the rows, or call Table.merge(rows, …).",
+        hint=f"Write MERGE INTO {call.name} USING a temporary view of the rows.",
     )
 
 
