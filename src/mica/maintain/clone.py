@@ -146,11 +146,10 @@ class _Named:
     def _vectors(self, vectors: pa.Array) -> pa.Array:
         if vectors.null_count == len(vectors):
             return vectors
-        at = np.flatnonzero(to_numpy(vectors.is_valid()))
-        found = vectors.to_pylist()
-        for i in at:
-            found[i] = self._vector(found[i])
-        return arrow_array(found, DELETION_VECTOR)
+        valid = vectors.is_valid()
+        found = [self._vector(vector) for vector in vectors.filter(valid).to_pylist()]
+        places = arrow_array(np.cumsum(to_numpy(valid)) - 1, pa.int64())
+        return arrow_array(found, DELETION_VECTOR).take(pc.if_else(valid, places, None))
 
     def _vector(self, vector: Mapping[str, Any]) -> dict[str, Any]:
         if vector["storageType"] == "u":
