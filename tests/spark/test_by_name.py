@@ -81,6 +81,7 @@ def test_a_dataframe_of_a_table_is_pruned_by_spark(spark: SparkSession, tmp_path
     assert sorted(path.collect()) == [(1,), (2,)]
 
 
+@pytest.mark.usefixtures("compiled")
 def test_a_text_may_name_python_objects(spark: SparkSession, table: mica.Table) -> None:
     """As PySpark has it: DataFrames, columns and values in braces."""
     given = _rows(spark, (2, 5), (3, 6))
