@@ -124,9 +124,9 @@ REASONS: Mapping[str, Callable[[Reading], bool]] = {
     "files have deletion vectors": lambda r: r.deletion_vectors,
     "columns are mapped, and partitions or fields of structs too": lambda r: r.column_mapping and not r.by_own_names,
     "Spark's own reader does not pad CHAR columns": lambda r: any(is_padded(declared(f)) for f in r.schema.fields),
-    "Spark comes without a decoder of Brotli": lambda r: any(uri.endswith(".brotli.parquet") for uri in r.uris),
     "there are no files": lambda r: not r.files,
     "there are too many files": lambda r: sum(map(len, r.files.values())) > MAX_FILES,
+    "Spark comes without a decoder of Brotli": lambda r: any(uri.endswith(".brotli.parquet") for uri in r.uris),
     "files of a store are small": lambda r: r.is_remote and r.size < REMOTE_BYTES * sum(map(len, r.files.values())),
     "there are too many partitions": lambda r: len(r.files) > MAX_PARTITIONS and not r.by_directories,
     "Hadoop takes a colon in a name for the end of a scheme": lambda r: any(uri.count(":") > 1 for uri in r.uris),
@@ -137,7 +137,7 @@ REASONS: Mapping[str, Callable[[Reading], bool]] = {
         any(f.type != VARIANT and contains(f.type, VARIANT) for f in r.schema.fields)
     ),
     "files are in several stores": lambda r: (
-        r.is_remote and not all(uri.startswith(hadoop.uri(r.storage, "")) for uri in r.uris)
+        r.is_remote and not all(uri.startswith(f"{hadoop.uri(r.storage, '')}/") for uri in r.uris)
     ),
     "Spark has not the settings of this store, or does not read it": lambda r: (
         r.is_remote and not hadoop.reads(r.storage, next(iter(r.uris)))
