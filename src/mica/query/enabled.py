@@ -15,6 +15,7 @@ from mica.format.source import register
 from mica.query import names
 from mica.query.by_name import ANSWERS, listed
 from mica.query.entry import run, table
+from mica.query.frames import ACTIONS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -71,4 +72,5 @@ METHODS: Mapping[str, Callable[..., Any]] = {
     "SparkSession.sql": _sql,
     "SparkSession.table": _table,
     "Catalog.listTables": listed,
+    **{f"DataFrame.{name}": answer for name, answer in ACTIONS.items()},
 }

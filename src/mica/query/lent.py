@@ -13,7 +13,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, Self
 
 from mica.engines.spark import catalog
-from mica.engines.spark.catalyst import beside_names
+from mica.engines.spark.cloned_session import beside_names
 from mica.engines.spark.errors import is_condition
 from mica.engines.spark.session import is_connect, without_sql_log
 from mica.engines.spark.types import unread

@@ -5,13 +5,14 @@ The rule: Spark runs the text. A scan does of it what `conditions` allows, and r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mica import compute as pc
 from mica.engines.spark.batches import REFUSED
-from mica.engines.spark.catalyst import Query, Relation, over_frames
+from mica.engines.spark.catalyst import Query, Relation
+from mica.engines.spark.cloned_session import over_frames
 from mica.engines.spark.engine import Spark
 from mica.engines.spark.folds import Folded, find
 from mica.engines.spark.nodes import Node
@@ -60,12 +61,25 @@ def narrowed(spark: SparkSession, text: str, views: Mapping[str, Table], args: A
     return _planned(spark, text, views, args)[1]
 
 
+def of_plan(spark: SparkSession, plan: Any, places: Sequence[tuple[str, Any]], views: Mapping[str, Table]) -> DataFrame:
+    """The rows of an analysed plan, read at once, in which nodes are all rows of these tables: `places` has the name of
+    each."""
+    from pyspark.sql.classic.dataframe import DataFrame
+
+    query = Query.of_plan(spark, plan, places, {view: views[view].schema for view, _ in places})
+    return DataFrame(with_scans(query, [_rows(spark, place, True) for place in _places(spark, query, views)]), spark)
+
+
 def _planned(
     spark: SparkSession, text: str, views: Mapping[str, Table], args: Any, *, optimised: bool = True
 ) -> tuple[Query, list[Narrowed]]:
     query = _query(spark, text, views, args, optimised)
+    return query, _places(spark, query, views, by_file=file_names.asked(text))
+
+
+def _places(spark: SparkSession, query: Query, views: Mapping[str, Table], *, by_file: bool = False) -> list[Narrowed]:
+    """How each relation of a plan is read; `by_file`: by Spark's own reader, which knows the names of files."""
     chosen = [_Place(relation, views[relation.view], spark) for relation in query.relations]
-    by_file = file_names.asked(text)
     if by_file:
         for place in chosen:
             place.leave_files()
@@ -74,7 +88,7 @@ def _planned(
         place.refuse_unknown()
     folded = _folded(query, chosen)
     limits = [None if by_file else query.limit(place.relation) for place in chosen]
-    return query, [place.read(folded.get(number), limits[number]) for number, place in enumerate(chosen)]
+    return [place.read(folded.get(number), limits[number]) for number, place in enumerate(chosen)]
 
 
 def _query(spark: SparkSession, text: str, views: Mapping[str, Table], args: Any, optimised: bool) -> Query:
@@ -86,7 +100,7 @@ def _query(spark: SparkSession, text: str, views: Mapping[str, Table], args: Any
 
     def made(text: str, shows: bool) -> Query:
         schemas = {view: shown(table.schema) if shows else table.schema for view, table in views.items()}
-        return Query(spark, text, schemas, args, optimised=optimised)
+        return Query.of_text(spark, text, schemas, args, optimised=optimised)
 
     return with_metadata(text, made)
 

@@ -9,16 +9,15 @@ Plans are read through py4j, which Spark Connect does not have.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from mica.cached import cached_property
-from mica.engines.spark.catalog import CATALOG, arguments, variables
+from mica.engines.spark.catalog import arguments
+from mica.engines.spark.cloned_session import cloned, in_place_of, view_of
 from mica.engines.spark.making import Maker
 from mica.engines.spark.nodes import Node, Tree, ids, ids_of, items, node
-from mica.engines.spark.types import to_spark
 from mica.records import dataclass
 from mica.schema.ddl import quote_if_needed
 from mica.schema.types import VARIANT, StructType
@@ -41,9 +40,6 @@ _LATE_FIRST = frozenset(
 _EXTRACTED = re.compile(
     r"(STRING|BOOLEAN|TINYINT|SMALLINT|INT|BIGINT|FLOAT|DOUBLE|DATE|TIMESTAMP|TIMESTAMP_NTZ|DECIMAL\(\d+,\d+\))"
 )
-#: The relations of tables that were asked for last, by session: (view, schema) → (relation, identity of its rows).
-_EMPTY: WeakKeyDictionary[Any, dict[tuple[str, StructType], tuple[Any, int]]] = WeakKeyDictionary()
-_KEPT = 64
 
 
 @dataclass(frozen=True)
@@ -126,71 +122,22 @@ class Plan:
         return ids_of(self.java.output())
 
 
-def cloned(spark: Any) -> Any:
-    """A clone of the session, also in what Spark leaves out of one: the current catalog and the variables."""
-    make, own = Maker.of(spark), spark._jsparkSession  # noqa: SLF001
-    clone = own.cloneSession()
-    given, taken = own.sessionState().catalogManager(), clone.sessionState().catalogManager()
-    current = str(given.currentCatalog().name())
-    if current != CATALOG:
-        taken.setCurrentCatalog(current)
-        if list(taken.currentNamespace()) != list(given.currentNamespace()):  # not all have a root to be set
-            taken.setCurrentNamespace(given.currentNamespace())
-    for name, definition in variables(spark).items():
-        taken.tempVariableManager().create(make.seq([name]), definition, True)
-    return clone
-
-
-def over_frames(spark: Any, text: str, frames: Mapping[str, Any], args: Any) -> Any:
-    """The text over DataFrames by their names, as a Dataset of the JVM: Spark alone reads it."""
-    make, clone = Maker.of(spark), cloned(spark)
-    for name, frame in frames.items():
-        rows = make.dataset.ofRows(clone, frame._jdf.queryExecution().analyzed())  # noqa: SLF001
-        rows.createOrReplaceTempView(f"`{name}`")
-    return _given_back(spark, clone, text, args)
-
-
-def beside_names(spark: Any, text: str, names: Mapping[str, StructType], args: Any) -> Any:
-    """What a command makes of a session that has views of these names and columns, too; nobody else sees them."""
-    from pyspark.sql.classic.dataframe import DataFrame
-
-    make, clone, known = Maker.of(spark), cloned(spark), dict[StructType, Any]()
-    views = clone.sessionState().catalog()
-    for name, schema in names.items():
-        if schema not in known:
-            frame = clone.createDataFrame(
-                spark.sparkContext._jsc.emptyRDD(),  # noqa: SLF001
-                make.type.fromJson(to_spark(schema).json()),
-            )
-            frame.createOrReplaceTempView(f"`{name}`")
-            known[schema] = views.getRawTempView(name).get()
-        else:
-            views.createTempView(name, known[schema], True)
-    return DataFrame(_given_back(spark, clone, text, args), spark)
-
-
-def _given_back(spark: Any, clone: Any, text: str, args: Any) -> Any:
-    """What a clone makes of a text, as the session's."""
-    plan = clone.sql(text, arguments(spark, args)).logicalPlan()
-    return Maker.of(spark).dataset.ofRows(spark._jsparkSession, plan)  # noqa: SLF001
-
-
 class Query:
-    """A text's plan, in which `tables` (name of a view → schema) are empty relations."""
+    """A plan in which `tables` (name of a view → schema) are empty relations: `views` has the name of each by the
+    identity of its rows, `analysed` is a Dataset of a clone of the session."""
 
     def __init__(
-        self, spark: Any, text: str, tables: Mapping[str, StructType], args: Any = None, *, optimised: bool = True
+        self,
+        spark: Any,
+        analysed: Any,
+        views: Mapping[int, str],
+        tables: Mapping[str, StructType],
+        *,
+        optimised: bool = True,
     ) -> None:
         self.spark = spark
         self.make = Maker.of(spark)
-        clone = cloned(self.spark)
-        # By the size of a relation that is not the scan's.
-        clone.conf().set("spark.sql.optimizer.runtime.bloomFilter.enabled", "false")
-        self._views: dict[int, str] = {}
-        self._schemas = dict(tables)
-        for view, schema in tables.items():
-            self._views[self._empty(clone, view, schema)] = view
-        analysed = clone.sql(text, arguments(self.spark, args))
+        self._views, self._schemas = views, dict(tables)
         self.schema = analysed.schema()
         self.names: list[str] = list(self.schema.fieldNames())
         self.found: dict[tuple[int, ...], Relation] = {}
@@ -209,6 +156,29 @@ class Query:
         #: Root → what is extracted from it, and whether that is in an expression that is not evaluated for every row.
         self.uses: dict[int, dict[Extraction, bool]] = {}
         self.guarded: set[int] = set()
+
+    @classmethod
+    def of_text(
+        cls, spark: Any, text: str, tables: Mapping[str, StructType], args: Any = None, *, optimised: bool = True
+    ) -> Query:
+        """The plan of a text that names the tables."""
+        clone = _optimising(spark)
+        views = {view_of(spark, clone, view, schema): view for view, schema in tables.items()}
+        return cls(spark, clone.sql(text, arguments(spark, args)), views, tables, optimised=optimised)
+
+    @classmethod
+    def of_plan(
+        cls, spark: Any, plan: Any, places: Sequence[tuple[str, Any]], tables: Mapping[str, StructType]
+    ) -> Query:
+        """An analysed plan, in which nodes are all rows of tables: `places` has the name of each."""
+        make, clone, views, pairs = Maker.of(spark), _optimising(spark), dict[int, str](), list[tuple[Any, Any]]()
+        for view, java in places:
+            number, relation = in_place_of(spark, clone, java, view, tables[view])
+            views[number] = view
+            pairs.append((java, relation))
+        without = plan.transformDownWithSubqueries(make.rule(pairs))
+        without.setAnalyzed()
+        return cls(spark, make.dataset.ofRows(clone, without), views, tables)
 
     @property
     def asks_time(self) -> bool:
@@ -231,25 +201,6 @@ class Query:
         return list(self.found.values())
 
     # --- reading -----------------------------------------------------------------------------------------------------
-
-    def _empty(self, clone: Any, view: str, schema: StructType) -> int:
-        """Makes the view of a table in the clone; gives the identity of its rows."""
-        known = _EMPTY.setdefault(self.spark, {})
-        catalog = clone.sessionState().catalog()
-        key = (view, schema)
-        if key not in known:
-            rows = self.spark.sparkContext._jsc.emptyRDD()  # noqa: SLF001
-            frame = clone.createDataFrame(rows, self.make.type.fromJson(to_spark(schema).json()))
-            frame.createOrReplaceTempView(f"`{view}`")  # it may be of digits, or have letters beyond ASCII
-            number = self._identity(frame.queryExecution().analyzed().rdd())
-            # Making the view again costs more than the rest of the clone.
-            known[key] = catalog.getRawTempView(view).get(), number
-            for oldest in list(known)[:-_KEPT]:
-                del known[oldest]
-        else:
-            # Columns with ids of their own: the rows of two queries can be joined, as those of two of Spark's.
-            catalog.createTempView(view, self.make.anew(known[key][0]), True)
-        return known[key][1]
 
     def _identity(self, java: Any) -> int:
         return int(self.make.identity(java))
@@ -478,6 +429,13 @@ class Query:
             return None
         found = self._field(tree.children[0], roots)
         return None if found is None else (found[0], f"{found[1]}.{quote_if_needed(tree.field)}")
+
+
+def _optimising(spark: Any) -> Any:
+    """A clone of the session whose optimiser does nothing by the size of a relation, which is not the scan's."""
+    clone = cloned(spark)
+    clone.conf().set("spark.sql.optimizer.runtime.bloomFilter.enabled", "false")
+    return clone
 
 
 def every(plan: Plan) -> Iterator[Plan]:

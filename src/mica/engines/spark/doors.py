@@ -184,7 +184,10 @@ def _classes(spark: SparkSession) -> Mapping[str, type]:
     return {one.__name__: one for one in every}
 
 
-def _always(own: Callable[..., Any], answer: Method) -> Callable[..., Any]:
+def _always(own: Any, answer: Method) -> Any:
+    if isinstance(own, property):
+        return property(_always(own.fget, answer), doc=own.__doc__)
+
     @wraps(own)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         return answer(own, self, *args, **kwargs) if _asks(_session(self)) else own(self, *args, **kwargs)

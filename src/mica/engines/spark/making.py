@@ -5,10 +5,11 @@ The rule: what is made here is plain: no name in it is left for Spark to resolve
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from mica.engines.spark.nodes import items
 from mica.engines.spark.types import type_text
 
 
@@ -37,6 +38,7 @@ class Maker:
         )
         self.negated = catalyst.expressions.Not
         self.project, self.filter = catalyst.plans.logical.Project, catalyst.plans.logical.Filter
+        self._named_rows, self._identifier = catalyst.plans.logical.SubqueryAlias, catalyst.AliasIdentifier
         self._repartition = catalyst.plans.logical.Repartition
         self.type = jvm.org.apache.spark.sql.types.DataType
         self._nothing = jvm.org.apache.spark.sql.types.Metadata.empty()
@@ -80,9 +82,20 @@ class Maker:
         """An expression under a name and an id."""
         return self._alias(child, name, number, self._empty, self._none, self._empty)
 
+    def named(self, plan: Any, name: Sequence[str]) -> Any:
+        """The rows of a plan under a name of one or more parts."""
+        *qualifier, last = name
+        return self._named_rows(self._identifier(last, self.seq(qualifier)), plan)
+
     def anew(self, view: Any) -> Any:
         """A temporary view of the same rows, whose columns have other ids."""
         return self._view(view.tableMeta(), self._some(view.plan().get().newInstance()))
+
+    def with_output(self, relation: Any, output: Any) -> Any:
+        """A relation of rows (`LogicalRDD`) under other columns of the same types. How many parts it has is another
+        number in each version of Spark."""
+        parts = [relation.productElement(i) for i in range(1, int(relation.productArity()))]
+        return relation.copy(output, *parts, *items(relation.otherCopyArgs()))
 
     def in_one(self, plan: Any) -> Any:
         """The rows of a plan in one partition: what groups or sorts few rows there needs no shuffle."""

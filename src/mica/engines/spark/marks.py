@@ -1,0 +1,101 @@
+"""Tables inside of DataFrames: a mark is an alias around the rows of a table, by which whoever runs a DataFrame that
+was made of it finds the table again.
+
+The rule: a mark tells Spark nothing, so what nobody looks at gives the rows that are inside of it. Only a plan whose
+rows do not depend on how they are spread, and that reads times in the session's zone, is one to be looked at.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from mica.engines.spark.making import Maker
+from mica.engines.spark.nodes import items
+from mica.records import dataclass
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+#: How the names of marks begin.
+MARK = "__mica_table_"
+#: What shows in which order, or in which file, rows are; what takes other rows of them where that changes; and metrics,
+#: which Spark keeps for the plan that it was asked for.
+_BY_ORDER = frozenset(
+    "Sample AttachDistributedSequence CollectMetrics InputFileName InputFileBlockStart InputFileBlockLength".split()
+)
+_LIMITS = frozenset("GlobalLimit LocalLimit Offset Tail".split())
+#: What may be between a limit and the order of its rows.
+_PASSING = _LIMITS | {"Project", "SubqueryAlias", "View"}
+
+
+@dataclass(frozen=True)
+class MarkedPlan:
+    """An analysed plan, and the marks in it: their names and nodes."""
+
+    java: Any
+    marks: tuple[tuple[str, Any], ...]
+
+
+def marked(spark: SparkSession, frame: DataFrame, mark: str, name: Sequence[str]) -> DataFrame:
+    """All rows of a table under a mark, and under a name, by whose parts columns may be asked for."""
+    from pyspark.sql.classic.dataframe import DataFrame
+
+    make = Maker.of(spark)
+    plan = make.named(frame._jdf.queryExecution().analyzed(), [mark])  # noqa: SLF001
+    return DataFrame(make.dataset.ofRows(spark._jsparkSession, make.named(plan, name)), spark)  # noqa: SLF001
+
+
+def marked_plan(
+    frame: DataFrame, known: Collection[str], then: Callable[[DataFrame], DataFrame] | None = None
+) -> MarkedPlan | None:
+    """The plan of a DataFrame, or of what `then` makes of its rows, if it has marks that are known, and scans in their
+    places give the same rows."""
+    java = frame._jdf.queryExecution().withCachedData()  # noqa: SLF001 - what is cached is not read again
+    text = str(java.toJSON())
+    if MARK not in text or bool(java.isStreaming()) or not bool(java.deterministic()):
+        return None
+    tree, zone = json.loads(text), str(frame.sparkSession.conf.get("spark.sql.session.timeZone"))
+    for nodes in _trees(tree):
+        names = [str(one["class"]).rpartition(".")[2] for one in nodes]
+        zones = {one["timeZoneId"] for one in nodes if one.get("timeZoneId") is not None}
+        if not _BY_ORDER.isdisjoint(names) or zones - {zone} or not _takes_the_same(names, nodes):
+            return None
+    if then is not None:
+        java = then(frame)._jdf.queryExecution().withCachedData()  # noqa: SLF001
+    marks = tuple((mark, node) for mark, node in _found(java) if mark in known)
+    return MarkedPlan(java, marks) if marks else None
+
+
+def _trees(given: Any) -> Iterator[list[dict[str, Any]]]:
+    """The trees of a plan as Catalyst writes it: each is the list of its nodes, every one before those below it, whose
+    fields have the trees of expressions, and these those of subqueries."""
+    if isinstance(given, list) and given and all(isinstance(one, dict) and "class" in one for one in given):
+        yield given
+    for inner in given.values() if isinstance(given, dict) else given if isinstance(given, list) else ():
+        yield from _trees(inner)
+
+
+def _takes_the_same(names: list[str], nodes: list[dict[str, Any]]) -> bool:
+    """Whether what takes a few rows takes the same ones in any order: the first of sorted rows, one of equal rows."""
+    for place, name in enumerate(names):
+        below = [*names[place + 1 :], ""]
+        if name in _LIMITS and next(one for one in below if one not in _PASSING) != "Sort":
+            return False
+        if name == "Deduplicate":
+            child = nodes[place + 1]
+            if below[0] != "Project" or len(child["projectList"]) != len(nodes[place]["keys"]):
+                return False
+    return True
+
+
+def _found(java: Any) -> Iterator[tuple[str, Any]]:
+    """The marks of a plan and of its subqueries, with their nodes."""
+    name = str(java.alias()) if str(java.nodeName()) == "SubqueryAlias" else ""
+    if name.startswith(MARK):
+        yield name, java
+        return
+    for inner in (java.children(), java.subqueries()):
+        for child in items(inner):
+            yield from _found(child)
