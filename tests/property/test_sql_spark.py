@@ -1,4 +1,5 @@
-"""`mica.sql` gives the rows that Spark gives: random queries, over narrowed scans and over whole tables.
+"""`mica.sql` gives the rows that Spark gives: random queries, over narrowed scans and over whole tables. So do actions
+of an enabled session's DataFrames, whose plans are narrowed.
 
 Spark's side reads the same tables whole (`to_df`), so it is Spark that evaluates every part of the text.
 """
@@ -19,6 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mica
+from mica.query import frames
 from mica.scan import little
 
 if TYPE_CHECKING:
@@ -108,9 +110,11 @@ def tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, seed: 
             table.delete("id % 10 = 3")
         table.to_df(spark).createOrReplaceTempView(f"whole_{name}")
         mica.register(f"narrow_{name}", table.path)
+        with mock.patch.object(little, "FEW_FILE_BYTES", -1):  # few rows have no mark
+            frames.of_table(spark, table, name).createOrReplaceTempView(f"marked_{name}")
     yield
-    for name in ("one", "two"):
-        spark.catalog.dropTempView(f"whole_{name}")
+    for name in ("whole_one", "whole_two", "marked_one", "marked_two"):
+        spark.catalog.dropTempView(name)
 
 
 class Generator:
@@ -238,3 +242,5 @@ def test_the_same_rows_as_spark(tables: None, spark: SparkSession, number: int) 
         narrow = _answer(lambda: mica.sql(text.format(one="narrow_one", two="narrow_two"), spark))
     if isinstance(whole, Counter):
         assert narrow == whole, text
+        found = frames.narrowed(spark.sql(text.format(one="marked_one", two="marked_two")))
+        assert found is None or _answer(lambda: found) == whole, text

@@ -18,6 +18,7 @@ from mica.errors import UserError
 from mica.format.options import STORAGE
 from mica.query import names, settings
 from mica.query.entry import run
+from mica.query.entry import table as of_name
 from mica.query.lent import Lent
 from mica.query.parameters import bound
 from mica.schema.ddl import quoted
@@ -32,14 +33,17 @@ _REPLACED = {"partitionoverwritemode", "replacewhere"}
 
 
 def _read(call: NamedCall) -> Any:
+    """As `spark.table` where nothing was told: no version, no columns, no filter."""
     table = names.registered(call.name) if names.is_table(call.name) else None  # which is read at its own version
+    if table is not None and call.told.options & _VERSIONS:
+        raise UserError(
+            "INVALID_ARGUMENT",
+            f"{call.name} is a table at version {table.version}, and another version is asked for",
+            hint=f"Give the name to the path instead, {call.place}: it is read at any version.",
+        )
+    if not call.told.options:
+        return of_name(call.name, call.session, lambda: call.by(call.name))
     if table is not None:
-        if call.told.options & _VERSIONS:
-            raise UserError(
-                "INVALID_ARGUMENT",
-                f"{call.name} is a table at version {table.version}, and another version is asked for",
-                hint=f"Give the name to the path instead, {call.place}: it is read at any version.",
-            )
         call.on.option("versionAsOf", table.version)
     return _loaded(call)
 

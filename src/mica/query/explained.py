@@ -8,22 +8,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mica.arguments import FLAG, SESSION, TEXT, takes
+from mica.arguments import FLAG, SESSION, TEXT, Kind, takes
 from mica.engines.spark.session import current, is_connect
+from mica.engines.spark.types import is_frame
 from mica.errors import UserError
-from mica.query import connect, entry, select, variables
+from mica.query import connect, entry, frames, select, variables
 from mica.query.narrowed import Narrowed
 from mica.records import dataclass
 from mica.scan.explanation import Explanation
 from mica.scan.scan import Scan
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 
-@takes(text=TEXT, spark=SESSION, analyze=FLAG)
+@takes(text=Kind("a string or a Spark DataFrame", lambda v: TEXT.fits(v) or is_frame(v)), spark=SESSION, analyze=FLAG)
 def explain(
-    text: str,
+    text: str | DataFrame,
     spark: SparkSession | None = None,
     args: Mapping[str, Any] | Sequence[Any] | None = None,
     *,
@@ -32,13 +33,18 @@ def explain(
     """Explains how `mica.sql` reads the tables of a query: files, row groups, pages and bytes of each, which conditions
     its scan evaluates, and which stay with Spark and why. The result prints well and has `to_dict()`.
 
+    A DataFrame in place of the text was made of `spark.table` in an enabled session (`mica.enable`): how its actions
+    read these tables.
+
     `analyze` runs each scan in this process, discards its rows and measures.
 
     On Spark Connect, which shows no plan, it is what sqlglot reads in the text.
 
-    Errors: Spark's own for the text; INVALID_ARGUMENT for a text that is not a query of tables of mica's; those of
-    reading with `analyze`.
+    Errors: Spark's own for the text; INVALID_ARGUMENT for a text that is not a query of tables of mica's, and for a
+    DataFrame that Spark reads; those of reading with `analyze`.
     """
+    if not isinstance(text, str):
+        return QueryExplanation(tuple(_of_frame(text)), analyze)
     spark = current(spark)
     text = entry.identified(variables.substituted(text, spark), spark, args)
     found = entry.tables_of(text, spark)
@@ -53,6 +59,18 @@ def explain(
     else:
         scans = select.narrowed(spark, found.text, found.views, args)
     return QueryExplanation(tuple(scans), analyze)
+
+
+def _of_frame(frame: DataFrame) -> list[Narrowed]:
+    found = frames.explained(frame)
+    if not found:
+        raise UserError(
+            "INVALID_ARGUMENT",
+            "Spark reads the DataFrame: it is not made of spark.table in a session that mica.enable was called for, it "
+            "is cached or few rows, or its rows depend on how they are spread (a limit, a sample, a random number)",
+            hint="mica.explain of an SQL text shows how mica.sql reads it.",
+        )
+    return found
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ The rule: Spark runs the text. A scan does of it what `conditions` allows, and r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,6 +15,7 @@ from mica.engines.spark.catalyst import Query, Relation
 from mica.engines.spark.cloned_session import over_frames
 from mica.engines.spark.engine import Spark
 from mica.engines.spark.folds import Folded, find
+from mica.engines.spark.marks import MarkedPlan
 from mica.engines.spark.nodes import Node
 from mica.engines.spark.replaced import Rows, with_scans
 from mica.engines.spark.session import without_sql_log
@@ -61,13 +62,18 @@ def narrowed(spark: SparkSession, text: str, views: Mapping[str, Table], args: A
     return _planned(spark, text, views, args)[1]
 
 
-def of_plan(spark: SparkSession, plan: Any, places: Sequence[tuple[str, Any]], views: Mapping[str, Table]) -> DataFrame:
-    """The rows of an analysed plan, read at once, in which nodes are all rows of these tables: `places` has the name of
-    each."""
+def of_plan(spark: SparkSession, marked: MarkedPlan, tables: Mapping[str, Table]) -> DataFrame:
+    """The rows of a plan that has marks of these tables, read at once."""
     from pyspark.sql.classic.dataframe import DataFrame
 
-    query = Query.of_plan(spark, plan, places, {view: views[view].schema for view, _ in places})
-    return DataFrame(with_scans(query, [_rows(spark, place, True) for place in _places(spark, query, views)]), spark)
+    query, places = planned(spark, marked, tables)
+    return DataFrame(with_scans(query, [_rows(spark, place, True) for place in places]), spark)
+
+
+def planned(spark: SparkSession, marked: MarkedPlan, tables: Mapping[str, Table]) -> tuple[Query, list[Narrowed]]:
+    """A plan that has marks of these tables, and how each place of a mark is read."""
+    query = Query.of_plan(spark, marked.java, marked.marks, {mark: tables[mark].schema for mark, _ in marked.marks})
+    return query, _places(spark, query, tables)
 
 
 def _planned(

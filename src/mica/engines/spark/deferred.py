@@ -41,6 +41,10 @@ class Deferred(DataFrame):
         assert isinstance(found, StructType)
         return found
 
+    def then(self, change: Callable[[Any], Any]) -> Deferred:
+        """What becomes of the JVM's Dataset, with the same columns."""
+        return Deferred(self._session, self._java_schema, lambda at_once: change(self._make(at_once)))
+
     def unread(self) -> DataFrame:
         """The same, for a view: its rows are read when somebody asks the view for them."""
         return DataFrame(self._make(False), self._session)

@@ -8,12 +8,13 @@ rows do not depend on how they are spread, and that reads times in the session's
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mica.engines.spark.making import Maker
 from mica.engines.spark.nodes import items
 from mica.records import dataclass
+from mica.schema.types import StructType
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -23,7 +24,8 @@ MARK = "__mica_table_"
 #: What shows in which order, or in which file, rows are; what takes other rows of them where that changes; and metrics,
 #: which Spark keeps for the plan that it was asked for.
 _BY_ORDER = frozenset(
-    "Sample AttachDistributedSequence CollectMetrics InputFileName InputFileBlockStart InputFileBlockLength".split()
+    "Sample AttachDistributedSequence CollectMetrics First Last AnyValue "
+    "InputFileName InputFileBlockStart InputFileBlockLength".split()
 )
 _LIMITS = frozenset("GlobalLimit LocalLimit Offset Tail".split())
 #: What may be between a limit and the order of its rows.
@@ -39,19 +41,23 @@ class MarkedPlan:
 
 
 def marked(spark: SparkSession, frame: DataFrame, mark: str, name: Sequence[str]) -> DataFrame:
-    """All rows of a table under a mark, and under a name, by whose parts columns may be asked for."""
+    """All rows of a table under a mark, and under its name."""
     from pyspark.sql.classic.dataframe import DataFrame
 
+    return DataFrame(named(spark, named(spark, frame._jdf, [mark]), name), spark)  # noqa: SLF001
+
+
+def named(spark: SparkSession, rows: Any, name: Sequence[str]) -> Any:
+    """The rows of a Dataset of the JVM under a name, by whose parts columns may be asked for."""
     make = Maker.of(spark)
-    plan = make.named(frame._jdf.queryExecution().analyzed(), [mark])  # noqa: SLF001
-    return DataFrame(make.dataset.ofRows(spark._jsparkSession, make.named(plan, name)), spark)  # noqa: SLF001
+    return make.dataset.ofRows(spark._jsparkSession, make.named(rows.queryExecution().analyzed(), name))  # noqa: SLF001
 
 
 def marked_plan(
-    frame: DataFrame, known: Collection[str], then: Callable[[DataFrame], DataFrame] | None = None
+    frame: DataFrame, known: Mapping[str, StructType], then: Callable[[DataFrame], DataFrame] | None = None
 ) -> MarkedPlan | None:
-    """The plan of a DataFrame, or of what `then` makes of its rows, if it has marks that are known, and scans in their
-    places give the same rows."""
+    """The plan of a DataFrame, or of what `then` makes of its rows, if it has marks of tables that are known, all of
+    which have no more columns than the table (`_metadata`), and scans in their places give the same rows."""
     java = frame._jdf.queryExecution().withCachedData()  # noqa: SLF001 - what is cached is not read again
     text = str(java.toJSON())
     if MARK not in text or bool(java.isStreaming()) or not bool(java.deterministic()):
@@ -65,7 +71,8 @@ def marked_plan(
     if then is not None:
         java = then(frame)._jdf.queryExecution().withCachedData()  # noqa: SLF001
     marks = tuple((mark, node) for mark, node in _found(java) if mark in known)
-    return MarkedPlan(java, marks) if marks else None
+    fits = all(int(node.output().size()) == len(known[mark].fields) for mark, node in marks)
+    return MarkedPlan(java, marks) if marks and fits else None
 
 
 def _trees(given: Any) -> Iterator[list[dict[str, Any]]]:

@@ -1,0 +1,194 @@
+"""Actions of an enabled session's DataFrames: they read what they need, and give Spark's rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import Observation
+from pyspark.sql import functions as sql
+from pyspark.sql.classic.dataframe import DataFrame as Classic
+
+import mica
+from mica.errors import UserError
+from mica.query import frames
+from tests.oracle import conf
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Make = Callable[["DataFrame"], "DataFrame"]
+DOCUMENTS = [
+    {"k": "abc"[i % 3], "n": i if i % 7 else f"n{i}", "o": {"x": i % 4}, "l": list(range(i % 3)), "r": i}
+    for i in range(40)
+]
+for one in DOCUMENTS[:20]:
+    del one["r"]
+ROWS = [
+    {"id": i, "p": "even" if i % 2 == 0 else None, "v": json.dumps(one) if i % 11 else None}
+    for i, one in enumerate(DOCUMENTS)
+]
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> mica.Table:
+    """Four files of ten rows, by `id`, which is in no file twice."""
+    made = mica.Table.create(tmp_path_factory.mktemp("frames") / "t", "id INT NOT NULL, p STRING, v VARIANT")
+    for first in range(0, 40, 10):
+        made.append(ROWS[first : first + 10])
+    return made
+
+
+@pytest.fixture
+def frame(spark: SparkSession, table: mica.Table) -> Iterator[DataFrame]:
+    """The table in an enabled session."""
+    mica.register("framed", table.path)
+    mica.enable(spark)
+    yield spark.table("framed")
+    mica.disable(spark)
+
+
+@pytest.fixture(scope="module")
+def plain(spark: SparkSession) -> DataFrame:
+    """The same rows, which mica never saw."""
+    rows = [(one["id"], one["p"], one["v"]) for one in ROWS]
+    whole = spark.createDataFrame(rows, "id INT NOT NULL, p STRING, t STRING").coalesce(1)
+    return whole.selectExpr("id", "p", "parse_json(t) AS v").alias("framed")
+
+
+def _text(frame: DataFrame) -> list[str]:
+    return sorted(
+        str([value.toJson() if hasattr(value, "toJson") else value for value in row]) for row in frame.collect()
+    )
+
+
+@pytest.mark.parametrize("make", [
+    lambda f: f,
+    lambda f: f.select("framed.id", sql.expr("v:k::string AS k")),
+    lambda f: f.where("id > 25 AND v:k::string = 'a'").select(sql.expr("v:o.x::int"), "v"),
+    lambda f: f.where("try_variant_get(v, '$.n', 'int') BETWEEN 5 AND 30").groupBy("p").agg(sql.max("id")),
+    lambda f: f.groupBy(sql.expr("v:k::string")).agg(sql.expr("count(DISTINCT v:o.x::int)"), sql.expr("max(v:r::int)")),
+    lambda f: f.alias("a").join(f.alias("b"), sql.expr("a.id = b.id + 1 AND b.v:k::string = 'b'"), "left"),
+    lambda f: f.where("id < 5").union(f.where("v:k::string = 'c'")),
+    lambda f: f.orderBy(sql.expr("v:r::int").desc_nulls_last(), "id").limit(3).select("id"),
+    lambda f: f.select("p").distinct(),
+    lambda f: f.withColumn("first", sql.expr("row_number() OVER (PARTITION BY p ORDER BY id)")).where("first = 1"),
+    lambda f: f.select("id", sql.explode(sql.expr("CAST(v:l AS ARRAY<INT>)"))),
+    lambda f: f.select("id", sql.udf(lambda n: None if n is None else n + 1, "int")(sql.expr("v:r::int"))),
+    lambda f: f.where("v IS NULL"),
+    lambda f: f.drop("v").mapInArrow(lambda them: them, "id INT, p STRING").where("p IS NULL"),
+])  # fmt: skip
+def test_a_narrowed_plan_has_the_rows_of_spark(frame: DataFrame, plain: DataFrame, make: Make) -> None:
+    assert frames.narrowed(make(frame)) is not None
+    assert _text(make(frame)) == _text(make(plain))
+
+
+ACTIONS: list[Callable[[DataFrame], Any]] = [
+    lambda f: f.count() == 1,
+    lambda f: [row["id"] for row in f.collect()] == [34],
+    lambda f: [row["id"] for row in f.toLocalIterator()] == [34],
+    lambda f: [row["id"] for row in f.take(5)] == [34],
+    lambda f: [row["id"] for row in f.tail(num=5)] == [34],
+    lambda f: f.first()["id"] == f.head()["id"] == f.head(n=2)[0]["id"] == 34,
+    lambda f: not f.isEmpty(),
+    lambda f: f.toPandas()["id"].tolist() == [34],
+    lambda f: f.toArrow().column("id").to_pylist() == [34],
+    lambda f: f.show() is f.show(n=5, truncate=False) is None,
+    lambda f: f.foreach(print) is f.foreachPartition(list) is None,
+]
+
+
+def test_every_action_reads_the_file_of_its_rows_alone(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = mica.Table.create(tmp_path / "t", "id INT, v VARIANT")
+    for first in (0, 20):
+        made.append([{key: row[key] for key in ("id", "v")} for row in ROWS[first : first + 20]])
+    mica.register("halved", made.path)
+    mica.enable(spark)
+    try:
+        found = spark.table("halved").where("id = 34 AND v:r::int = 34")
+        for add in [row for row in made.files().to_pylist() if json.loads(row["stats"])["minValues"]["id"] == 0]:
+            (tmp_path / "t" / add["path"]).unlink()
+        for number, action in enumerate(ACTIONS):
+            assert action(found), number
+        found.write.parquet(str(tmp_path / "copy"))
+        assert mica.explain(found).scans[0].kept.num_rows == 1
+    finally:
+        mica.disable(spark)
+    assert pq.read_table(tmp_path / "copy").column("id").to_pylist() == [34]
+    assert "|34|" in capsys.readouterr().out.replace(" ", "")
+
+
+@pytest.mark.parametrize("make", [
+    lambda f: f.limit(5).select("id"),
+    lambda f: f.sample(0.5, seed=1),
+    lambda f: f.withColumn("r", sql.rand(1)),
+    lambda f: f.withColumn("r", sql.monotonically_increasing_id()),
+    lambda f: f.dropDuplicates(["p"]),
+    lambda f: f.agg(sql.first("id")),
+    lambda f: f.select("id", sql.input_file_name()),
+    lambda f: f.select("id", "_metadata.file_name"),
+    lambda f: f.observe(Observation(), sql.count("*")),
+    lambda f: f.drop("v").pandas_api().to_spark("index"),
+])  # fmt: skip
+def test_what_depends_on_how_rows_are_spread_is_left_to_spark(frame: DataFrame, make: Make) -> None:
+    assert frames.narrowed(make(frame)) is None
+    with pytest.raises(UserError, match="Spark reads the DataFrame"):
+        mica.explain(make(frame))
+
+
+def test_what_is_cached_is_not_read_again(frame: DataFrame) -> None:
+    cached = frame.where("id > 30").cache()
+    try:
+        assert frames.narrowed(cached) is None
+        assert frames.narrowed(frame.where("id > 30").groupBy("p").count()) is None
+        assert frames.narrowed(frame.where("id > 31")) is not None
+    finally:
+        cached.unpersist()
+
+
+def test_times_are_those_of_the_zone_when_the_dataframe_was_made(spark: SparkSession, frame: DataFrame) -> None:
+    found = frame.select(sql.expr("hour(timestamp_seconds(id))"))
+    assert frames.narrowed(found) is not None
+    with conf(spark, {"spark.sql.session.timeZone": "Asia/Tokyo"}):
+        assert frames.narrowed(found) is None
+        assert found.first()[0] == 0
+
+
+def test_a_dataframe_keeps_its_version(spark: SparkSession, tmp_path: Path) -> None:
+    made = mica.Table.create(tmp_path / "t", "id INT")
+    made.append([{"id": 1}])
+    mica.register("moving", made)
+    mica.enable(spark)
+    try:
+        before, by_reader = spark.table("moving"), spark.read.table("moving")
+        spark.sql("INSERT INTO moving VALUES (2)")
+        made.refresh()
+        assert (before.count(), by_reader.count(), spark.table("moving").where("moving.id > 0").count()) == (1, 1, 2)
+    finally:
+        mica.disable(spark)
+
+
+def test_a_table_of_few_rows_has_its_name_too(spark: SparkSession, tmp_path: Path) -> None:
+    made = mica.Table.create(tmp_path / "t", "id INT", properties={"delta.enableDeletionVectors": "true"})
+    made.append([{"id": 1}, {"id": 2}])
+    made.delete("id = 1")
+    mica.register("little", made.path)
+    mica.enable(spark)
+    try:
+        assert [row.id for row in spark.table("little").where("little.id > 0").collect()] == [2]
+    finally:
+        mica.disable(spark)
+
+
+def test_nothing_stays_when_the_session_is_disabled(spark: SparkSession) -> None:
+    before = Classic.collect, Classic.write
+    mica.enable(spark)
+    assert Classic.collect is not before[0]
+    mica.disable(spark)
+    assert (Classic.collect, Classic.write) == before
