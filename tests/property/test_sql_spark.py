@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 import mica
 from mica.query import frames
 from mica.scan import little
+from mica.table import marked
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -111,7 +112,8 @@ def tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, seed: 
         table.to_df(spark).createOrReplaceTempView(f"whole_{name}")
         mica.register(f"narrow_{name}", table.path)
         with mock.patch.object(little, "FEW_FILE_BYTES", -1):  # few rows have no mark
-            frames.of_table(spark, table, name).createOrReplaceTempView(f"marked_{name}")
+            frame = marked.of_table(spark, table.to_df(spark), table.snapshot)
+        frame.createOrReplaceTempView(f"marked_{name}")
     yield
     for name in ("whole_one", "whole_two", "marked_one", "marked_two"):
         spark.catalog.dropTempView(name)

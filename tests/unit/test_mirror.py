@@ -30,6 +30,8 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "query/here.py": "tests/property/test_sql_spark.py",
         "query/insert.py": "tests/spark/test_sql_statements.py",
         "query/inserts.py": "tests/spark/test_sql_around.py",
+        "query/frames.py": "tests/spark/test_frames.py",
+        "table/marked.py": "tests/spark/test_frames.py",
         "query/file_names.py": "tests/spark/test_connect.py",
         "query/located.py": "tests/spark/test_connect.py",
         "query/narrowed.py": "tests/spark/test_sql.py",

@@ -1,4 +1,4 @@
-"""`mica.enable`: `spark.sql` and `spark.table` of one session go through `mica.sql`, and its DataFrames know our names.
+"""`mica.enable`: `spark.sql`, `spark.table` and DataFrames of one session go through `mica.sql`, and know our names.
 
 The rule: what names no table of mica's reaches Spark as it was written, and `disable` leaves nothing behind.
 """
@@ -26,10 +26,11 @@ def enable(spark: SparkSession | None = None) -> SparkSession:
     """Lets `spark.sql` and `spark.table` of this session (None: the active one) go through `mica.sql`, makes
     `format("mica")` known to it, and returns it; `disable` undoes the former. Off by default.
 
-    What a DataFrame filters after `spark.table` stays with Spark, whose own reader then prunes columns and paths; a
-    condition in the text of `spark.sql` skips files too. `spark.read.table`, `df.write.saveAsTable` and `insertInto`,
-    `df.writeTo`, `spark.readStream.table`, `toTable` and `spark.catalog` take registered names too (not on Spark
-    Connect), as `format("mica")` takes their paths, with the options of the reader or writer. Sessions that Spark
+    Actions of DataFrames that were made of `spark.table`, `spark.read.table` or `Table.to_df` read of a table what they
+    need, as a text does, and skip files (not on Spark Connect); what Spark runs otherwise, as `cache`, it reads by its
+    own reader, which prunes columns and paths. `df.write.saveAsTable` and `insertInto`, `df.writeTo`,
+    `spark.readStream.table`, `toTable` and `spark.catalog` take registered names too (not on Spark Connect), as
+    `format("mica")` takes their paths, with the options of the reader or writer. Sessions that Spark
     clones of this one, as for `foreachBatch`, are enabled with it; one of `newSession` is not. On Spark Connect texts
     with `{names}` of Python objects (keyword arguments of `spark.sql`) go to Spark unchanged.
     """

@@ -19,12 +19,13 @@ from mica.engines.spark.doors import own_sql
 from mica.engines.spark.errors import is_condition
 from mica.engines.spark.session import current, has_delta, is_connect, without_sql_log
 from mica.errors import UserError
-from mica.query import around, changes, connect, fed, frames, lent, names, scripts, select, settings, variables
+from mica.query import around, changes, connect, fed, lent, names, scripts, select, settings, variables
 from mica.query.located import located
 from mica.query.parameters import bound, has_places
 from mica.query.statements import begins, makes_ours, parse_statement
 from mica.query.table_statements import Unread
 from mica.schema.lexical import GAP, SKIPPED, SPACE
+from mica.table import marked
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -147,7 +148,10 @@ def table(name: str, spark: SparkSession, otherwise: Callable[[], DataFrame]) ->
     if found is None or len(found.views) != 1:
         return run(text, spark, None, otherwise)
     (ours,) = found.views.values()
-    return _hinted(text, lambda: frames.of_table(spark, ours, name))
+    return _hinted(
+        text,
+        lambda: marked.of_table(spark, ours.scan().to_df(spark), ours.snapshot, catalog.parts_of(spark, name)),
+    )
 
 
 def identified(text: str, spark: SparkSession, args: Any = None) -> str:

@@ -10,48 +10,20 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from itertools import count
-from threading import Lock
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from mica.engines.spark.catalog import parts_of
-from mica.engines.spark.marks import MARK, MarkedPlan, marked, marked_plan, named
+from mica.engines.spark.marks import MarkedPlan, marked_plan
 from mica.engines.spark.session import is_connect
 from mica.query import select
 from mica.query.narrowed import Narrowed
 from mica.table import Table
+from mica.table.marked import known
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 _LOG = logging.getLogger("mica")
-#: The tables of the last marks, of each place at its last versions, and their names: another one is read by Spark.
-_TABLES: dict[str, tuple[Table, str]] = {}
-_KEPT, _VERSIONS = 64, 4
-_LOCK, _NUMBERS = Lock(), count()
-
-
-def of_table(spark: SparkSession, table: Table, name: str) -> DataFrame:
-    """All rows of a table at its version now, so that actions find it again; under its name, as Spark's tables are."""
-    from mica.engines.spark.deferred import Deferred
-
-    frame, parts = table.to_df(spark), parts_of(spark, name)
-    if isinstance(frame, Deferred):  # few rows, which are read whole
-        return frame.then(lambda plan: named(spark, plan, parts))
-    return marked(spark, frame, _mark(table, parts[-1]), parts)
-
-
-def _mark(table: Table, name: str) -> str:
-    with _LOCK:
-        for mark, (known, _) in _TABLES.items():
-            if known.snapshot is table.snapshot:
-                return mark
-        mark = f"{MARK}{next(_NUMBERS)}"
-        others = [other for other, (known, _) in _TABLES.items() if known.path == table.path]
-        for oldest in {*others[: 1 - _VERSIONS], *list(_TABLES)[: 1 - _KEPT]}:
-            del _TABLES[oldest]
-        _TABLES[mark] = Table(table.snapshot), name  # one that was registered may move to another version
-    return mark
 
 
 def narrowed(frame: DataFrame, then: Callable[[DataFrame], DataFrame] | None = None) -> DataFrame | None:
@@ -71,7 +43,7 @@ def explained(frame: DataFrame) -> list[Narrowed]:
     if found is None:
         return []
     _, places = select.planned(frame.sparkSession, found, tables)
-    return [replace(place, view=_TABLES[place.view][1]) for place in places]
+    return [replace(place, view=PurePosixPath(place.table.path).name) for place in places]
 
 
 def _marked(
@@ -80,10 +52,11 @@ def _marked(
     """A DataFrame's plan, if an action narrows it, and the tables by their marks."""
     from mica.engines.spark.deferred import Deferred
 
-    tables = {mark: table for mark, (table, _) in _TABLES.items()}
-    if not tables or is_connect(frame.sparkSession) or isinstance(frame, Deferred):
-        return None, tables
-    return marked_plan(frame, {mark: table.schema for mark, table in tables.items()}, then), tables
+    if is_connect(frame.sparkSession) or isinstance(frame, Deferred):
+        return None, {}
+    snapshots = known()
+    found = marked_plan(frame, {mark: one.schema for mark, one in snapshots.items()}, then) if snapshots else None
+    return found, {} if found is None else {mark: Table(snapshots[mark]) for mark, _ in found.marks}
 
 
 def _all(own: Callable[..., Any], frame: DataFrame, *args: Any, **kwargs: Any) -> Any:

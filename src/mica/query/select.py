@@ -15,7 +15,7 @@ from mica.engines.spark.catalyst import Query, Relation
 from mica.engines.spark.cloned_session import over_frames
 from mica.engines.spark.engine import Spark
 from mica.engines.spark.folds import Folded, find
-from mica.engines.spark.marks import MarkedPlan
+from mica.engines.spark.marks import MarkedPlan, framed
 from mica.engines.spark.nodes import Node
 from mica.engines.spark.replaced import Rows, with_scans
 from mica.engines.spark.session import without_sql_log
@@ -64,10 +64,8 @@ def narrowed(spark: SparkSession, text: str, views: Mapping[str, Table], args: A
 
 def of_plan(spark: SparkSession, marked: MarkedPlan, tables: Mapping[str, Table]) -> DataFrame:
     """The rows of a plan that has marks of these tables, read at once."""
-    from pyspark.sql.classic.dataframe import DataFrame
-
     query, places = planned(spark, marked, tables)
-    return DataFrame(with_scans(query, [_rows(spark, place, True) for place in places]), spark)
+    return framed(spark, with_scans(query, [_rows(spark, place, True) for place in places]))
 
 
 def planned(spark: SparkSession, marked: MarkedPlan, tables: Mapping[str, Table]) -> tuple[Query, list[Narrowed]]:

@@ -277,8 +277,15 @@ class OpenedTable:
         return self.scan().to_pandas()
 
     def to_df(self, spark: SparkSession | None = None) -> DataFrame:
-        """The whole table as a Spark DataFrame."""
-        return self.scan().to_df(spark)
+        """The whole table as a Spark DataFrame; see `Scan.to_df`. In a session that `mica.enable` was called for, its
+        actions skip files by what is filtered later."""
+        from mica.engines.spark.doors import is_enabled
+        from mica.table import marked
+
+        source = self._source
+        frame = Scan(source).to_df(spark)
+        session = frame.sparkSession
+        return marked.of_table(session, frame, source.snapshot) if is_enabled(session) else frame
 
     def to_duckdb(self, connection: duckdb.DuckDBPyConnection | None = None) -> duckdb.DuckDBPyRelation:
         """The whole table as a DuckDB relation; see `Scan.to_duckdb`."""

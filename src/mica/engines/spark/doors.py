@@ -95,7 +95,7 @@ def open_doors(
     (`SparkSession.sql`, …) all calls."""
     with _LOCK:
         _forget_stopped()
-        if _asks(spark):
+        if asks(spark):
             return
         if not is_connect(spark):
             spark.conf.set(_MARK, str(id(spark)))
@@ -145,7 +145,12 @@ def with_names(spark: SparkSession, text: str, objects: Mapping[str, Any]) -> It
         formatter.clear()
 
 
-def _asks(spark: Any) -> bool:
+def is_enabled(spark: Any) -> bool:
+    """Whether the methods of the session's DataFrames ask."""
+    return not is_connect(spark) and asks(spark)
+
+
+def asks(spark: Any) -> bool:
     """Whether the session asked, or was cloned of one that did."""
     if id(spark) in _ASKED:
         return True
@@ -190,7 +195,7 @@ def _always(own: Any, answer: Method) -> Any:
 
     @wraps(own)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return answer(own, self, *args, **kwargs) if _asks(_session(self)) else own(self, *args, **kwargs)
+        return answer(own, self, *args, **kwargs) if asks(_session(self)) else own(self, *args, **kwargs)
 
     return method
 
@@ -201,7 +206,7 @@ def _door(own: Callable[..., Any], place_of: Callable[[str], str | None], answer
 
     @wraps(own)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if _asks(_session(self)):
+        if asks(_session(self)):
             given = signature.bind(self, *args, **kwargs).arguments
             one = _ONE_PART.fullmatch(str(given.pop(named)))
             name = "" if one is None else one["plain"] or one["quoted"]

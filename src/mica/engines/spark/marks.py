@@ -40,11 +40,17 @@ class MarkedPlan:
     marks: tuple[tuple[str, Any], ...]
 
 
-def marked(spark: SparkSession, frame: DataFrame, mark: str, name: Sequence[str]) -> DataFrame:
-    """All rows of a table under a mark, and under its name."""
+def marked(spark: SparkSession, frame: DataFrame, mark: str, name: Sequence[str] | None) -> DataFrame:
+    """All rows of a table under a mark, and under its name, if it has one."""
+    rows = named(spark, frame._jdf, [mark])  # noqa: SLF001
+    return framed(spark, rows if name is None else named(spark, rows, name))
+
+
+def framed(spark: SparkSession, rows: Any) -> DataFrame:
+    """A Dataset of the JVM as a DataFrame."""
     from pyspark.sql.classic.dataframe import DataFrame
 
-    return DataFrame(named(spark, named(spark, frame._jdf, [mark]), name), spark)  # noqa: SLF001
+    return DataFrame(rows, spark)
 
 
 def named(spark: SparkSession, rows: Any, name: Sequence[str]) -> Any:

@@ -1,0 +1,51 @@
+"""The tables inside of an enabled session's DataFrames.
+
+The rule: a mark (`engines/spark/marks.py`) stands for a table at one version, which is known as long as the table is
+one of the last ones. A table that is forgotten is read by Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import count
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from mica.engines.spark.marks import MARK, marked, named
+from mica.log.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+#: The tables of the last marks, of each place at its last versions.
+_KNOWN: dict[str, Snapshot] = {}
+_KEPT, _VERSIONS = 64, 4
+_LOCK, _NUMBERS = Lock(), count()
+
+
+def of_table(spark: SparkSession, frame: DataFrame, snapshot: Snapshot, name: Sequence[str] | None = None) -> DataFrame:
+    """All rows of a table, so that actions find it again; under the parts of its name, as Spark's tables are."""
+    from mica.engines.spark.deferred import Deferred
+
+    if not isinstance(frame, Deferred):
+        return marked(spark, frame, _mark(snapshot), name)
+    # Few rows, which are read whole.
+    return frame if name is None else frame.then(lambda rows: named(spark, rows, name))
+
+
+def known() -> Mapping[str, Snapshot]:
+    """The tables by their marks."""
+    return dict(_KNOWN)
+
+
+def _mark(snapshot: Snapshot) -> str:
+    with _LOCK:
+        for mark, one in _KNOWN.items():
+            if one is snapshot:
+                return mark
+        others = [mark for mark, one in _KNOWN.items() if str(one.storage) == str(snapshot.storage)]
+        for oldest in {*others[: 1 - _VERSIONS], *list(_KNOWN)[: 1 - _KEPT]}:
+            del _KNOWN[oldest]
+        mark = f"{MARK}{next(_NUMBERS)}"
+        _KNOWN[mark] = snapshot
+    return mark
