@@ -160,6 +160,15 @@ def test_times_are_those_of_the_zone_when_the_dataframe_was_made(spark: SparkSes
         assert found.first()[0] == 0
 
 
+@pytest.mark.usefixtures("compiled", "by_tasks")
+def test_a_row_that_spark_does_not_come_to_fails_no_take(frame: DataFrame) -> None:
+    found = frame.where("v:n::int >= 0")
+    assert frames.narrowed(found, lambda frame: frame.limit(1)) is not None
+    assert (found.head() is None, len(found.take(1)), found.isEmpty()) == (False, 1, False)
+    with pytest.raises(Exception, match="INVALID"):
+        found.collect()
+
+
 def test_a_dataframe_keeps_its_version(spark: SparkSession, tmp_path: Path) -> None:
     made = mica.Table.create(tmp_path / "t", "id INT")
     made.append([{"id": 1}])

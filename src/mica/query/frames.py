@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from mica.engines.spark.errors import is_of_task
 from mica.engines.spark.marks import MarkedPlan, marked_plan
 from mica.engines.spark.session import is_connect
 from mica.query import select
@@ -70,7 +71,13 @@ def _some(own: Callable[..., Any], frame: DataFrame, *args: Any, **kwargs: Any) 
     if not isinstance(rows, int):
         return own(frame, *args, **kwargs)
     more = rows + (own.__name__ == "show")
-    return own(narrowed(frame, lambda frame: frame.limit(more)) or frame, *args, **kwargs)
+    found = narrowed(frame, lambda frame: frame.limit(more))
+    try:
+        return own(found or frame, *args, **kwargs)
+    except Exception as e:
+        if found is None or not is_of_task(e):
+            raise
+        return own(frame, *args, **kwargs)  # Spark stops before it comes to a row that cannot be cast, if it may
 
 
 def _number(own: Callable[..., Any], frame: DataFrame) -> Any:

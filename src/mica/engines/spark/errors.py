@@ -20,6 +20,11 @@ def is_condition(error: BaseException, name: str) -> bool:
     return f"[{name}]" in str(error) or f"[{name}." in str(error)
 
 
+def is_of_task(error: BaseException) -> bool:
+    """Whether it is an error of mica's in a task of Spark's."""
+    return is_condition(error, "PYTHON_EXCEPTION") and "mica.errors." in str(error)
+
+
 def is_unread(error: BaseException) -> bool:
     """Whether Spark cannot read a text either, or does not know a function of it."""
     return type(error).__name__ == "ParseException" or is_condition(error, "UNRESOLVED_ROUTINE")
