@@ -22,7 +22,7 @@ def is_condition(error: BaseException, name: str) -> bool:
 
 def is_of_task(error: BaseException) -> bool:
     """Whether it is an error of mica's in a task of Spark's."""
-    return is_condition(error, "PYTHON_EXCEPTION") and "mica.errors." in str(error)
+    return type(error).__name__ == "PythonException" and "mica.errors." in str(error)
 
 
 def is_unread(error: BaseException) -> bool:
