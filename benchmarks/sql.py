@@ -1,4 +1,5 @@
-"""The peers' own SQL through `mica.sql`: five questions, a range that hits one file of 200, a tiny table."""
+"""The peers' own SQL through `mica.sql`, and by DataFrames: five questions, a range that hits one file of 200, a tiny
+table."""
 
 from __future__ import annotations
 
@@ -27,6 +28,7 @@ def _questions(run: Run) -> None:
     for query in QUERIES:
         things = {n: thing(n, "through_sql" if n == "mica" else "query", target=tables[n], name=query) for n in able}
         if "mica" in able:
+            things["mica DataFrame"] = thing("mica", "through_frame", target=tables["mica"], name=query)
             things["mica format"] = thing("mica", "through_format", target=tables["mica"], name=query)
         measures = run.measure(f"mica.sql: {query}", things)
         run.same(query, {label: measure.replies[-1].found for label, measure in measures.items()})
@@ -38,9 +40,10 @@ def _questions(run: Run) -> None:
         if all(len(warm.get(n, [])) == len(QUERIES) for n in ("mica", name)):
             ratio = statistics.geometric_mean(warm[name]) / statistics.geometric_mean(warm["mica"])
             run.promise(f"five queries by SQL: mica against {name}", ratio, target)
-        if all(len(warm.get(n, [])) == len(QUERIES) for n in ("mica format", name)):
-            ratio = statistics.geometric_mean(warm[name]) / statistics.geometric_mean(warm["mica format"])
-            run.promise(f"five queries through the format: mica against {name}", ratio, target)
+        for label, way in (("mica DataFrame", "by DataFrames of spark.table"), ("mica format", "through the format")):
+            if all(len(warm.get(n, [])) == len(QUERIES) for n in (label, name)):
+                ratio = statistics.geometric_mean(warm[name]) / statistics.geometric_mean(warm[label])
+                run.promise(f"five queries {way}: mica against {name}", ratio, target)
 
 
 def _range(run: Run) -> None:
@@ -51,6 +54,8 @@ def _range(run: Run) -> None:
     low = START_US + span * (FILES // 2) + span // 2
     request = {"low": low, "high": low + span // 20}
     things = {n: thing(n, "ranged_sql" if n == "mica" else "ranged", target=tables[n], **request) for n in able}
+    if "mica" in able:
+        things["mica DataFrame"] = thing("mica", "ranged_frame", target=tables["mica"], **request)
     measures = run.measure(f"mica.sql: a range that hits one of {FILES} files", things)
     run.same("range", {label: measure.replies[-1].found for label, measure in measures.items()})
     run.faster(measures.get("mica"), measures.get("spark43"), 5, "range by SQL")

@@ -193,6 +193,27 @@ class Mica:
         mica.register("t", target)
         return [list(row) for row in mica.sql(SPARK_QUERIES[name], self.spark).collect()]
 
+    def through_frame(self, target: str, name: str) -> list[list[Any]]:
+        """The same question of a DataFrame of `spark.table` in an enabled session."""
+        mica.enable(self.spark)
+        try:
+            self.spark.table(f"delta.`{target}`").createOrReplaceTempView("framed")
+            return [list(r) for r in self.spark.sql(SPARK_QUERIES[name].replace("FROM t", "FROM framed")).collect()]
+        finally:
+            mica.disable(self.spark)
+
+    def ranged_frame(self, target: str, low: int, high: int) -> dict[str, Any]:
+        """What `ranged` finds, by a DataFrame of `spark.table` in an enabled session."""
+        mica.enable(self.spark)
+        try:
+            found = self.spark.table(f"delta.`{target}`")
+            found = found.where(f"variant_get(v, '$.time_us', 'bigint') BETWEEN {low} AND {high}")
+            found = found.selectExpr("count(*)", "min(variant_get(v, '$.did', 'string'))")
+            rows, least = found.collect()[0]
+        finally:
+            mica.disable(self.spark)
+        return {"rows": rows, "least": least}
+
     def ranged_sql(self, target: str, low: int, high: int) -> dict[str, Any]:
         """What `ranged` finds, by SQL."""
         text = (
