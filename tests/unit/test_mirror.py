@@ -17,6 +17,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "engines/spark/": "tests/spark",
         "query/around.py": "tests/spark/test_sql_around.py",
         "query/viewed.py": "tests/spark/test_sql_around.py",
+        "query/views.py": "tests/spark/test_sql_statements.py",
         "query/view_changes.py": "tests/spark/test_delta_forms.py",
         "query/changes.py": "tests/spark/test_sql_statements.py",
         "query/cloned.py": "tests/spark/test_sql_clone.py",

@@ -29,6 +29,7 @@ from mica.query.statements import Create, Inserts, Selected, Statement, StoredVi
 from mica.query.subqueries import constants
 from mica.query.table_statements import ConvertToDelta, Drop, Relocate, Rename, Unread
 from mica.query.viewed import over_views
+from mica.query.views import Tables
 from mica.records import dataclass
 from mica.schema.ddl import quote_if_needed
 from mica.schema.lexical import GAP, SPACE
@@ -55,7 +56,7 @@ def explains(text: str) -> bool:
 
 
 def run(
-    spark: SparkSession, text: str, query: Query, tables: changes.Tables, again: Callable[[str], DataFrame],
+    spark: SparkSession, text: str, query: Query, tables: Tables, again: Callable[[str], DataFrame],
 ) -> DataFrame | None:  # fmt: skip
     """The statement's result; None if it is Spark's. `query` gives the rows of a query, `again` runs a text as
     this one. Errors: INVALID_ARGUMENT for EXPLAIN of a statement that mica runs; Spark's own."""

@@ -16,22 +16,19 @@ import pyarrow as pa
 from mica import compute as pc
 from mica import engines, late
 from mica.engines.spark import catalog
-from mica.engines.spark.doors import own_sql
-from mica.engines.spark.errors import is_condition
 from mica.engines.spark.scripts import local_variables
 from mica.engines.spark.session import has_delta
-from mica.engines.spark.types import from_spark, of_arrow, unread
+from mica.engines.spark.types import from_spark, of_arrow
 from mica.errors import UserError
 from mica.log.user_metadata import user_metadata
 from mica.properties import parse_names
-from mica.query import described, inserts, names, settings
+from mica.query import described, inserts, names, settings, views
 from mica.query.cloned import is_catalogs, make_clone
 from mica.query.insert import Query, insert
 from mica.query.located import located
 from mica.query.made import in_warehouse, like, make
 from mica.query.optimized import optimized
 from mica.query.row_statements import Delete, Insert, MergeInto, RowChange, Update, behind, of_columns
-from mica.query.select import with_metadata
 from mica.query.statement_parts import ended
 from mica.query.statements import (
     CloneOf,
@@ -51,8 +48,8 @@ from mica.query.subqueries import with_values
 from mica.query.table_statements import ConvertToDelta, Drop, Question, Relocate, Rename, TableCall
 from mica.query.view_changes import viewed
 from mica.query.viewed import over_views
+from mica.query.views import Tables
 from mica.schema.ddl import parse_new_columns, quote_if_needed, quoted, spelled
-from mica.schema.hidden import METADATA
 from mica.storage import Storage
 from mica.table import Table
 from mica.write.change import from_itself
@@ -63,8 +60,9 @@ from mica.write.once import Txn
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-#: The tables of mica's that a query names.
-Tables = Callable[[str], "names.Named | None"]
+
+#: The statements on a table that change none of its rows, or all of them.
+Shaping = Optimize | VacuumOf | History | TableCall | Question
 
 
 def run(spark: SparkSession, statement: Statement, query: Query, text: str, tables: Tables) -> DataFrame | None:
@@ -72,89 +70,92 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str, tabl
 
     Errors: those of the calls of `Table`; INVALID_ARGUMENT for a view that Spark cannot store.
     """
-
-    ctes = statement.ctes if isinstance(statement, RowChange) else ""
-
-    def ours(query: str) -> bool:
-        found = tables(behind(ctes, query))
-        return names.FED in query or (found is not None and bool(found.views))
-
-    if isinstance(statement, Create | ConvertToDelta):
-        with user_metadata(settings.user_metadata(spark)):
-            make(spark, statement, query) if isinstance(statement, Create) else _convert(spark, statement)
-        return _nothing(spark)
-    if isinstance(statement, CreateLike):
-        source = target(spark, statement.source, catalogs=statement.ours, reads=True)
-        if source is None:
-            return None
-        with user_metadata(settings.user_metadata(spark)):
-            like(spark, statement, source, query)
-        return _nothing(spark)
-    if isinstance(statement, CloneOf):
-        return _cloned(spark, statement)
-    if isinstance(statement, View):
-        return _view(spark, statement, query) if ours(statement.query) else None
-    if isinstance(statement, Inserts):
-        one = partial(run, spark, tables=tables)
-        return inserts.run(
-            spark, statement, query, partial(target, spark), lambda own, text, rows: one(own, rows, text)
-        )
-    if isinstance(statement, StoredView):
-        shared = statement.altered[:-1] == ("global_temp",) and spark.catalog.tableExists(spelled(statement.altered))
-        if shared or (len(statement.altered) == 1 and catalog.is_temporary(spark, statement.altered[0])):
-            view = View(statement.altered[-1], (), replace=True, shared=shared, query=statement.query)
-            return _view(spark, view, query) if ours(statement.query) else None
-        named = tables(statement.query)
-        return _stored(spark, statement, named) if named is not None and named.views else None
-    if isinstance(statement, Selected):
-        return _selected(spark, statement, query) if ours(statement.query) else None
-    if isinstance(statement, UnkeptView):
-        if ours(statement.query):
-            raise UserError(
-                "INVALID_ARGUMENT",
-                "a temporary view over tables that mica reads keeps no clause beside its columns and a comment",
-                hint="Write CREATE TEMPORARY VIEW w [(c, …)] [COMMENT '…'] AS …, and collations in the query: COLLATE.",
+    match statement:
+        case Create() | ConvertToDelta():
+            with user_metadata(settings.user_metadata(spark)):
+                make(spark, statement, query) if isinstance(statement, Create) else _convert(spark, statement)
+            return _nothing(spark)
+        case CreateLike():
+            return _made_like(spark, statement, query)
+        case CloneOf():
+            return _cloned(spark, statement)
+        case View() | UnkeptView() | StoredView():
+            return _nothing(spark) if views.make(spark, statement, query, tables) else None
+        case Selected():
+            return _selected(spark, statement, query) if views.reads_ours(tables, statement.query) else None
+        case Inserts():
+            one = partial(run, spark, tables=tables)
+            return inserts.run(
+                spark, statement, query, partial(target, spark), lambda own, text, rows: one(own, rows, text)
             )
-        return None
-    if isinstance(statement, Rename):
-        return _renamed(spark, statement)
-    if isinstance(statement, Relocate):
-        return _relocated(spark, statement)
-    if isinstance(statement, Drop):
-        return _dropped(spark, statement)
-    reads = isinstance(statement, Question | History)
-    table = target(spark, statement.table, catalogs=not _is_catalogs(statement), reads=reads)
+        case Rename():
+            return _renamed(spark, statement)
+        case Relocate():
+            return _relocated(spark, statement)
+        case Drop():
+            return _dropped(spark, statement)
+        case Delete() | Update() | Insert() | MergeInto():
+            return _on_rows(spark, statement, query, text, tables)
+        case _:
+            return _on_table(spark, statement, text)
+
+
+def _on_rows(spark: SparkSession, statement: RowChange, query: Query, text: str, tables: Tables) -> DataFrame | None:
+    """The numbers of rows that change; None if the table, and what an INSERT selects, is Spark's."""
+    table, ctes = target(spark, statement.table), statement.ctes
     # Spark has an INSERT into such a view, and runs it.
-    changes_rows = isinstance(statement, Delete | Update | MergeInto)
-    shown = viewed(spark, statement.table) if table is None and changes_rows else None
+    shown = viewed(spark, statement.table) if table is None and not isinstance(statement, Insert) else None
     table = table if shown is None else shown.table
     if table is None:
-        if isinstance(statement, Insert) and ours(statement.query):
-            before = ended(text).removeprefix(ctes).removesuffix(statement.query)
-            return _selected(spark, Selected(before, behind(ctes, statement.query)), query)
-        _refuse_unknown(spark, statement)
-        return None
+        return _into_sparks(spark, statement, query, text, tables) if isinstance(statement, Insert) else None
     settings.refuse_other_meaning(spark, text, [ctes, _query_of(statement)])
-    if isinstance(statement, RowChange):
-        if not isinstance(statement, Insert) or statement.where is not None:
-            settings.refuse_other_blanks(spark, table.schema)
-        statement = of_columns(statement, table.schema)
+    if not isinstance(statement, Insert) or statement.where is not None:
+        settings.refuse_other_blanks(spark, table.schema)
+    statement = of_columns(statement, table.schema)
     settings.refuse_other_case(spark, *_names_of(statement), table.schema)
+    ran = list[str]()
+
+    def noted(text: str) -> DataFrame:
+        ran.append(behind(ctes, text))
+        return query(ran[-1])
+
     with user_metadata(settings.user_metadata(spark)):
-        if not isinstance(statement, RowChange):
-            return _shaped(spark, table, statement)
-        ran = list[str]()
-
-        def noted(text: str) -> DataFrame:
-            ran.append(behind(ctes, text))
-            return query(ran[-1])
-
         with from_itself(lambda: any(_reads(tables(text), table) for text in ran)):
             done = _rows_changed(spark, table, statement, noted, settings.txn(spark))
         settings.reset_txn(spark)
         if shown is not None:
             shown.show_again(spark)
         return done
+
+
+def _into_sparks(spark: SparkSession, statement: Insert, query: Query, text: str, tables: Tables) -> DataFrame | None:
+    """Spark's INSERT of what a query of mica's tables gives; None if it has none."""
+    if not views.reads_ours(tables, statement.query, statement.ctes):
+        return None
+    before = ended(text).removeprefix(statement.ctes).removesuffix(statement.query)
+    return _selected(spark, Selected(before, behind(statement.ctes, statement.query)), query)
+
+
+def _on_table(spark: SparkSession, statement: Shaping, text: str) -> DataFrame | None:
+    """What a statement does to a table, or tells of it; None if the table is Spark's."""
+    reads = isinstance(statement, Question | History)
+    table = target(spark, statement.table, catalogs=not _is_catalogs(statement), reads=reads)
+    if table is None:
+        _refuse_unknown(spark, statement)
+        return None
+    settings.refuse_other_meaning(spark, text)
+    settings.refuse_other_case(spark, *_names_of(statement), table.schema)
+    with user_metadata(settings.user_metadata(spark)):
+        return _shaped(spark, table, statement)
+
+
+def _made_like(spark: SparkSession, statement: CreateLike, query: Query) -> DataFrame | None:
+    source = target(spark, statement.source, catalogs=statement.ours, reads=True)
+    if source is None:
+        return None
+    with user_metadata(settings.user_metadata(spark)):
+        like(spark, statement, source, query)
+    return _nothing(spark)
 
 
 def _cloned(spark: SparkSession, statement: CloneOf) -> DataFrame | None:
@@ -170,13 +171,11 @@ def _cloned(spark: SparkSession, statement: CloneOf) -> DataFrame | None:
     return _nothing(spark) if done is None else spark.createDataFrame(done)
 
 
-def _refuse_unknown(spark: SparkSession, statement: Statement) -> None:
+def _refuse_unknown(spark: SparkSession, statement: Shaping | CloneOf) -> None:
     """Refuses an unknown table of a statement that Spark's parser does not have: it would name a syntax error.
     Errors: TABLE_NOT_FOUND."""
     match statement:
-        case Optimize(table=name) | VacuumOf(table=name) | History(table=name):
-            pass
-        case CloneOf(source=name):
+        case Optimize(table=name) | VacuumOf(table=name) | History(table=name) | CloneOf(source=name):
             pass
         case TableCall(table=name, method="restore") | Question(table=name, what="detail"):
             pass
@@ -192,12 +191,12 @@ def _refuse_unknown(spark: SparkSession, statement: Statement) -> None:
     )
 
 
-def _is_catalogs(statement: Statement) -> bool:
+def _is_catalogs(statement: Shaping) -> bool:
     """Whether Spark runs it on a table of its catalog. delta-spark does not know SHOW CREATE TABLE."""
     return isinstance(statement, TableCall) or (isinstance(statement, Question) and statement.what != "statement")
 
 
-def _query_of(statement: Statement) -> str:
+def _query_of(statement: RowChange) -> str:
     """The part of a statement that Spark runs."""
     match statement:
         case Insert(query=query) | MergeInto(source=query):
@@ -213,7 +212,7 @@ def _reads(named: names.Named | None, table: Table) -> bool:
     return any(view.snapshot.metadata.id == own and name not in named.pinned for name, view in named.views.items())
 
 
-def _names_of(statement: Statement) -> tuple[list[str], list[str]]:
+def _names_of(statement: RowChange | Shaping) -> tuple[list[str], list[str]]:
     """The columns that a statement changes, and the expressions that name no others than the table's."""
     match statement:
         case Delete(where=where):
@@ -275,8 +274,8 @@ def _rows_changed(spark: SparkSession, table: Table, statement: RowChange, query
             return _merge(spark, table, statement, source, valued, txn)
 
 
-def _shaped(spark: SparkSession, table: Table, statement: Statement) -> DataFrame | None:
-    """All other statements on a table: no `txn` of the session applies to them."""
+def _shaped(spark: SparkSession, table: Table, statement: Shaping) -> DataFrame:
+    """The statement's result; no `txn` of the session applies to it."""
     match statement:
         case Optimize(where=where, zorder_by=columns, full=full):
             before = table.snapshot
@@ -293,7 +292,6 @@ def _shaped(spark: SparkSession, table: Table, statement: Statement) -> DataFram
             return _frame(spark, described.answer(table, what, key, name, zone, partition))
         case TableCall():
             return _called(spark, table, statement)
-    return None
 
 
 def target(spark: SparkSession, parts: tuple[str, ...], *, catalogs: bool = True, reads: bool = False) -> Table | None:
@@ -423,38 +421,6 @@ def _convert(spark: SparkSession, statement: ConvertToDelta) -> None:
         return  # as in delta-spark: a script may run again
     properties = settings.with_defaults(spark, {})
     Table.convert_to_delta(statement.path, statement.partition_by, properties=properties, spark=spark)
-
-
-def _view(spark: SparkSession, statement: View, query: Query) -> DataFrame:
-    """Makes the view; it keeps the versions of its tables."""
-    rows = unread(query(statement.query))
-    rows = rows.toDF(*statement.columns) if statement.columns else rows
-    kind = "GlobalTempView" if statement.shared else "TempView"
-    getattr(rows, f"create{'OrReplace' if statement.replace else ''}{kind}")(quote_if_needed(statement.name))
-    return _nothing(spark)
-
-
-def _stored(spark: SparkSession, statement: StoredView, named: names.Named) -> DataFrame:
-    """Spark keeps a view's text: its tables are in it by their paths, under the names of the query."""
-
-    def made(text: str, shows: bool) -> DataFrame:
-        tables = (
-            f"`{view}` AS (SELECT *{f', {METADATA}' * (shows and table.schema.find(METADATA) is None)} "  # noqa: S608
-            f"FROM delta.`{table.path}`{f' VERSION AS OF {table.version}' * (view in named.pinned)})"
-            for view, table in named.views.items()
-        )
-        return own_sql(spark, f"{statement.before}WITH {', '.join(tables)} SELECT * FROM ({text})")  # noqa: S608
-
-    try:
-        return with_metadata(ended(named.text), made)
-    except Exception as e:
-        if not is_condition(e, "TABLE_OR_VIEW_NOT_FOUND") or "The table or view `delta`" not in str(e):
-            raise
-        raise UserError(
-            "INVALID_ARGUMENT",
-            "Spark cannot store a view over tables that only mica reads: its catalog keeps the text, not the tables",
-            hint="Use CREATE TEMPORARY VIEW, or a session with delta-spark, which reads them by their paths.",
-        ) from None
 
 
 def _selected(spark: SparkSession, statement: Selected, query: Query) -> DataFrame | None:
