@@ -20,6 +20,7 @@ from mica.engines.spark.scripts import local_variables
 from mica.engines.spark.session import has_delta
 from mica.engines.spark.types import from_spark, of_arrow
 from mica.errors import UserError
+from mica.log.snapshot import exists
 from mica.log.user_metadata import user_metadata
 from mica.properties import parse_names
 from mica.query import described, inserts, names, settings, views
@@ -401,15 +402,15 @@ def _dropped(spark: SparkSession, statement: Drop) -> DataFrame | None:
     """A registered name is forgotten, and the files stay, as those of Spark's external tables do; any other table is
     Spark's to drop. Of one in the warehouse Spark would delete the files: that is refused."""
     name = statement.table[0]
-    place = names.place_of(name) if len(statement.table) == 1 else None
-    if place is None:
+    storage = names.storage_of(name) if len(statement.table) == 1 else None
+    if storage is None:
         return None
-    folder = Storage.open(place).uri.rstrip("/").rpartition("/")[0]  # renamed tables stay where they are
-    if folder == Storage.open(in_warehouse(spark, "")).uri.rstrip("/") and Table.exists(place):
+    folder = storage.uri.rstrip("/").rpartition("/")[0]  # renamed tables stay where they are
+    if folder == Storage.open(in_warehouse(spark, "")).uri.rstrip("/") and exists(storage):
         raise UserError(
             "INVALID_ARGUMENT",
             f"{name} lies in the warehouse, where Spark's DROP TABLE deletes the files, and mica deletes no table",
-            hint=f"If no other catalog has the table, delete the folder {place}: then the name is free.",
+            hint=f"If no other catalog has the table, delete the folder {storage}: then the name is free.",
         )
     names.forget(name)
     return _nothing(spark)
