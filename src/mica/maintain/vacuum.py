@@ -26,7 +26,7 @@ from datetime import timedelta
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pyarrow as pa
 
@@ -108,47 +108,65 @@ def vacuum(
     kept = properties.DELETED_FILE_RETENTION.of(snapshot.properties)
     wanted = kept if retention is None else millis(retention)
     if enforce_retention and wanted < kept:
-        raise UserError(
-            "RETENTION_TOO_SHORT",
-            f"{table} keeps removed files for {_hours(kept)} (delta.deletedFileRetentionDuration), but the retention is"
-            f" {_hours(wanted)}",
-            hint="Readers of older versions and writers that have not committed yet would lose files. If there are "
-            "none, pass enforce_retention=False; in SQL, set spark.databricks.delta.retentionDurationCheck.enabled to "
-            "false.",
-        )
-    oldest = int(clock() * 1000) - wanted
+        _refuse_short(table, wanted, kept)
+    now = int(clock() * 1000)
+    oldest = now - wanted
     needed = needed_files(snapshot, oldest)
     entries = list(snapshot.storage.list(links=False))
-    found = [entry for entry in _data_files(entries, snapshot.partition_columns) if entry.modified < oldest]
-    if any(entry.path.startswith(_CHANGES) for entry in found):
-        needed = pa.concat_arrays([needed, _below(snapshot.storage, change_files_since(snapshot, oldest))])
-    paths = arrow_array([entry.path for entry in found], pa.string())
-    gone = pc.invert(pc.is_in(paths, value_set=needed)).to_pylist()
-    unused = [entry for entry, left in zip(found, gone, strict=True) if left]
+    unused = _unused_files(snapshot, entries, needed, oldest)
     if lite:
         removed = set(_removed_files(snapshot).to_pylist()) if unused else set[str]()
         unused = [entry for entry in unused if entry.path in removed]
     else:
-        unused += _unnamed_sidecars(snapshot, entries, int(clock() * 1000))
+        unused += _unnamed_sidecars(snapshot, entries, now)
         unused += _unnamed_records(snapshot, entries, oldest)
     deleted = pa.Table.from_batches([batch_of([entry_row(entry) for entry in unused], DELETED)])
     last = snapshot
     if not dry_run:
         settings = {"retentionCheckEnabled": enforce_retention, "defaultRetentionMillis": kept}
         settings |= {} if retention is None else {"specifiedRetentionMillis": wanted}
-        metrics = {"numFilesToDelete": deleted.num_rows, "sizeOfDataToDelete": _size(deleted)}
-        last = _if_there_is_room(snapshot, partial(_recorded, snapshot, "VACUUM START", settings, metrics))
-        if last.version > snapshot.version + 1:
-            # A version that was restored meanwhile has its files again.
-            again = pc.is_in(deleted.column("path"), value_set=needed_files(last, oldest))
-            deleted = deleted.filter(pc.invert(again))
-        snapshot.storage.delete_all(deleted.column("path").to_pylist())
         partial_files = [entry.path for entry in entries if entry.path.endswith(".tmp") and not lite]
-        for directory in sorted({path.rpartition("/")[0] for path in partial_files}):
-            snapshot.storage.sweep(directory)
-        last = _if_there_is_room(last, partial(_ended, last, {"numDeletedFiles": deleted.num_rows}))
+        deleted, last = _delete(snapshot, deleted, partial_files, oldest, settings)
     took = time.monotonic() - began
     return Vacuum(table, last.version, dry_run, wanted / _HOUR, deleted.num_rows, _size(deleted), took, deleted, last)
+
+
+def _refuse_short(table: str, wanted: int, kept: int) -> NoReturn:
+    raise UserError(
+        "RETENTION_TOO_SHORT",
+        f"{table} keeps removed files for {_hours(kept)} (delta.deletedFileRetentionDuration), but the retention is"
+        f" {_hours(wanted)}",
+        hint="Readers of older versions and writers that have not committed yet would lose files. If there are "
+        "none, pass enforce_retention=False; in SQL, set spark.databricks.delta.retentionDurationCheck.enabled to "
+        "false.",
+    )
+
+
+def _unused_files(snapshot: Snapshot, entries: Iterable[Entry], needed: pa.Array, oldest: int) -> list[Entry]:
+    """The data files and change files that are older than the retention and not needed."""
+    found = [entry for entry in _data_files(entries, snapshot.partition_columns) if entry.modified < oldest]
+    if any(entry.path.startswith(_CHANGES) for entry in found):
+        needed = pa.concat_arrays([needed, _below(snapshot.storage, change_files_since(snapshot, oldest))])
+    paths = arrow_array([entry.path for entry in found], pa.string())
+    gone = pc.invert(pc.is_in(paths, value_set=needed)).to_pylist()
+    return [entry for entry, left in zip(found, gone, strict=True) if left]
+
+
+def _delete(
+    snapshot: Snapshot, deleted: pa.Table, partial_files: Sequence[str], oldest: int, settings: dict[str, Any]
+) -> tuple[pa.Table, Snapshot]:
+    """Deletes the files between two commits. Returns those that were deleted, and the version after it."""
+    storage = snapshot.storage
+    metrics = {"numFilesToDelete": deleted.num_rows, "sizeOfDataToDelete": _size(deleted)}
+    last = _if_there_is_room(snapshot, partial(_recorded, snapshot, "VACUUM START", settings, metrics))
+    if last.version > snapshot.version + 1:
+        # A version that was restored meanwhile has its files again.
+        again = pc.is_in(deleted.column("path"), value_set=needed_files(last, oldest))
+        deleted = deleted.filter(pc.invert(again))
+    storage.delete_all(deleted.column("path").to_pylist())
+    for directory in sorted({path.rpartition("/")[0] for path in partial_files}):
+        storage.sweep(directory)
+    return deleted, _if_there_is_room(last, partial(_ended, last, {"numDeletedFiles": deleted.num_rows}))
 
 
 def _size(deleted: pa.Table) -> int:
