@@ -22,7 +22,7 @@ from mica import engines
 from mica.arrays import arrow_array
 from mica.errors import CorruptDataError, StorageError, UserError
 from mica.log import creation, features
-from mica.log.added import ADDED
+from mica.log.actions import Metadata, Protocol
 from mica.log.configuration import checked
 from mica.log.paths import encode_path
 from mica.log.snapshot import Snapshot, exists
@@ -60,53 +60,63 @@ def convert_to_delta(
         raise UserError("TABLE_EXISTS", f"{storage} is a Delta table already", hint="Open it.", path=str(storage))
     found = find(path, storage_options)
     names = [entry.path for _, entry in found]
-    if any(place.path(entry.path) != storage.path(entry.path) for place, entry in found):
-        raise UserError.bad_value("path", path, "a folder of Parquet files")
+    _refuse_odd_places(storage, found, path)
     places = {place.path(entry.path): (place, entry) for place, entry in found}
-    for name in names:
-        if split_scheme(name)[0] is not None:
-            hint = "Rename the directory: a log's path that begins so is a URL."
-            raise StorageError(
-                "INVALID_NAME", f"{name!r} begins with a directory that ends in a colon", hint=hint, path=name
-            )
     source = FilesSource(found, storage_options, early=False, check=partial(_refuse_types, places), exact=True)
     values = hive.values_of_all(names)
     partitions = _partitions(source, values, names, partition_by)
     source.schema = StructType(
         tuple(partitions.get(f.name, StructField(f.name, loosened(f.type))) for f in source.schema.fields)
     )
-    given = {name: text for name, text in checked(properties or {}).items() if text is not None}
-    mapping = given.pop(COLUMN_MAPPING_MODE.name, None)
-    protocol, metadata = creation.new_table(
-        source.schema, list(partitions), given, created_time=int(time.time() * 1000)
-    )
-    if mapping is not None:
-        # The files have the columns' own names, as those of a table do that is mapped later.
-        protocol, metadata = creation.altered(protocol, metadata, changes={COLUMN_MAPPING_MODE.name: mapping})
+    protocol, metadata = _table_of(source.schema, list(partitions), properties or {})
     spec = FooterSpec(
         Scan(source).spec(), dict(metadata.configuration), features.supports(protocol, "variantShredding")
     )
     engine = engines.of(spark)
     inputs = in_tasks(parts_of(source.all_files()), engine.parallelism)
-    told = pa.Table.from_batches(engine.run(partial(footer_stats, spec), inputs, STATS), STATS).sort_by("file")
-    count, kinds = len(names), {f.name: f.type for f in ADDED}
-    columns = {
-        "path": [encode_path(name) for name in names],
-        "partition_values": [[(name, own[name]) for name in partitions] for own in values],
-        "size": [entry.size for _, entry in found],
-        "modification_time": [entry.modified for _, entry in found],
-        "stats": told.column("stats").to_pylist(),
-    }
-    nothing = [None] * count
-    added = pa.table([arrow_array(columns.get(name, nothing), kind) for name, kind in kinds.items()], schema=ADDED)
+    stats = pa.Table.from_batches(engine.run(partial(footer_stats, spec), inputs, STATS), STATS).sort_by("file")
+    added = [
+        {
+            "path": encode_path(entry.path),
+            "partition_values": {name: own[name] for name in partitions},
+            "size": entry.size,
+            "modification_time": entry.modified,
+            "stats": text,
+        }
+        for (_, entry), own, text in zip(found, values, stats.column("stats").to_pylist(), strict=True)
+    ]
     transaction = Transaction(
-        storage, "CONVERT", {"numFiles": count, "partitionedBy": list(partitions), "collectStats": True},
-        metrics={"numConvertedFiles": count},
+        storage, "CONVERT", {"numFiles": len(found), "partitionedBy": list(partitions), "collectStats": True},
+        metrics={"numConvertedFiles": len(found)},
     )  # fmt: skip
     transaction.update_protocol(protocol)
     transaction.update_metadata(metadata)
     transaction.add_files(added)
     return transaction.commit().snapshot
+
+
+def _refuse_odd_places(storage: Storage, found: Sequence[Found], path: str) -> None:
+    """Refuses files that the log of this folder cannot name as its own."""
+    if any(place.path(entry.path) != storage.path(entry.path) for place, entry in found):
+        raise UserError.bad_value("path", path, "a folder of Parquet files")
+    for _, entry in found:
+        if split_scheme(entry.path)[0] is not None:
+            raise StorageError(
+                "INVALID_NAME",
+                f"{entry.path!r} begins with a directory that ends in a colon",
+                hint="Rename the directory: a log's path that begins so is a URL.",
+                path=entry.path,
+            )
+
+
+def _table_of(
+    schema: StructType, partition_by: Sequence[str], properties: Mapping[str, str]
+) -> tuple[Protocol, Metadata]:
+    """The new table; the files have the columns' own names, as those of a table do that is mapped later."""
+    given = {name: text for name, text in checked(properties).items() if text is not None}
+    mapping = given.pop(COLUMN_MAPPING_MODE.name, None)
+    made = creation.new_table(schema, partition_by, given, created_time=int(time.time() * 1000))
+    return made if mapping is None else creation.altered(*made, changes={COLUMN_MAPPING_MODE.name: mapping})
 
 
 def _refuse_types(places: Mapping[str, Found], path: str, schema: pa.Schema) -> None:
