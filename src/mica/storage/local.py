@@ -152,19 +152,14 @@ class LocalStorage(Storage):
         todo = [prefix] if links or not self.is_behind_link(prefix) else []
         while todo:
             directory = todo.pop()
-            path = self.path(directory)
             head = directory + "/" if directory else ""
-            try:
-                with local_errors(path), os.scandir(path) as found:
-                    for item in found:
-                        if not item.is_dir():
-                            if start_after is None or head + item.name > start_after:
-                                names.append((head + item.name, item))
-                        elif recursive and not (item.is_symlink() and (not links or _leads_up(item.path))):
-                            todo.append(head + item.name)
-            except StorageError as error:
-                if error.code != "NOT_FOUND":
-                    raise
+            for item, is_directory in self._entries(directory):
+                rel = head + item.name
+                if not is_directory:
+                    if start_after is None or rel > start_after:
+                        names.append((rel, item))
+                elif recursive and not (item.is_symlink() and (not links or _leads_up(item.path))):
+                    todo.append(rel)
         names.sort(key=lambda pair: pair[0])
         for rel, item in names:
             try:
@@ -172,6 +167,17 @@ class LocalStorage(Storage):
             except FileNotFoundError:
                 continue  # deleted since the directory was read
             yield Entry(rel, info.st_size, info.st_mtime_ns // 1_000_000)
+
+    def _entries(self, directory: str) -> Iterator[tuple[os.DirEntry[str], bool]]:
+        """What is in a directory, and whether it is a directory or leads to one; nothing if there is none."""
+        path = self.path(directory)
+        try:
+            with local_errors(path), os.scandir(path) as found:
+                for item in found:
+                    yield item, item.is_dir()
+        except StorageError as error:
+            if error.code != "NOT_FOUND":
+                raise
 
     def is_behind_link(self, directory: str) -> bool:
         root = os.path.realpath(self.path(""))
