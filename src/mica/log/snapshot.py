@@ -244,13 +244,18 @@ class Snapshot:
                 return read(state)
             except ReplacedCheckpointError as error:
                 last = error
-                with _REALIGNING:  # for all threads that found it replaced
-                    if self.state is state:
-                        found = realigned(state, _again(self.storage, self.version, error))
-                        if found is None:
-                            raise
-                        object.__setattr__(self, "_held", found)
+                self._realign(state, error)
         raise last
+
+    def _realign(self, state: State, error: ReplacedCheckpointError) -> None:
+        """Reads the version again, for all threads that found a checkpoint of `state` replaced."""
+        with _REALIGNING:
+            if self.state is not state:
+                return
+            found = realigned(state, _again(self.storage, self.version, error))
+            if found is None:
+                raise error
+            object.__setattr__(self, "_held", found)
 
     def locate(self, path: str) -> tuple[Storage, str]:
         """Returns the location of a file of the log: a storage and a relative name. `path` is as in `files`."""
