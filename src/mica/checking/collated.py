@@ -49,11 +49,11 @@ def spelled(statistics: Statistics) -> Iterator[Found]:
     collated = _collated(statistics.text)
     if collated is None:
         return
-    strings = {leaf.names for leaf in _strings(statistics.schema, statistics.partition_columns)}
-    known = {leaf.names for leaf in leaves_of(statistics.schema)}
     if not isinstance(collated, dict):
         yield _found(KEY, "the collated statistics are not an object")
         return
+    strings = {leaf.names for leaf in _strings(statistics.schema, statistics.partition_columns)}
+    known = {leaf.names for leaf in leaves_of(statistics.schema)}
     seen: dict[str, str] = {}
     for key, sides in collated.items():
         at = f"{KEY}.{key}"
@@ -65,16 +65,22 @@ def spelled(statistics: Statistics) -> Iterator[Found]:
         seen[key.lower()] = key
         for side in _SIDES:
             values = sides.get(side, {}) if isinstance(sides, dict) else None
-            if not isinstance(values, dict):
-                yield _found(f"{at}.{side}", "the bounds are not an object")
-                continue
-            for names, value in _values(values):
-                if names not in strings:
-                    # Bounds of a column that was dropped stay in the log.
-                    if names in known:
-                        yield _found(f"{at}.{side}", f"{'.'.join(names)} is not a string column")
-                elif not isinstance(value, str):
-                    yield _found(f"{at}.{side}.{'.'.join(names)}", "the bound is not text")
+            yield from _wrong_bounds(f"{at}.{side}", values, strings, known)
+
+
+def _wrong_bounds(
+    at: str, values: object, strings: Collection[tuple[str, ...]], known: Collection[tuple[str, ...]]
+) -> Iterator[Found]:
+    """What is wrong with the bounds of one side; `strings` are those of the columns `known` that may have some."""
+    if not isinstance(values, dict):
+        yield _found(at, "the bounds are not an object")
+        return
+    for names, value in _values(values):
+        if names in strings:
+            if not isinstance(value, str):
+                yield _found(f"{at}.{'.'.join(names)}", "the bound is not text")
+        elif names in known:  # bounds of a column that was dropped stay in the log
+            yield _found(at, f"{'.'.join(names)} is not a string column")
 
 
 def _wrong_key(key: str) -> str | None:
