@@ -156,8 +156,10 @@ def meant(text: str, place: Place, schema: StructType) -> str:
     return str(place[0].metadata.get(DEFAULT, "NULL"))
 
 
-def in_field(value: Expr, given: DataType, place: Place, text: str) -> Expr:
-    """The value, of type `given`, as a field of a struct stores it. Errors: INCOMPATIBLE_TYPE."""
+def stored_at(value: Expr, given: DataType, place: Place, text: str) -> Expr:
+    """The value, of type `given`, as a column or a field of a struct stores it. Errors: INCOMPATIBLE_TYPE."""
+    if len(place) == 1:
+        return stored(value, given, place[0], text)
     field = replace(place[-1], name=shown(place))
     return as_bytes(stored(value, given, field, text), field.type)
 

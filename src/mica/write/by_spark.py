@@ -26,7 +26,7 @@ from mica.schema.ddl import quote_if_needed
 from mica.schema.hidden import FIELDS, METADATA, ROW_INDEX
 from mica.schema.types import DataType
 from mica.tasks.placed_merge import FILE, INDEX, TASK
-from mica.write.assignment import Place, in_field, stored
+from mica.write.assignment import Place, stored_at
 from mica.write.placed_merge import Numbered
 
 if TYPE_CHECKING:
@@ -135,8 +135,4 @@ def as_written(side: str, texts: Mapping[str, str]) -> Iterator[None]:
 
 def refuse_value(place: Place, text: str, given: DataType) -> None:
     """Refuses a value of this type for a column or field, as an update does. Errors: INCOMPATIBLE_TYPE."""
-    value = Column((VALUE,))
-    if len(place) > 1:
-        in_field(value, given, place, text)
-    else:
-        stored(value, given, place[0], text)
+    stored_at(Column((VALUE,)), given, place, text)

@@ -45,7 +45,7 @@ from mica.tasks.change import ChangeSpec, change_files
 from mica.tasks.parts import FilePart, in_tasks
 from mica.tasks.write import WriteSpec
 from mica.write import flow
-from mica.write.assignment import Place, as_bytes, in_field, meant, place_of, shown, stored, together
+from mica.write.assignment import Place, as_bytes, meant, place_of, shown, stored_at, together
 from mica.write.bytewise import Bytewise, needs_comparator
 from mica.write.commit import Commit
 from mica.write.facts import Facts
@@ -291,11 +291,8 @@ def _assigned(source: TableSource, values: Mapping[str, Any], where: str | None,
         if not isinstance(text, str):
             raise UserError.bad_value(f"the value of {shown(place)}", text, "an expression as text, such as 'n + 1'")
         text = meant(text, place, schema)  # noqa: PLW2901 - what it stands for
-        own, value = bind_value(text, readable, **options).type, parse(text)
-        if len(place) > 1:
-            given.append((place, in_field(value, own, place, text)))
-        else:
-            given.append((place, stored(value, own, place[0], text)))
+        own = bind_value(text, readable, **options).type
+        given.append((place, stored_at(parse(text), own, place, text)))
     assigned = together(given)
     condition: Expr = Literal(True, BOOLEAN) if where is None else parse(where)
     for name, value in {**assigned, **regenerated(schema, assigned)}.items():

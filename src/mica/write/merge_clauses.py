@@ -22,7 +22,7 @@ from mica.schema.special import DEFAULT, GENERATED
 from mica.schema.types import LONG, STRING, VARIANT, VOID, ArrayType, MapType, StructField, StructType
 from mica.tasks.matching import Action, Assigned, Clause, When
 from mica.variant.plain import to_variants
-from mica.write.assignment import Place, begins, in_field, is_field, may_be_stored, meant, place_of, stored, together
+from mica.write.assignment import Place, begins, is_field, may_be_stored, meant, place_of, stored, stored_at, together
 from mica.write.assignment import shown as shown_place
 from mica.write.rules import as_stored, is_identity, refuse_given, regenerated, substituted
 
@@ -94,7 +94,7 @@ def bound(
                 values[column.name], trees[column.name] = _assigned(sides, column, text, value, sees)
             else:
                 own = sides.bind(value, sees, text).bound.type
-                fields.append((place, in_field(value, own, place, text)))
+                fields.append((place, stored_at(value, own, place, text)))
         for name, value in together(fields, (sides.target_alias,)).items():
             trees[name] = value
             values[name] = Assigned(sides.bind(value, sees), sides.target.field(name))
