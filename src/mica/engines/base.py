@@ -31,6 +31,9 @@ Task = Callable[[Any], Batches]
 #: A function from rows to batches, such as the facts of the written files.
 RowsTask = Callable[[Batches], Batches]
 
+#: Bytes in memory that are worth a thread and a file of their own.
+SHARE_BYTES = 64 << 20
+
 
 class Comparator(Ordering, Protocol):
     """Compares strings by collation, exactly as the engine does when it evaluates predicates."""
@@ -89,8 +92,7 @@ class MadeRows:
     #: Returns the keys of a sample of an input's rows (`ranges.weighted`), packed; or such a sample of all rows.
     sample: Task | None = None
     sampled: pa.Table | None = None
-    #: Bytes in memory that are worth a separate thread.
-    share_bytes: int = 64 << 20
+    share_bytes: int = SHARE_BYTES
 
     def sample_by(self, engine: Engine) -> pa.Table | None:
         """The sample of all rows; None without a row."""

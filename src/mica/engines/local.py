@@ -20,7 +20,7 @@ from mica.arrays import arrow_array, batch_of
 from mica.collation import lcase
 from mica.cores import cores
 from mica.engines import progress, running
-from mica.engines.base import AS_THEY_COME, NO_ENDS, Ends, Engine, MadeRows, Order, Rows, RowsTask
+from mica.engines.base import AS_THEY_COME, NO_ENDS, SHARE_BYTES, Ends, Engine, MadeRows, Order, Rows, RowsTask
 from mica.engines.base import Task as AnyTask
 from mica.expressions.bind import BoundExpr
 from mica.schema.arrow import to_arrow
@@ -29,10 +29,9 @@ from mica.tasks.batches import Arranged, joined
 
 Task = TypeVar("Task")
 
-#: Bytes in memory that are worth a separate thread and file, and rows per batch.
-SHARE_BYTES = 64 << 20
 #: Rows that take more bytes than this are sorted on local disk.
 SORT_BYTES = 256 << 20
+#: Rows per batch.
 BATCH_ROWS = 16_384
 
 #: A table of up to so many bytes is arranged by partition at once: Arrow's offsets end at 2 GiB.
