@@ -90,6 +90,20 @@ def test_each_class_has_a_name_of_its_own() -> None:
     assert [name for name, count in names.items() if count > 1] == []
 
 
+def test_every_lock_is_in_the_list_of_locks() -> None:
+    """Who takes one while another is held must know of both."""
+    kinds = {"Lock", "RLock", "Condition", "Semaphore"}
+    holders = [
+        name
+        for name, tree in _modules().items()
+        if "threading" in _imported()[name]
+        and not kinds.isdisjoint(getattr(node, "attr", getattr(node, "id", None)) for node in ast.walk(tree))
+    ]
+    listed = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    assert [name for name in holders if f"`{name}`" not in listed] == []
+    assert "query/lent.py" in holders
+
+
 def test_import_mica_loads_neither_spark_nor_parquet() -> None:
     program = "import mica, sys; print([m for m in ('pyspark', 'pyarrow.parquet') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
