@@ -6,7 +6,7 @@ import shutil
 import sys
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,6 +18,9 @@ from mica.cli.sessions import spark_session
 from mica.errors import UserError
 from mica.storage.local import local_errors
 from mica.wording import counted
+
+if TYPE_CHECKING:
+    from mica.table import Table
 
 WHERE = (
     "v:commit.collection::string = 'app.bsky.feed.post' AND v:time_us::bigint >= {low} AND v:time_us::bigint < {high}"
@@ -102,8 +105,8 @@ def run(
         print_json(steps)
 
 
-def _middle(table: object) -> int:
+def _middle(table: Table) -> int:
     """A time in the middle of the events."""
-    times = table.scan(columns={"t": "try_variant_get(v, '$.time_us', 'bigint')"}).to_arrow()  # type: ignore[attr-defined]
+    times = table.scan(columns={"t": "try_variant_get(v, '$.time_us', 'bigint')"}).to_arrow()
     ordered = sorted(t for t in times.column("t").to_pylist() if t is not None)
     return int(ordered[len(ordered) // 2])

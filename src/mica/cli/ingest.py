@@ -47,12 +47,9 @@ def run(
             metavar="FILE…", help="JSON files or patterns (NDJSON or arrays; gzip, zstd); - is standard input."
         ),
     ],
-    table: Annotated[str, typer.Argument(metavar="TABLE", help="The table's path or URI; created if missing.")],
-    column: Annotated[str, typer.Option("--column", "-c", help="The Variant column.")] = "v",
-    computed: Annotated[
-        list[str] | None,
-        typer.Option("--add", "-a", help="NAME=EXPRESSION, a column computed from each document. Repeatable."),
-    ] = None,
+    table: options.NewTable,
+    column: options.VariantColumn = "v",
+    computed: options.Computed = None,
     partition_by: options.PartitionBy = None,
     sort_by: Annotated[
         list[str] | None, typer.Option("--sort-by", "-s", help="An expression to sort by. Repeatable.")
@@ -68,16 +65,12 @@ def run(
         Literal["auto", "ndjson", "json"],
         typer.Option("--format", help="ndjson: a document per line. json: an array, or documents over several lines."),
     ] = "auto",
-    on_error: Annotated[
-        Literal["fail", "quarantine"], typer.Option("--on-error", help="What to do with lines that cannot be read.")
-    ] = "fail",
+    on_error: options.OnError = "fail",
     quarantine: Annotated[
         str | None, typer.Option("--quarantine", help="Where to write bad lines. Default: the table's _quarantine/.")
     ] = None,
     target_file_size: Annotated[str | None, typer.Option("--target-file-size", help="E.g. 128MB.")] = None,
-    table_property: Annotated[
-        list[str] | None, typer.Option("--property", help="NAME=VALUE for a new table. Repeatable.")
-    ] = None,
+    table_property: options.NewProperty = None,
     last_key_wins: Annotated[
         bool, typer.Option("--last-key-wins", help="Keep the last of duplicate keys instead of refusing.")
     ] = False,

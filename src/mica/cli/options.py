@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -23,8 +23,20 @@ JsonRows = Annotated[
 ]
 OnSpark = Annotated[bool, typer.Option("--spark", help="Run as a job of an embedded Spark session.")]
 TablePath = Annotated[str, typer.Argument(metavar="TABLE", help="The table's path or URI.")]
+NewTable = Annotated[str, typer.Argument(metavar="TABLE", help="The table's path or URI; created if missing.")]
 Source = Annotated[list[str], typer.Argument(metavar="TABLE|FILE…", help="A table, or Parquet files.")]
 Txn = Annotated[
     str | None,
     typer.Option("--txn", help="APPLICATION:VERSION. Nothing is done if the table has this version or a later one."),
 ]
+
+# What an ingest and a stream of JSON have in common.
+VariantColumn = Annotated[str, typer.Option("--column", "-c", help="The Variant column.")]
+Computed = Annotated[
+    list[str] | None,
+    typer.Option("--add", "-a", help="NAME=EXPRESSION, a column computed from each document. Repeatable."),
+]
+OnError = Annotated[
+    Literal["fail", "quarantine"], typer.Option("--on-error", help="What to do with lines that cannot be read.")
+]
+NewProperty = Annotated[list[str] | None, typer.Option("--property", help="NAME=VALUE for a new table. Repeatable.")]

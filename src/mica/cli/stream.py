@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -16,24 +16,17 @@ def run(
     source: Annotated[
         str, typer.Argument(metavar="FOLDER", help="The folder that the files arrive in, or a pattern of them.")
     ],
-    table: Annotated[str, typer.Argument(metavar="TABLE", help="The table's path or URI; created if missing.")],
+    table: options.NewTable,
     interval: Annotated[
         float | None, typer.Option("--interval", "-i", help="Look again after so many seconds. Default: end.")
     ] = None,
     max_files: Annotated[int, typer.Option("--max-files", min=1, help="Files of one commit.")] = 1000,
     max_bytes: Annotated[str | None, typer.Option("--max-bytes", help="About so many bytes, e.g. 1GB.")] = None,
-    column: Annotated[str, typer.Option("--column", "-c", help="The Variant column.")] = "v",
-    computed: Annotated[
-        list[str] | None,
-        typer.Option("--add", "-a", help="NAME=EXPRESSION, a column computed from each document. Repeatable."),
-    ] = None,
+    column: options.VariantColumn = "v",
+    computed: options.Computed = None,
     partition_by: options.PartitionBy = None,
-    on_error: Annotated[
-        Literal["fail", "quarantine"], typer.Option("--on-error", help="What to do with lines that cannot be read.")
-    ] = "fail",
-    table_property: Annotated[
-        list[str] | None, typer.Option("--property", help="NAME=VALUE for a new table. Repeatable.")
-    ] = None,
+    on_error: options.OnError = "fail",
+    table_property: options.NewProperty = None,
     on_spark: options.OnSpark = False,
     storage_option: options.StorageOption = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object for each batch.")] = False,
