@@ -33,7 +33,6 @@ from mica.stats.columns import IndexedColumn, indexed_leaves
 from mica.stats.render import PathBounds, read_paths, with_variant_bounds
 from mica.tasks.parts import FilePart, in_tasks, parts_of
 from mica.tasks.variant_bounds import PATHS, VariantBoundsSpec, bounds_of_files
-from mica.variant.shredding import Limits
 from mica.write.collated import bounded_columns, collated_bounds, comparable, tagged
 from mica.write.commit import Commit
 from mica.write.once import Txn, once
@@ -168,7 +167,7 @@ def _path_bounds(
     snapshot: Snapshot, variants: Sequence[IndexedColumn], files: Sequence[FilePart], engine: Engine
 ) -> list[list[PathBounds]]:
     """The path bounds of each file."""
-    spec = VariantBoundsSpec(snapshot.storage, tuple(leaf.names for leaf in variants), Limits())
+    spec = VariantBoundsSpec(snapshot.storage, tuple(leaf.names for leaf in variants))
     run = partial(bounds_of_files, spec)
     batches = engine.run(run, in_tasks(files, engine.parallelism), PATHS)
     found: list[list[PathBounds]] = [[] for _ in files]

@@ -7,7 +7,6 @@ kept and the bytes are discarded. The file's own shredding does not matter, sinc
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import field
 
 import pyarrow as pa
 
@@ -39,11 +38,10 @@ BATCH_BYTES = 16 << 20
 
 @dataclass(frozen=True)
 class VariantBoundsSpec:
-    """The spec that is common to all files: storage, Variant columns by their names in the file, and limits."""
+    """The spec that is common to all files: storage, and Variant columns by their names in the file."""
 
     storage: Storage
     columns: tuple[tuple[str, ...], ...]
-    limits: Limits = field(default_factory=Limits)
 
 
 def bounds_of_files(spec: VariantBoundsSpec, files: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
@@ -64,7 +62,7 @@ def bounds_of_files(spec: VariantBoundsSpec, files: Sequence[FilePart]) -> Itera
         sink: kernel.FileWriter | None = None
         for batch in reader.scan(items, max_rows=BATCH_ROWS, max_bytes=BATCH_BYTES, timezone="UTC"):
             if sink is None:
-                trees = {(name,): kernel.infer(batch, [name], spec.limits).tree for name in there}
+                trees = {(name,): kernel.infer(batch, [name], Limits()).tree for name in there}
             shredded = kernel.shred(batch, trees)
             if sink is None:
                 sink = kernel.FileWriter(shredded.schema, compression="none")

@@ -70,7 +70,6 @@ class WriteSpec:
     #: Shredding trees by the path of the column; an absent Variant column is inferred per file. None: shred nothing.
     trees: Mapping[tuple[str, ...], pa.DataType] | None = field(default_factory=dict)
     variants: tuple[tuple[str, ...], ...] = ()
-    limits: Limits = field(default_factory=Limits)
     #: Rules of inference by the path of the column, and whether rows are new or those of files that are shredded again.
     steering: Mapping[tuple[str, ...], Steering] = field(default_factory=dict)
     moment: When = "new"
@@ -115,7 +114,7 @@ class WriteSpec:
     def limits_of(self, column: tuple[str, ...], moment: When | None = None) -> Limits:
         """The limits of inference for a Variant column, with its rules."""
         steering = self.steering.get(column)
-        return self.limits if steering is None else steering.limits(self.limits, moment or self.moment)
+        return Limits() if steering is None else steering.limits(Limits(), moment or self.moment)
 
     def tags_of(self, late_types: bool) -> dict[str, str]:
         """The tags of a file with Variants, which may hold late types or not."""
