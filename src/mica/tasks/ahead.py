@@ -14,12 +14,13 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import pyarrow as pa
 
 from mica import late, threads
 from mica.errors import MicaError
+from mica.records import dataclass
 from mica.storage import Storage
 from mica.storage.tails import Tails
 from mica.tasks.parts import FilePart
@@ -100,71 +101,95 @@ def in_order(
         for file in files:
             yield from read(file)
         return
-
-    lock, held = threading.Lock(), 0
-
-    def whole(file: Item, lent: Lent) -> list[pa.RecordBatch] | None:
-        """What comes of a file, None if too much would wait."""
-        nonlocal held
-        found, size = list[pa.RecordBatch](), 0
-        late.futures.wait(lent)
-        for batch in read(file):
-            found.append(batch)
-            size += batch.nbytes
-            if not once and held + size > HELD_BYTES:
-                return None
-        with lock:
-            held += size
-        return found
-
-    def begun(file: Item) -> tuple[late.futures.Future[list[pa.RecordBatch] | None] | None, Lent]:
-        lent: Lent = () if lending is None else lending.begin(_files(file))
-        try:
-            return pool.submit(contextvars.copy_context().run, whole, file, lent), lent
-        except RuntimeError:  # Python ends
-            return None, lent
-
-    decoded = readers if lending is None else min(readers, DECODED)
-    pool = late.futures.ThreadPoolExecutor(decoded, thread_name_prefix="mica-ahead")
-    waiting: deque[tuple[Item, int, late.futures.Future[list[pa.RecordBatch] | None] | None, Lent]] = deque()
-    left, filled, ahead = iter(files), 0, 0
+    ahead = _Ahead(read, readers, once, lending)
+    waiting = deque[_Waiting[Item]]()
+    left, filled, count = iter(files), 0, 0
     most = 2 if few else 4 * readers
     try:
         coming = next(left, None)
         while coming is not None or waiting:
             while coming is not None and len(waiting) < most:
-                size = _size(coming)
-                count = _count(coming)
-                if waiting and (filled + size > AHEAD_BYTES or ahead + count > most_files):
+                size, more = _size(coming), len(_files(coming))
+                if waiting and (filled + size > AHEAD_BYTES or count + more > most_files):
                     break
-                waiting.append((coming, size, *((None, ()) if size >= AHEAD_BYTES else begun(coming))))
-                filled, ahead = filled + size, ahead + count
+                waiting.append(ahead.begun(coming) if size < AHEAD_BYTES else _Waiting(coming))
+                filled, count = filled + size, count + more
                 coming = next(left, None)
-            file, size, future, lent = waiting[0]
-            found = None if future is None or (not once and future.exception()) else future.result()
-            if found is None:
-                yield from read(file)
-            else:
-                yield from found
-                with lock:
-                    held -= sum(batch.nbytes for batch in found)
-            if lending is not None:
-                lending.give_back(lent)
+            first = waiting[0]
+            yield from ahead.batches(first)
+            ahead.give_back([first])
             waiting.popleft()
-            filled, ahead = filled - size, ahead - _count(file)
+            filled, count = filled - _size(first.file), count - len(_files(first.file))
             most = min(2 * most, 4 * readers)
     finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-        if lending is not None:
-            lending.give_back([one for *_, lent in waiting for one in lent])
+        ahead.stop()
+        ahead.give_back(waiting)
+
+
+@dataclass(frozen=True)
+class _Waiting(Generic[Item]):
+    """A file, or several, whose turn comes: what is read of it before, if that has begun, and what is lent for that."""
+
+    file: Item
+    coming: late.futures.Future[list[pa.RecordBatch] | None] | None = None
+    lent: Lent = ()
+
+
+class _Ahead(Generic[Item]):
+    """Reads files on threads of its own; their batches wait, with a bounded number of bytes. See `in_order`."""
+
+    def __init__(
+        self, read: Callable[[Item], Iterable[pa.RecordBatch]], readers: int, once: bool, lending: Lending | None
+    ) -> None:
+        self._read, self._once, self._lending = read, once, lending
+        self._lock, self._held = threading.Lock(), 0
+        decoded = readers if lending is None else min(readers, DECODED)
+        self._pool = late.futures.ThreadPoolExecutor(decoded, thread_name_prefix="mica-ahead")
+
+    def begun(self, file: Item) -> _Waiting[Item]:
+        """The file, of which a thread reads the batches."""
+        lent: Lent = () if self._lending is None else self._lending.begin(_files(file))
+        try:
+            return _Waiting(file, self._pool.submit(contextvars.copy_context().run, self._whole, file, lent), lent)
+        except RuntimeError:  # Python ends
+            return _Waiting(file, None, lent)
+
+    def _whole(self, file: Item, lent: Lent) -> list[pa.RecordBatch] | None:
+        """What comes of a file, None if too much would wait."""
+        found, size = list[pa.RecordBatch](), 0
+        late.futures.wait(lent)
+        for batch in self._read(file):
+            found.append(batch)
+            size += batch.nbytes
+            if not self._once and self._held + size > HELD_BYTES:
+                return None
+        with self._lock:
+            self._held += size
+        return found
+
+    def batches(self, one: _Waiting[Item]) -> Iterator[pa.RecordBatch]:
+        """The batches of a file in its turn."""
+        coming = one.coming
+        found = None if coming is None or (not self._once and coming.exception()) else coming.result()
+        if found is None:
+            yield from self._read(one.file)
+            return
+        yield from found
+        with self._lock:
+            self._held -= sum(batch.nbytes for batch in found)
+
+    def give_back(self, files: Iterable[_Waiting[Item]]) -> None:
+        """The files are read, or will not be."""
+        if self._lending is not None:
+            self._lending.give_back([one for waiting in files for one in waiting.lent])
+
+    def stop(self) -> None:
+        """Returns when no thread reads any more."""
+        self._pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _files(item: FilePart | Sequence[object]) -> Sequence[FilePart]:
     return [item] if isinstance(item, FilePart) else [one for one in item if isinstance(one, FilePart)]
-
-
-def _count(item: FilePart | Sequence[object]) -> int:
-    return len(_files(item))
 
 
 def _size(item: FilePart | Sequence[object]) -> int:
