@@ -76,28 +76,11 @@ class CallParser(PathParser):
     def call(self, word: str, at: int) -> Expr:
         """Reads a call, at the name of the function."""
         self.at += 1
-        if word in ("CAST", "TRY_CAST"):
-            self.expect("(")
-            value = self.disjunction()
-            self.expect("AS")
-            type_ = self.type(cast_type)
-            found: Expr = Cast(value, type_, word == "CAST", at=at)
-            if type_ == STRING and self.accept("COLLATE"):  # as strong as a column's
-                found = Collate(found, self.collation(at), explicit=False, at=at)
-            self.expect(")")
-            return found
-        if word in ("VARIANT_GET", "TRY_VARIANT_GET"):
-            self.expect("(")
-            value = self.disjunction()
-            self.expect(",")
-            found = Path(value, self.read_string(VariantPath.parse), at=at)
-            if self.accept(","):
-                found = Cast(
-                    found, self.read_string(partial(parse_type, exact_names=True)), word == "VARIANT_GET", at=at
-                )
-            self.expect(")")
-            return found
         name = word.lower()
+        if name in ("cast", "try_cast"):
+            return self.cast(at, strict=name == "cast")
+        if name in ("variant_get", "try_variant_get"):
+            return self.variant_get(at, strict=name == "variant_get")
         if name == "struct":
             return self.struct(at)
         if name in ("substring", "substr"):
@@ -105,16 +88,7 @@ class CallParser(PathParser):
         if (form := self.form(word, at)) is not None:
             return form
         if name in SPELLINGS:
-            counts, make = SPELLINGS[name]
-            values = self.values(may_be_none=0 in counts)
-            if len(values) not in counts:
-                wanted = f"at least {counts[0]}" if len(counts) > 1 else f"{counts[0]}"
-                raise syntax_error(self.text, at, f"{name} takes {wanted} arguments, not {len(values)}")
-            try:
-                found = make(at, *values)
-                return replace(found, late=True) if name in LATE and isinstance(found, Call) else found
-            except ValueError as e:
-                raise syntax_error(self.text, at, str(e)) from e
+            return self.spelling(name, at)
         if name in MOMENTS:
             self.expect("(")
             self.expect(")")
@@ -128,6 +102,42 @@ class CallParser(PathParser):
             self.at -= 1
             self.fail("a value is expected")
         raise self.unknown(word.lower(), at)
+
+    def cast(self, at: int, *, strict: bool) -> Expr:
+        """Reads `(x AS TYPE)`."""
+        self.expect("(")
+        value = self.disjunction()
+        self.expect("AS")
+        type_ = self.type(cast_type)
+        found: Expr = Cast(value, type_, strict, at=at)
+        if type_ == STRING and self.accept("COLLATE"):  # as strong as a column's
+            found = Collate(found, self.collation(at), explicit=False, at=at)
+        self.expect(")")
+        return found
+
+    def variant_get(self, at: int, *, strict: bool) -> Expr:
+        """Reads `(v, '$.a')` and `(v, '$.a', 'TYPE')`."""
+        self.expect("(")
+        value = self.disjunction()
+        self.expect(",")
+        found: Expr = Path(value, self.read_string(VariantPath.parse), at=at)
+        if self.accept(","):
+            found = Cast(found, self.read_string(partial(parse_type, exact_names=True)), strict, at=at)
+        self.expect(")")
+        return found
+
+    def spelling(self, name: str, at: int) -> Expr:
+        """Reads the arguments of a function that is another spelling of an expression."""
+        counts, make = SPELLINGS[name]
+        values = self.values(may_be_none=0 in counts)
+        if len(values) not in counts:
+            wanted = f"at least {counts[0]}" if len(counts) > 1 else f"{counts[0]}"
+            raise syntax_error(self.text, at, f"{name} takes {wanted} arguments, not {len(values)}")
+        try:
+            found = make(at, *values)
+        except ValueError as e:
+            raise syntax_error(self.text, at, str(e)) from e
+        return replace(found, late=True) if name in LATE and isinstance(found, Call) else found
 
     def form(self, word: str, at: int) -> Expr | None:
         """Reads a call with words between its arguments; None if there are none."""
