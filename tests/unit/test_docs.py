@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import runpy
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,20 @@ def test_tests_that_promises_name_are_there() -> None:
     named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", written)
     assert len(named) > 20
     assert all(f"def {name or 'test_'}" in (ROOT / path).read_text(encoding="utf-8") for path, name in named)
+
+
+def test_every_dependency_has_its_reason() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    asked = [*project["dependencies"], *(one for extra in project["optional-dependencies"].values() for one in extra)]
+    names = {re.split(r"[^\w-]", one)[0] for one in asked}
+    for part in ("brotli", "kernel", "memory", "py"):
+        crate = tomllib.loads((ROOT / "native" / part / "Cargo.toml").read_text(encoding="utf-8"))
+        for listed in (crate, *crate.get("target", {}).values()):
+            names |= {name for name in listed.get("dependencies", {}) if not name.startswith("mica-")}
+    reasons = (ROOT / "docs" / "decisions.md").read_text(encoding="utf-8").partition("\n## Where")[0]
+    # Crates of one family are listed by their endings: `arrow-array, -buffer`.
+    assert {n for n in names if not re.search(rf"\b{n}\b|, -{n.rpartition('-')[2]}\b", reasons)} == set()
+    assert {"pyspark", "duckdb", "mimalloc", "twox-hash"} <= names
 
 
 @pytest.mark.parametrize("text", [path for path in TEXTS if path.endswith((".md", ".py"))])
