@@ -19,7 +19,7 @@ from mica import compute as pc
 from mica.errors import CorruptDataError, UserError
 from mica.records import dataclass
 from mica.schema.arrow import to_arrow_field, to_arrow_type
-from mica.schema.types import VARIANT, StructType, contains, nests_variants
+from mica.schema.types import VARIANT, StructField, StructType, contains, nests_variants
 from mica.storage import Storage
 from mica.tasks.ahead import Lending, in_order, readers_of
 from mica.tasks.facts import facts
@@ -112,35 +112,43 @@ def _transcribed(spec: WriteSpec, reader: kernel.FileReader) -> list[dict[str, A
 
 
 def _moved(spec: WriteSpec, reader: kernel.FileReader) -> list[dict[str, Any]]:
+    """Converts column by column."""
     schema = reader.schema
     found = {f.name: find(schema, (f.name,)) for f in spec.schema.fields}
     items: list[kernel.Request] = []
-    moving = set()
+    #: Where a column is in a batch: behind one that moves is its mask, whose name (`v!`) may be a column's.
+    places: dict[str, int] = {}
+    moving: set[str] = set()
     for f in spec.schema.fields:
         if found[f.name] is not None:
             # A table without shredding gets whole Variants, and so do lists and maps, which are never shredded.
             moves = spec.trees is not None and contains(f.type, VARIANT) and not nests_variants(f.type)
+            places[f.name] = len(items) + len(moving)
             moving |= {f.name} if moves else set()
             items.append(kernel.Request((f.name,), name=f.name, layout=spec.layout if moves else None))
-    rebuilt = rows = 0
+    rebuilt = 0
     with TableWriter(replace(spec, trees=None)) as writer:
         for batch in reader.scan(items, max_rows=BATCH_ROWS, max_bytes=BATCH_BYTES):
-            rows += batch.num_rows
-            fields, columns = [], []
-            for f in spec.schema.fields:
-                was = found[f.name]
-                at = batch.schema.get_field_index(f.name)
-                if was is None:
-                    field = to_arrow_field(replace(f, nullable=True))
-                    column = pa.nulls(batch.num_rows, field.type)
-                elif f.name in moving:
-                    column, field = batch.column(at), batch.schema.field(at)
-                    rebuilt += pc.sum(batch.column(at + 1)).as_py() or 0  # the mask `name!`
-                else:
-                    column = aligned(was, f, f.name)(batch.column(at))
-                    field = pa.field(f.name, column.type, metadata=batch.schema.field(at).metadata)
-                fields.append(field.with_nullable(f.nullable))
-                columns.append(column)
-            writer.write(kernel.taken(pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))), {})
+            rebuilt += sum(pc.sum(batch.column(places[name] + 1)).as_py() or 0 for name in moving)
+            made = [
+                _column(batch, places.get(f.name), f, found[f.name], moves=f.name in moving) for f in spec.schema.fields
+            ]
+            whole = pa.RecordBatch.from_arrays([c for c, _ in made], schema=pa.schema([f for _, f in made]))
+            writer.write(kernel.taken(whole), {})
         adds = writer.close()
     return [*adds, {"kind": "rebuilt", "rows": rebuilt}]
+
+
+def _column(
+    batch: pa.RecordBatch, place: int | None, column: StructField, was: pa.Field | None, *, moves: bool
+) -> tuple[pa.Array, pa.Field]:
+    """A column as the new file gets it; `was` is what the old file has, and null stands for what it has not."""
+    if was is None or place is None:
+        field = to_arrow_field(replace(column, nullable=True))
+        values = pa.nulls(batch.num_rows, field.type)
+    elif moves:
+        values, field = batch.column(place), batch.schema.field(place)
+    else:
+        values = aligned(was, column, column.name)(batch.column(place))
+        field = pa.field(column.name, values.type, metadata=batch.schema.field(place).metadata)
+    return values, field.with_nullable(column.nullable)

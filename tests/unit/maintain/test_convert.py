@@ -96,6 +96,16 @@ def test_variants_inside_structs_move(tmp_path: Path) -> None:
     assert found == [{"v": {"a": 1}}, {"v": "x"}]
 
 
+def test_a_column_that_is_called_as_a_mask_keeps_its_values(tmp_path: Path) -> None:
+    """The kernel's mask of the rows of `v` that were rebuilt has the name of another column here."""
+    table = mica.Table.create(tmp_path / "t", "v VARIANT, `v!` STRING, z STRING")
+    rows = [{"v": {"a": a}, "v!": f"x{a}", "z": "z"} for a in (1, "odd", 2)]  # the odd one is no page to copy
+    table.append(rows, shredding="struct<a: bigint>")
+    done = mica.convert_files(table, tmp_path / "early", layout="early")
+    assert (done.rows, done.copied) == (3, 0)
+    assert mica.read_parquet(tmp_path / "early").to_arrow().column("v!").to_pylist() == ["x1", "xodd", "x2"]
+
+
 def test_what_cannot_be_converted_is_refused(tmp_path: Path) -> None:
     path = foreign(tmp_path / "v.parquet", [{"untyped_value": b"\x01", "object": None}], TEXT)
     with pytest.raises(mica.CorruptDataError):
