@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -101,24 +101,14 @@ def _batches(
     place: str, job: Ingest, interval: float | None, max_files: int, max_bytes: int | None
 ) -> Iterator[IngestReport]:
     known = None if job.snapshot is None else _types(job.snapshot, LOOKED_AT)
-    places = [job.storage]  # the table may be in the folder, and so may the lines that are set aside
-    if job.options.quarantine is not None:
-        places.append(Storage.open(job.options.quarantine, job.options.storage_options))
-    real = cache(_real)
-    own = tuple(real(str(place).rstrip("/")) + "/" for place in places)
+    arrived = _arrivals(place, job)
     while True:
-        there = [
-            file
-            for file in _files(place, job.options.storage_options, job.options.format)
-            if not f"{real(file.name.rpartition('/')[0])}/".startswith(own)
-        ]
-        fresh = sorted(job.unread(there), key=lambda file: (file.modified, file.name))
-        if not fresh and interval is None:
-            return
-        if not fresh and interval is not None:
+        fresh = sorted(job.unread(arrived()), key=lambda file: (file.modified, file.name))
+        if not fresh:
+            if interval is None:
+                return
             time.sleep(interval)
             job.refresh()
-            continue
         while fresh:
             batch, fresh = _head(fresh, max_files, max_bytes)
             job.refresh()  # what others did meanwhile is no conflict
@@ -137,6 +127,22 @@ def _batches(
                 report.notes.extend(drift(known, found))
             known = {**(known or {}), **found}
             yield report
+
+
+def _arrivals(place: str, job: Ingest) -> Callable[[], list[Split]]:
+    """What lists the files of the folder, without those of the table and the lines that are set aside, which may be
+    in it."""
+    options, own = job.options, [job.storage]
+    if options.quarantine is not None:
+        own.append(Storage.open(options.quarantine, options.storage_options))
+    real = cache(_real)
+    folders = tuple(real(str(storage).rstrip("/")) + "/" for storage in own)
+
+    def arrived() -> list[Split]:
+        files = _files(place, options.storage_options, options.format)
+        return [file for file in files if not f"{real(file.name.rpartition('/')[0])}/".startswith(folders)]
+
+    return arrived
 
 
 def _files(place: str, storage_options: Mapping[str, str] | None, format_: str) -> list[Split]:
