@@ -11,6 +11,7 @@ Source: Parquet "VariantShredding", "Value Shredding".
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -26,7 +27,7 @@ from mica.skipping.row_ranges import RowRanges, intersect, rows_of, without
 from mica.stats.columns import physical_names
 from mica.tasks.batches import cut
 from mica.tasks.file import DataFileReader
-from mica.tasks.leaf_columns import leaves_in
+from mica.tasks.leaf_columns import StoredColumn, leaves_in
 from mica.tasks.read import read_ranges
 from mica.variant import kernel
 
@@ -91,12 +92,15 @@ def _stored(
 ) -> Iterator[StoredRows]:
     columns = [file.column(value.leaves[0]) for value in outputs.values()]
     columns = [c.as_stored(name) if (name,) in trees else c for name, c in zip(outputs, columns, strict=True)]
+    # By their places: a column may be called as another's mask (`v!`), or as the kernel calls one without a name (`0`).
+    widths = (0 if c.request is None else 2 if isinstance(c, StoredColumn) else 1 for c in columns)
+    places = [*accumulate(widths, initial=0)]
     for batch, numbers in file.batches(columns, None, ranges):
         found, arrays, fields = leaves_in(columns, batch, numbers), [], []
-        for column, wanted in zip(columns, schema, strict=True):
+        for column, place, wanted in zip(columns, places, schema, strict=False):
             [array] = found.columns[column.leaf]
             if (wanted.name,) in trees:
-                field = batch.schema.field(wanted.name).with_nullable(wanted.nullable)
+                field = batch.schema.field(place).with_nullable(wanted.nullable)
             else:
                 field, array = wanted, pc.as_type(array, wanted.type)
             check_nulls(array, field, wanted.name)

@@ -69,6 +69,16 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
+def test_columns_may_be_called_as_the_kernel_calls_what_has_no_name(tmp_path: Path) -> None:
+    """The mask of `v` is `v!` there, and the first of the columns `0`."""
+    t = mica.Table.create(tmp_path / "t", "n INT, v VARIANT, `v!` VARIANT, `0` VARIANT")
+    t.append([{"n": n, "v": {"a": n}, "v!": {"b": n}, "0": {"c": n}} for n in range(40)])
+    t.delete("n = 5")
+    found = t.scan(columns={"n": "n", "a": "v:a::int", "b": "`v!`:b::int", "c": "`0`:c::int"}).to_arrow().to_pylist()
+    assert all(len({*row.values()}) == 1 for row in found)
+    assert len(found) == 39
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_changes_leave_all_other_rows_as_they_are(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stored, "_TURN", 700)
