@@ -302,13 +302,17 @@ class _Statement(RowStatement):
                 return True
         return False
 
-    def create(self) -> Create | None:
-        """CREATE TABLE; None for a name in Spark's catalog of a table that is there: USING mica OPTIONS (path …)."""
+    def made(self) -> tuple[tuple[str, ...], Mode, bool]:
+        """The table that a statement makes, what it does if there is one, and whether there must be one (REPLACE)."""
         replaces = not self.accept("CREATE")
         mode: Mode = "overwrite" if self.accept("REPLACE") or self.accept("OR", "REPLACE") else "error"
         self.expect("TABLE")
         mode = "ignore" if mode == "error" and self.accept("IF", "NOT", "EXISTS") else mode
-        table = self.table()
+        return self.table(), mode, replaces
+
+    def create(self) -> Create | None:
+        """CREATE TABLE; None for a name in Spark's catalog of a table that is there: USING mica OPTIONS (path …)."""
+        table, mode, replaces = self.made()
         ddl = self.parenthesised()[1:-1] if self.mark() == "(" else ""
         if self.word() == "LIKE":
             self.fail("USING is expected: OR REPLACE takes no table LIKE another")
@@ -357,9 +361,7 @@ class _Statement(RowStatement):
 
     def like(self) -> CreateLike | None:
         """CREATE TABLE … LIKE, of a table that may be mica's; None for any other CREATE TABLE."""
-        self.accept("CREATE", "TABLE")
-        mode: Mode = "ignore" if self.accept("IF", "NOT", "EXISTS") else "error"
-        table = self.table()
+        table, mode, _ = self.made()
         if not self.accept("LIKE"):
             return None
         source, ours, location, properties = self.table(), False, None, dict[str, str]()
@@ -376,11 +378,7 @@ class _Statement(RowStatement):
 
     def clone(self) -> CloneOf | None:
         """CREATE TABLE … SHALLOW CLONE; None for any other CREATE TABLE. Errors: INVALID_ARGUMENT for a deep one."""
-        replaces = not self.accept("CREATE")
-        mode: Mode = "overwrite" if self.accept("REPLACE") or self.accept("OR", "REPLACE") else "error"
-        self.accept("TABLE")
-        mode = "ignore" if mode == "error" and self.accept("IF", "NOT", "EXISTS") else mode
-        table = self.table()
+        table, mode, replaces = self.made()
         if self.accept("CLONE") or self.accept("DEEP", "CLONE"):
             raise UserError(
                 "INVALID_ARGUMENT",
