@@ -10,6 +10,7 @@ from typing import Any
 from mica import moment
 from mica.cached import cached_property
 from mica.collation.names import BINARY
+from mica.errors import UserError
 from mica.expressions import casts, moments
 from mica.expressions.bind_leaves import LeafBinder
 from mica.expressions.bound_expr import type_of
@@ -77,6 +78,16 @@ class CastBinder(LeafBinder):
             what = f"there is no cast from VARIANT to {type_to_ddl(expr.type)}"
             raise self.error("TYPE_MISMATCH", what, expr.at, _VARIANT_CASTS)
 
+    def no_cast(self, source: DataType, target: DataType, at: int, *, legacy: bool, merges: bool) -> UserError:
+        """The error for a cast that there is not; `legacy`: without ANSI; `merges`: it makes one Variant of several."""
+        shown = f"from {type_to_ddl(source)} to {type_to_ddl(target)}"
+        if VARIANT in (source, target) and not merges:
+            return self.error("TYPE_MISMATCH", f"there is no cast {shown}", at, _VARIANT_CASTS)
+        if is_plain(source) and is_plain(target):
+            loose = not legacy and casts.can_cast(source, target, ansi=False)
+            return self.error("TYPE_MISMATCH", f"there is no cast {shown}{' with ANSI' * loose}", at)
+        return self.error("UNSUPPORTED_EXPRESSION", f"a cast {shown} cannot be used here yet", at)
+
     def cast_to(
         self,
         bound: Expr,
@@ -100,13 +111,7 @@ class CastBinder(LeafBinder):
             return bound
         merges = target == VARIANT and source != VARIANT and contains(source, VARIANT)  # Variants into one
         if merges or not casts.can_cast(source, target, ansi=not legacy, by_name=stores):
-            shown = f"from {type_to_ddl(source)} to {type_to_ddl(target)}"
-            if VARIANT in (source, target) and not merges:
-                raise self.error("TYPE_MISMATCH", f"there is no cast {shown}", at, _VARIANT_CASTS)
-            if all(is_plain(t) for t in (source, target)):
-                loose = not legacy and casts.can_cast(source, target, ansi=False)
-                raise self.error("TYPE_MISMATCH", f"there is no cast {shown}{' with ANSI' * loose}", at)
-            raise self.error("UNSUPPORTED_EXPRESSION", f"a cast {shown} cannot be used here yet", at)
+            raise self.no_cast(source, target, at, legacy=legacy, merges=merges)
         plain = isinstance(target, Primitive) and target != VARIANT
         if isinstance(bound, Literal) and (plain or bound.value is None):
             try:
