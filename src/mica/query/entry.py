@@ -7,7 +7,7 @@ statement of `statements`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -261,28 +261,33 @@ def _mentioned(text: str) -> dict[str, Table]:
 
 
 def _hinted(text: str, work: Callable[[], DataFrame]) -> DataFrame:
-    """Spark's result; its error for an unknown table gets the registered names that are like it, that for a session
-    without delta-spark what makes a Delta table there, and that for a statement of delta-spark's what mica has."""
+    """Spark's result; its error gets notes."""
     try:
         return work()
     except Exception as e:
-        unknown = re.search(r"`(\w+)` cannot be found", str(e))
-        if unknown is not None and is_condition(e, "TABLE_OR_VIEW_NOT_FOUND"):
-            near = late.difflib.get_close_matches(unknown[1].lower(), names.all_registered(), 3)
-            if near:
-                e.add_note(f"mica.register has: {', '.join(near)}.")
-        if _UNKNOWN_PATH.search(str(e)) and is_condition(e, "TABLE_OR_VIEW_NOT_FOUND"):
-            e.add_note(
-                "Spark runs this itself, and reads no Delta table by its path: give it a name with mica.register."
-            )
-        other = _OF_DELTA.match(text) if is_condition(e, "PARSE_SYNTAX_ERROR") else None
-        if other is not None:
-            e.add_note(_INSTEAD[str(other.lastgroup)])
-        if _OF_VIEW.search(str(e)):
-            e.add_note(
-                "mica changes the rows of a table by its registered name or its path, not through a view of it, but "
-                'for one of spark.read.format("mica").load(path) with all of its columns and rows.'
-            )
-        if is_condition(e, "DATA_SOURCE_NOT_FOUND") and "the data source: delta" in str(e):
-            e.add_note("CREATE TABLE … USING mica makes a Delta table in a session without delta-spark.")
+        for note in _notes(text, e):
+            e.add_note(note)
         raise
+
+
+def _notes(text: str, error: Exception) -> Iterator[str]:
+    """What Spark's error does not know: of an unknown table the registered names that are like it, of a session without
+    delta-spark what makes a Delta table there, of a statement of delta-spark's what mica has."""
+    said = str(error)
+    if is_condition(error, "TABLE_OR_VIEW_NOT_FOUND"):
+        unknown = re.search(r"`(\w+)` cannot be found", said)
+        known = names.all_registered()
+        near = [] if unknown is None else late.difflib.get_close_matches(unknown[1].lower(), known, 3)
+        if near:
+            yield f"mica.register has: {', '.join(near)}."
+        if _UNKNOWN_PATH.search(said):
+            yield "Spark runs this itself, and reads no Delta table by its path: give it a name with mica.register."
+    if (other := _OF_DELTA.match(text)) is not None and is_condition(error, "PARSE_SYNTAX_ERROR"):
+        yield _INSTEAD[str(other.lastgroup)]
+    if _OF_VIEW.search(said):
+        yield (
+            "mica changes the rows of a table by its registered name or its path, not through a view of it, but "
+            'for one of spark.read.format("mica").load(path) with all of its columns and rows.'
+        )
+    if is_condition(error, "DATA_SOURCE_NOT_FOUND") and "the data source: delta" in said:
+        yield "CREATE TABLE … USING mica makes a Delta table in a session without delta-spark."
