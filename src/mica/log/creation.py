@@ -140,10 +140,9 @@ def altered(
             schema = found
         schema, configuration = configured(metadata, schema, changed.configuration, mode, was)
         changed = replace(changed, schema_string=schema_json.dumps(schema), configuration=configuration)
-    if partition_columns is not None:
-        target = schema if schema is not None else schema_json.loads(metadata.schema_string)
-        changed = replace(changed, partition_columns=tuple(partition_columns_of(target, list(partition_columns))))
     columns = schema if schema is not None else schema_json.loads(metadata.schema_string)
+    if partition_columns is not None:
+        changed = replace(changed, partition_columns=tuple(partition_columns_of(columns, list(partition_columns))))
     asked = changed.configuration if schema is not None else changes
     _check_columns(asked, columns, changed.partition_columns, metadata if schema is not None else None)
     return newer, changed
