@@ -67,7 +67,7 @@ class ScanSource:
             if self.variants == "json":
                 pairs = zip(columns, types, strict=True)
                 columns = [json_array(c, t, self.scan.timezone) if contains(t, VARIANT) else c for c, t in pairs]
-            made = pa.RecordBatch.from_arrays(columns, names=self.schema.names).cast(self.schema)
+            made = pa.RecordBatch.from_arrays(columns, schema=self.schema)  # not a cast: see `Scan.to_reader`
             for start in range(0, made.num_rows, size or max(made.num_rows, 1)):
                 yield made.slice(start, size)
 

@@ -81,6 +81,14 @@ def test_variants_are_arrow_s_or_json_texts(tmp_path: Path) -> None:
     assert mica.dataset(table).schema.field("v").metadata == {b"ARROW:extension:name": b"arrow.parquet.variant"}
 
 
+@pytest.mark.parametrize("shape", ["arrow", "json"])
+def test_columns_without_a_value_in_any_row_are_there(table: mica.Table, shape: Any) -> None:
+    """Of a column that was added the parts of Variants are null too, which a cast refuses."""
+    table.add_columns("w VARIANT, more STRUCT<v: VARIANT, l: ARRAY<VARIANT>>")
+    found = mica.dataset(table, variants=shape).to_table(columns=["w", "more"])
+    assert (found.num_rows, found["w"].null_count, found["more"].null_count) == (9, 9, 9)
+
+
 @pytest.mark.parametrize("many", [11, 1000, 1001])
 def test_long_lists_skip(table: mica.Table, many: int) -> None:
     reader, column = mica.dataset(table), pc.field("id")
