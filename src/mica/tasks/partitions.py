@@ -100,9 +100,15 @@ def plain(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.R
 
 
 def _as_plain(rows: pa.Table | pa.RecordBatch) -> pa.Table | pa.RecordBatch:
-    # In two steps: Arrow takes the values of no dictionary of views, such as polars' categories are.
-    schema = _with_types(rows.schema, _without_views)
-    return rows.cast(schema).cast(_with_types(schema, _plain))
+    # In two steps: Arrow takes the values of no dictionary of views, such as polars' categories are. And only columns
+    # that need it: of a Variant that is null in every row so are the parts, which a cast refuses.
+    steps = _with_types(rows.schema, _without_views)
+    schema = _with_types(steps, _plain)
+    columns = [
+        pc.as_type(pc.as_type(column, step.type), wanted.type)
+        for column, step, wanted in zip(rows.columns, steps, schema, strict=True)
+    ]
+    return type(rows).from_arrays(columns, schema=schema)
 
 
 def _plain(type_: pa.DataType) -> pa.DataType:

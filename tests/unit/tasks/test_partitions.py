@@ -71,6 +71,15 @@ def test_a_stream_of_few_partitions_at_once_is_written_as_it_comes(
     assert table.append(given.to_reader(100)).files == ROWS // 1000
 
 
+def test_variants_that_are_null_in_every_row_are_arranged(tmp_path: Path) -> None:
+    """Their parts are null too, which a cast refuses."""
+    source = mica.Table.create(tmp_path / "source", "p INT")
+    source.append(pa.table({"p": [1, 2, 1]}))
+    source.add_columns("v VARIANT, s STRUCT<v: VARIANT>")
+    found = pa.Table.from_batches(partitions.arranged(source.to_arrow(), ["p"]).batches())
+    assert (found["p"].to_pylist(), found["v"].null_count, found["s"].null_count) == ([1, 1, 2], 3, 3)
+
+
 def test_timestamps_of_nanoseconds_are_values_too() -> None:
     times = pa.array([1, 2, 1], pa.timestamp("ns"))
     assert partitions.Partitions().of([times]).to_pylist() == [0, 1, 0]
