@@ -2,15 +2,17 @@
 
 The rule: everything under the table's location is looked at, whichever version names it: the rows of every Parquet
 file, those that deletion vectors hide, change files and what killed writers left, and the bounds in every commit,
-checkpoint, sidecar and checksum of the log. A value or a bound of the path, or of a path below it, is a trace; so is a
-name in a metadata dictionary that no field of its row has, and a `commitInfo`, a constraint, a generated column or a
-quarantined line that quotes the path (`quoted`). A file that no version names may be half a file, or somebody else's:
-if it cannot be read, what it holds is not known, and it is told.
+checkpoint, sidecar and checksum of the log. So are the files elsewhere that a version names, as a clone names those of
+its source. A value or a bound of the path, or of a path below it, is a trace; so is a name in a metadata dictionary
+that no field of its row has, and a `commitInfo`, a constraint, a generated column or a quarantined line that quotes the
+path (`quoted`). A file that no version names may be half a file, or somebody else's: if it cannot be read, what it
+holds is not known, and it is told.
 
 | where | goes with |
 |---|---|
 | rows, names and bounds of the newest version | `Table.erase` |
 | data and change files that the newest version does not name, sidecars that no checkpoint names | `Table.vacuum` |
+| files elsewhere that only older versions name | `Table.erase` and `Table.vacuum` of the table there |
 | constraints and generated columns of the newest version | `Table.drop_constraint`, `Table.drop_columns` |
 | those of older versions, bounds of such files in the log, predicates of commits | the log's cleanup |
 | lines that an ingest set aside in `_quarantine` | their deletion, by whoever keeps them |
@@ -32,6 +34,7 @@ import orjson
 import pyarrow as pa
 
 from mica import compute as pc
+from mica import late
 from mica.arguments import OPTIONS, TABLE, TEXT, takes
 from mica.arrays import arrow_array, batch_of, to_numpy
 from mica.checking.quoted import quarantined, quotes, quoting, words_of
@@ -39,11 +42,11 @@ from mica.engines import local
 from mica.errors import MicaError, StorageError, UserError
 from mica.log.actions import Metadata, parse_line
 from mica.log.checkpoint import PartSource, read_checkpoint, read_part, sidecars_of
-from mica.log.column_mapping import read_schema
+from mica.log.column_mapping import mode_of, read_schema
 from mica.log.feed_columns import DIRECTORY
 from mica.log.listing import list_log, log_entries
 from mica.log.opened import Opened, snapshot_of
-from mica.log.paths import LOG, SIDECARS, decode_path
+from mica.log.paths import ABSOLUTE, LOG, SIDECARS, decode_path
 from mica.log.replay import Commits, State, partition_keys
 from mica.log.shares import parsed
 from mica.log.snapshot import Snapshot
@@ -65,6 +68,7 @@ from mica.wording import counted
 from mica.write.erase import erased_path
 
 T = TypeVar("T")
+_ABSOLUTE = late.pattern(ABSOLUTE)
 
 #: One row per file: `kind` is values, names, bounds, predicates, lines or unread; `count` rows of a data file, files
 #: with bounds or expressions in a log file, quarantined lines, or 1. `first` and `last` are the versions that name a
@@ -133,11 +137,11 @@ def check_erased(
     known = _Log(snapshot, column, found)
     files = [entry for entry in snapshot.storage.list() if _is_data(entry.path)]
     names = {entry.path for entry in files}
-    others = [name for name in known.current if name not in names]
+    others = sorted((known.current | known.elsewhere) - names)
     works = [FilePart(entry.path, entry.size) for entry in files] + [FilePart(name, None) for name in others]
     source = TableSource(snapshot)
     spec = replace(Scan(source, None, {"v": quote_if_needed(column)}, None, True, "UTC").spec(), predicate=None)
-    look = partial(_traces_in, spec, found, known.named)
+    look = partial(_traces_in, spec, found, known.named - known.elsewhere | known.current)
     batches = local.shown(look, works, parallelism=max(local.threads(), at_once(snapshot.storage, works)))
     rows = [row for batch in batches for row in batch.to_pylist()]
     traces = [trace for row in rows for trace in known.of_file(row)] + known.bounds()
@@ -160,8 +164,10 @@ def _traces_in(spec: ReadSpec, path: VariantPath, named: AbstractSet[str], part:
         for found in traces(spec, part, path.steps):
             values += found.column("value").true_count
             names += found.column("name").true_count
-    except StorageError:
-        raise
+    except StorageError as error:
+        if part.path in named:
+            raise
+        unread = int(error.code != "NOT_FOUND")  # another table's vacuum is done with it
     except MicaError:
         if part.path in named:
             raise
@@ -183,6 +189,8 @@ class _Log:
         self.infos: list[tuple[str, int | None, Mapping[str, Any]]] = []
         self.metadata: list[tuple[str, int | None, Metadata]] = []
         self.columns = {column}
+        #: Files outside of the table's folder that some version names.
+        self.elsewhere = set(filter(_ABSOLUTE.match, self.current))
         storage = snapshot.storage
         listing = list_log(storage)
         keys = partition_keys(snapshot.metadata, snapshot.protocol)
@@ -221,6 +229,7 @@ class _Log:
         for number, source in enumerate(state.sources):
             files = state.files.filter(pc.equal(state.files.column("source"), number))
             names = [decode_path(p) for p in files.column("path").to_pylist()]
+            self.elsewhere.update(filter(_ABSOLUTE.match, names))
             texts, structs = _statistics(source, files.column("row"))
             held = self._of_texts([] if texts is None else texts.to_pylist(), names) | self._of_structs(structs, names)
             self._told(source.rel if isinstance(source, PartSource) else file, held, goes)
@@ -255,6 +264,7 @@ class _Log:
                 self.metadata.append((file, version, metadata))
                 self._former_name(metadata)
         rows = [(place, name) for place, names in added.items() for name in names]
+        self.elsewhere.update(name for _, name in rows if _ABSOLUTE.match(name))
         held = defaultdict[int, set[str]](set)
         for place, name in self._of_texts(found.stats.to_pylist(), rows):
             held[place].add(name)
@@ -271,7 +281,8 @@ class _Log:
 
     def _former_name(self, metadata: Metadata) -> None:
         """The column's name at the version of this metadata."""
-        schema = read_schema(metadata.schema_string, self.snapshot.mapping)
+        # Columns may be mapped since a later version: until then their names in files are their own.
+        schema = read_schema(metadata.schema_string, mode_of(self.snapshot.protocol, metadata))
         self.columns |= {field.name for field in schema.fields if physical_name(field) == self.names[0]}
 
     def _told(self, file: str, held: set[str], otherwise: str = "log cleanup") -> None:
@@ -318,7 +329,10 @@ class _Log:
     def of_file(self, row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """The traces in a data file."""
         name = row["file"]
-        goes = "erase" if name in self.current and not name.startswith(f"{DIRECTORY}/") else "vacuum"
+        if name in self.current and not name.startswith(f"{DIRECTORY}/"):
+            goes = "erase"
+        else:
+            goes = "vacuum there" if name in self.elsewhere else "vacuum"
         for kind in ("values", "names", "unread"):
             if row[kind]:
                 yield {

@@ -185,8 +185,8 @@ KEYS: Mapping[str, Keys] = {
         "traces[].count": "rows of a data file, files with bounds or expressions in a log file, quarantined lines; 1",
         "traces[].first": "the first version that names the file",
         "traces[].last": "the last one; null for the newest",
-        "traces[].goes_with": "what removes it: `erase`, `drop_constraint`, `drop_columns`, `vacuum`, `log cleanup`, "
-        "or their own `deletion`",
+        "traces[].goes_with": "what removes it: `erase`, `drop_constraint`, `drop_columns`, `vacuum`, `vacuum there`, "
+        "`log cleanup`, or their own `deletion`",
     },
     "repair": {
         "files": "the new files",

@@ -238,8 +238,8 @@ class Table(ShapedTable):
         it. Without `where` the new files name the path neither in shredded columns nor in bounds nor in metadata. Files
         that cannot hold it are not read. A change data feed has the changed rows as updates, without the path before
         and after. Files of older versions and their change files keep it until `vacuum`, the log's bounds and the
-        predicates of commits until the log's cleanup: `mica.check_erased` and `mica check --erased` tell what holds it
-        still.
+        predicates of commits until the log's cleanup, a clone's source until it is erased there: `mica.check_erased`
+        and `mica check --erased` tell what holds it still.
 
         Errors: INVALID_PATH; those of `update`. The table is then unchanged.
         """

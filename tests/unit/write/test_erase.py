@@ -336,3 +336,28 @@ def test_lines_that_were_set_aside_may_hold_the_path(tmp_path: Path) -> None:
     assert trace["file"].startswith("_quarantine/")
     assert (trace["kind"], trace["count"], trace["goes_with"]) == ("lines", 1, "deletion")
     assert (found.current, found.ok) == (False, False)
+
+
+def test_files_of_a_clones_source_hold_the_path_until_it_goes_there(tmp_path: Path) -> None:
+    """Versions of the clone before its erase read them: it was told that nothing but bounds held the path."""
+    source = made(tmp_path / "s", files=1)
+    clone = source.clone(tmp_path / "c")
+    assert places(clone)["erase"][0][0] == "values"
+    clone.erase(PATH)
+    clone.vacuum(0, enforce_retention=False)
+    [value, name] = places(clone)["vacuum there"]
+    assert (value[0], name[0]) == ("values", "names")
+    assert value[1].startswith(f"file:{tmp_path}/s/part-")
+    source.erase(PATH)
+    source.vacuum(0, enforce_retention=False)
+    assert set(places(clone)) == {"log cleanup"}
+
+
+def test_columns_may_be_mapped_since_a_later_version(tmp_path: Path) -> None:
+    """It was INVALID_SCHEMA_JSON: the older schema has no names of the mapping."""
+    table = made(tmp_path / "t", files=1).set_properties({"delta.columnMapping.mode": "name"})
+    table.rename_column("v", "w")
+    found = mica.check_erased(table.path, "w:user.email")
+    assert found.current
+    table.erase("w:user.email")
+    assert not mica.check_erased(table.path, "w:user.email").current
