@@ -42,7 +42,6 @@ from mica.engines import local
 from mica.errors import MicaError, StorageError, UserError
 from mica.log.actions import Metadata, parse_line
 from mica.log.checkpoint import PartSource, read_checkpoint, read_part, sidecars_of
-from mica.log.column_mapping import mode_of, read_schema
 from mica.log.feed_columns import DIRECTORY
 from mica.log.listing import list_log, log_entries
 from mica.log.opened import Opened, snapshot_of
@@ -50,13 +49,16 @@ from mica.log.paths import ABSOLUTE, LOG, SIDECARS, decode_path
 from mica.log.replay import Commits, State, partition_keys
 from mica.log.shares import parsed
 from mica.log.snapshot import Snapshot
+from mica.properties import COLUMN_MAPPING_MODE
 from mica.records import dataclass
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
+from mica.schema import json as schema_json
 from mica.schema.arrow import variant_field
 from mica.schema.ddl import quote_if_needed
+from mica.schema.types import VARIANT, StructField, StructType
 from mica.stats import documents
-from mica.stats.columns import physical_name, physical_names
+from mica.stats.columns import PHYSICAL_NAME, physical_name, physical_names
 from mica.storage.base import Entry
 from mica.tasks.ahead import at_once
 from mica.tasks.erase import traces
@@ -69,6 +71,8 @@ from mica.write.erase import erased_path
 
 T = TypeVar("T")
 _ABSOLUTE = late.pattern(ABSOLUTE)
+#: How a file is refused that was written before the table was replaced: the column is no Variant, or has no id.
+_OF_OTHER_SCHEMA = ("INCOMPATIBLE_TYPE", "MISSING_FIELD_ID")
 
 #: One row per file: `kind` is values, names, bounds, predicates, lines or unread; `count` rows of a data file, files
 #: with bounds or expressions in a log file, quarantined lines, or 1. `first` and `last` are the versions that name a
@@ -141,7 +145,8 @@ def check_erased(
     works = [FilePart(entry.path, entry.size) for entry in files] + [FilePart(name, None) for name in others]
     source = TableSource(snapshot)
     spec = replace(Scan(source, None, {"v": quote_if_needed(column)}, None, True, "UTC").spec(), predicate=None)
-    look = partial(_traces_in, spec, found, known.named - known.elsewhere | known.current)
+    specs = [spec, *known.by_former_names(spec)]
+    look = partial(_traces_in, specs, found, known.current, known.named | known.elsewhere)
     batches = local.shown(look, works, parallelism=max(local.threads(), at_once(snapshot.storage, works)))
     rows = [row for batch in batches for row in batch.to_pylist()]
     traces = [trace for row in rows for trace in known.of_file(row)] + known.bounds()
@@ -157,21 +162,32 @@ def _is_data(name: str) -> bool:
     return name.endswith(".parquet") and not name.startswith(f"{LOG}/")
 
 
-def _traces_in(spec: ReadSpec, path: VariantPath, named: AbstractSet[str], part: FilePart) -> Iterator[pa.RecordBatch]:
-    """The rows of a file in which the path is, and in which only its name is."""
+def _traces_in(
+    specs: Sequence[ReadSpec],
+    path: VariantPath,
+    current: AbstractSet[str],
+    named: AbstractSet[str],
+    part: FilePart,
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a file in which the path is, and in which only its name is, under each name of the column."""
     values = names = unread = 0
-    try:
-        for found in traces(spec, part, path.steps):
-            values += found.column("value").true_count
-            names += found.column("name").true_count
-    except StorageError as error:
-        if part.path in named:
-            raise
-        unread = int(error.code != "NOT_FOUND")  # another table's vacuum is done with it
-    except MicaError:
-        if part.path in named:
-            raise
-        unread = 1
+    is_older = part.path in named and part.path not in current
+    is_sure = part.path in named and not (is_older and _ABSOLUTE.match(part.path))
+    for spec in specs:
+        try:
+            for found in traces(replace(spec, of_commits=is_older), part, path.steps):
+                values += found.column("value").true_count
+                names += found.column("name").true_count
+        except StorageError as error:
+            if is_sure or part.path not in named:
+                raise
+            unread = int(error.code != "NOT_FOUND")  # another table's vacuum is done with it
+        except MicaError as error:
+            if is_older and error.code in _OF_OTHER_SCHEMA:
+                continue
+            if is_sure:
+                raise
+            unread = 1
     if values or names or unread:
         yield batch_of([{"file": part.path, "values": values, "names": names, "unread": unread}], _FOUND)
 
@@ -180,7 +196,11 @@ class _Log:
     """What the log says: which versions name a file, and which of its own files hold bounds of the path."""
 
     def __init__(self, snapshot: Snapshot, column: str, path: VariantPath) -> None:
-        self.snapshot, self.names = snapshot, physical_names(snapshot.schema, (column,))
+        self.snapshot, self.column, names = snapshot, column, physical_names(snapshot.schema, (column,))
+        #: The names of the column in files, the first of them now: a table that is replaced, or whose columns are not
+        #: mapped any more, has older files with others.
+        self.names = list(names)
+        self._taken = {physical_name(field).lower() for field in snapshot.schema.fields}
         self.key = path.normalized
         self.current = {decode_path(p) for p in snapshot.files.column("path").to_pylist()}
         self.first: dict[str, int] = {}
@@ -225,6 +245,7 @@ class _Log:
     def _state(self, state: State, file: str, goes: str) -> None:
         """The bounds in a checkpoint, by its parts; `file` is the one that has lines of JSON."""
         if state.metadata is not None:
+            self._former_name(state.metadata)
             self.metadata.append((file, None, state.metadata))
         for number, source in enumerate(state.sources):
             files = state.files.filter(pc.equal(state.files.column("source"), number))
@@ -280,10 +301,25 @@ class _Log:
             self._told(file, held[place])
 
     def _former_name(self, metadata: Metadata) -> None:
-        """The column's name at the version of this metadata."""
-        # Columns may be mapped since a later version: until then their names in files are their own.
-        schema = read_schema(metadata.schema_string, mode_of(self.snapshot.protocol, metadata))
-        self.columns |= {field.name for field in schema.fields if physical_name(field) == self.names[0]}
+        """The column's names at the version of this metadata, in the schema and in files."""
+        is_mapped = COLUMN_MAPPING_MODE.of(metadata.configuration) != "none"
+        schema = schema_json.loads(metadata.schema_string)
+        for field in schema.fields:
+            name = physical_name(field) if is_mapped else field.name
+            if name == self.names[0]:
+                self.columns.add(field.name)
+            elif field.name == self.column and field.type == VARIANT and name.lower() not in self._taken:
+                self._taken.add(name.lower())
+                self.names.append(name)
+
+    def by_former_names(self, spec: ReadSpec) -> Iterator[ReadSpec]:
+        """A spec of each other name that the column had in files."""
+        for name in self.names[1:]:
+            fields = (
+                StructField(f.name, f.type, f.nullable, {PHYSICAL_NAME: name}) if f.name == self.column else f
+                for f in spec.columns.fields
+            )
+            yield replace(spec, columns=StructType(tuple(fields)), by_id=False)
 
     def _told(self, file: str, held: set[str], otherwise: str = "log cleanup") -> None:
         if held:
@@ -293,21 +329,23 @@ class _Log:
     def _of_texts(self, stats: Sequence[str | None], files: Sequence[T]) -> set[T]:
         """The files of which statistics in JSON hold a bound of the path."""
         texts: list[str | None] = []
+        places = [(side, name) for side in ("minValues", "maxValues") for name in self.names]
         for text in stats:
             document = documents.values(text)
-            for side in ("minValues", "maxValues"):
-                bound = documents.at(document.get(side), self.names)
+            for side, name in places:
+                bound = documents.at(document.get(side), (name,))
                 texts.append(bound if isinstance(bound, str) and bound.isascii() else None)
         paths = kernel.all_bounds(arrow_array(texts, pa.string()))
         at = pc.or_(pc.equal(paths.column("path"), self.key), pc.starts_with(paths.column("path"), f"{self.key}["))
-        return {files[row // 2] for row in paths.column("row").filter(at).to_pylist()}
+        return {files[row // len(places)] for row in paths.column("row").filter(at).to_pylist()}
 
     def _of_structs(self, parsed: pa.StructArray | None, files: Sequence[str]) -> set[str]:
         """The files of which statistics in structs of a checkpoint hold one."""
         held: set[str] = set()
         written = orjson.dumps(self.key).decode()[1:-1]
-        for side in ("minValues", "maxValues") if parsed is not None else ():
-            bounds = _field(parsed, (side, *self.names))
+        places = [(side, name) for side in ("minValues", "maxValues") for name in self.names]
+        for place in places if parsed is not None else ():
+            bounds = _field(parsed, place)
             if bounds is None or not pa.types.is_struct(bounds.type):
                 continue
             schema = pa.schema([variant_field("v").with_type(bounds.type)])

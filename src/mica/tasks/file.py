@@ -167,7 +167,7 @@ class DataFileReader:
                 raise file_errors.gone(name, spec.version, of_commits=spec.of_commits) from None
             raise e from None
         except CorruptDataError:
-            if COMMIT_VERSION in part.partition:
+            if COMMIT_VERSION in part.partition or spec.of_commits:
                 self._check_types(opened)
             raise
         if spec.by_id and self.reader.num_rows and not has_ids(self.schema):
@@ -193,7 +193,7 @@ class DataFileReader:
         self.schema, self._level = schema, Level(schema)
 
     def _check_types(self, opened: Callable[..., kernel.FileReader]) -> None:
-        """Raises if a column is no Variant in the file: a change feed has files of older schemas."""
+        """Raises if a column is no Variant in the file: files of commits may have older schemas."""
         self._has(opened().schema)
         for at in self.spec.variants:
             found = self._located(at)

@@ -361,3 +361,35 @@ def test_columns_may_be_mapped_since_a_later_version(tmp_path: Path) -> None:
     assert found.current
     table.erase("w:user.email")
     assert not mica.check_erased(table.path, "w:user.email").current
+
+
+@pytest.mark.parametrize(("before", "after"), [("name", "none"), ("none", "name"), ("id", "none")])
+def test_older_files_may_have_another_name_for_the_column(tmp_path: Path, before: str, after: str) -> None:
+    """They were not looked at: nothing was told of files that versions before a replacement read."""
+    place, mode = str(tmp_path / "t"), "delta.columnMapping.mode"
+    first = {"delta.enableVariantShredding": "true", mode: before}
+    for ddl in ("id INT, v INT", DDL):
+        table = mica.Table.create(place, ddl, properties=first, mode="overwrite")
+    table.append([row(1)])
+    if after == "none":
+        table.drop_feature("columnMapping")
+    else:
+        table = mica.Table.create(place, DDL, properties={mode: after}, mode="overwrite")
+        table.append([row(2)])
+    table.erase(PATH)
+    told = places(mica.Table.open(place))
+    assert [kind for kind, _ in told["vacuum"]] == ["values"] * 2
+    assert len([kind for kind, _ in told["log cleanup"] if kind == "bounds"]) >= 2
+
+
+def test_older_files_may_have_another_type_or_column_of_the_name(tmp_path: Path) -> None:
+    """It was MALFORMED_SHREDDING; and a column that lives on is another one."""
+    mica.Table.create(tmp_path, "id INT, v INT").append([{"id": 1, "v": 1}])
+    table = mica.Table.create(tmp_path, "w VARIANT, v VARIANT", mode="overwrite")
+    table.append([{"v": row(1)["v"], "w": row(2)["v"]}])
+    table.set_properties({"delta.columnMapping.mode": "name"})
+    table.rename_column("v", "x").rename_column("w", "v")
+    table.erase(PATH)
+    table.vacuum(0, enforce_retention=False)
+    assert "erase" not in places(table)
+    assert "vacuum" not in places(table)
