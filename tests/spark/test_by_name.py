@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.errors import ParseException
 from pyspark.sql.catalog import Catalog
 from pyspark.sql.functions import expr
 from pyspark.sql.readwriter import DataFrameReader, DataFrameWriter
@@ -52,6 +53,14 @@ def test_writers_write_into_the_table_of_the_name(spark: SparkSession, table: mi
         with pytest.raises(Exception, match=words):
             wrong(_rows(spark, (7, 7)))
     assert not spark.sql("SHOW TABLES IN default LIKE 'named'").where("NOT isTemporary").collect()
+
+
+def test_columns_may_have_the_name_before_them(spark: SparkSession, table: mica.Table) -> None:
+    """As of Spark's own tables and views; more than a name is Spark's to refuse, and not taken for the table alone."""
+    for frame in (spark.table("`named`"), spark.read.table("named")):
+        assert [row.id for row in frame.where("named.p = 1").select("named.id").collect()] == [2]
+    with pytest.raises(ParseException):
+        spark.table("named UNION ALL TABLE named")
 
 
 def test_readers_read_it_with_their_options(spark: SparkSession, table: mica.Table) -> None:

@@ -49,7 +49,7 @@ def _read(call: NamedCall) -> Any:
 
 
 def _loaded(call: NamedCall) -> Any:
-    return _with_store(call).format("mica").load(call.place)
+    return _with_store(call).format("mica").load(call.place).alias(call.name)
 
 
 def _with_store(call: NamedCall) -> Any:

@@ -22,6 +22,7 @@ from mica.errors import UserError
 from mica.query import around, changes, connect, fed, lent, names, scripts, select, settings, variables
 from mica.query.located import located
 from mica.query.parameters import bound, has_places
+from mica.query.statement_parts import name_parts
 from mica.query.statements import begins, makes_ours, parse_statement
 from mica.query.table_statements import Unread
 from mica.schema.lexical import GAP, SKIPPED, SPACE
@@ -142,16 +143,17 @@ def run(text: str, spark: SparkSession, args: Any, otherwise: Callable[[], DataF
 
 def table(name: str, spark: SparkSession, otherwise: Callable[[], DataFrame]) -> DataFrame:
     """A table for methods of DataFrames, which nobody knows yet: by Spark's own reader, where it may be, which prunes
-    what they leave out. What `otherwise` makes of the name if it is none of mica's tables."""
+    what they leave out. What `otherwise` makes of the name if it is none of mica's tables. A name of one part may be
+    written before the columns, as of Spark's tables."""
+    parts = name_parts(name)
+    if parts is None:
+        return otherwise()
     text = f"TABLE {name}"
     found = None if is_connect(spark) else tables_of(text, spark)
     if found is None or len(found.views) != 1:
         return run(text, spark, None, otherwise)
     (ours,) = found.views.values()
-    return _hinted(
-        text,
-        lambda: marked.of_table(spark, ours.scan().to_df(spark), ours.snapshot, catalog.parts_of(spark, name)),
-    )
+    return _hinted(text, lambda: marked.of_table(spark, ours.scan().to_df(spark), ours.snapshot, parts))
 
 
 def identified(text: str, spark: SparkSession, args: Any = None) -> str:

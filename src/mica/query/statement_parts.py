@@ -97,6 +97,17 @@ _LITERAL = re.compile(
 )
 
 
+def name_parts(text: str) -> tuple[str, ...] | None:
+    """The parts of a name of a table; None if the text is not one."""
+    parts = Parts(text)
+    try:
+        found = parts.several_names()
+        parts.end()
+    except UserError:
+        return None
+    return found
+
+
 class Parts(Cursor):
     """A place in a statement, and what may follow it. Errors: INVALID_EXPRESSION, with the place."""
 
@@ -110,6 +121,18 @@ class Parts(Cursor):
         while self.accept("."):
             parts.append(self.identifier())
         return tuple(parts)
+
+    def as_of(self, *ends: str) -> tuple[int | None, str | None]:
+        """The version of VERSION AS OF, the expression of TIMESTAMP AS OF up to one of these words; None for what is
+        not there."""
+        is_marked = self.accept("FOR")
+        if any(self.accept(word, "AS", "OF") for word in ("VERSION", "SYSTEM_VERSION")):
+            return self.count(), None
+        if any(self.accept(word, "AS", "OF") for word in ("TIMESTAMP", "SYSTEM_TIME")):
+            return None, self.until(*ends) if ends else self.rest()
+        if is_marked:
+            self.fail("VERSION AS OF or TIMESTAMP AS OF is expected")
+        return None, None
 
     def partition(self) -> dict[str, str | None]:
         """The columns of PARTITION, each with its value or None."""

@@ -387,11 +387,8 @@ class _Statement(RowStatement):
             )
         if not self.accept("SHALLOW", "CLONE"):
             return None
-        source, version, timestamp, location, properties = self.table(), None, None, None, dict[str, str]()
-        if self.accept("VERSION", "AS", "OF"):
-            version = self.count()
-        elif self.accept("TIMESTAMP", "AS", "OF"):
-            timestamp = self.until("TBLPROPERTIES", "LOCATION")
+        source, location, properties = self.table(), None, dict[str, str]()
+        version, timestamp = self.as_of("TBLPROPERTIES", "LOCATION")
         while self.token.kind != "end":
             if self.accept("TBLPROPERTIES"):
                 properties = self.pairs()

@@ -148,12 +148,10 @@ class TableStatement(Parts):
         self.accept("TABLE")
         table = self.table()
         self.accept("TO")
-        if self.accept("VERSION", "AS", "OF"):
-            arguments: dict[str, Any] = {"version": self.count()}
-        elif self.accept("TIMESTAMP", "AS", "OF"):
-            arguments = {"timestamp": self.rest()}
-        else:
+        version, timestamp = self.as_of()
+        if version is None and timestamp is None:
             self.fail("VERSION AS OF or TIMESTAMP AS OF is expected")
+        arguments: dict[str, Any] = {"version": version} if timestamp is None else {"timestamp": timestamp}
         self.end()
         return TableCall(table, "restore", arguments)
 

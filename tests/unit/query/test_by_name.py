@@ -39,7 +39,7 @@ def _asked(door: str, **given: Any) -> list[tuple[Any, ...]]:
 
 
 def test_what_a_call_says_is_told_to_the_format() -> None:
-    assert _asked("DataFrameReader.table") == [("format", "mica"), ("load", "/t")]
+    assert _asked("DataFrameReader.table") == [("format", "mica"), ("load", "/t"), ("alias", "t")]
     given = {"format": "delta", "mode": "append", "partitionBy": ["p"], "options": {"a": 1}}
     assert _asked("DataFrameWriter.saveAsTable", **given) == [
         ("mode", "append"), ("options", {"a": 1}), ("partitionBy", ["p"]), ("format", "mica"), ("save", "/t"),
@@ -59,8 +59,9 @@ def test_a_table_that_has_the_name_is_read_at_its_version_and_follows_a_write(tm
     mica.register("t", table)
     try:
         mica.Table.open(tmp_path).append([{"id": 1}])
-        assert _asked("DataFrameReader.table") == [("option", "versionAsOf", 0), ("format", "mica"), ("load", "/t")]
-        assert _asked("DataStreamReader.table") == [("format", "mica"), ("load", "/t")]
+        read = [("format", "mica"), ("load", "/t"), ("alias", "t")]
+        assert _asked("DataFrameReader.table") == [("option", "versionAsOf", 0), *read]
+        assert _asked("DataStreamReader.table") == read
         _asked("DataFrameWriter.saveAsTable", mode="append")
         assert table.version == 1
     finally:

@@ -67,6 +67,8 @@ def test_an_alteration_is_one_call(text: str, method: str, arguments: dict[str, 
     ("text", "expected"),
     [
         ("RESTORE TABLE delta.`/data/t` TO VERSION AS OF 3", TableCall(P, "restore", {"version": 3})),
+        ("RESTORE delta.`/data/t` FOR SYSTEM_VERSION AS OF 3", TableCall(P, "restore", {"version": 3})),
+        ("RESTORE delta.`/data/t` TO FOR SYSTEM_TIME AS OF x", TableCall(P, "restore", {"timestamp": "x"})),
         (
             "restore delta.`/data/t` timestamp as of '2026-01-01' -- the last good one",
             TableCall(P, "restore", {"timestamp": "'2026-01-01'"}),
@@ -121,7 +123,8 @@ def test_other_statements(text: str, expected: object) -> None:
         "ALTER TABLE t CHANGE COLUMN a b BIGINT", "ALTER TABLE t SET TBLPROPERTIES ('a')", "DESCRIBE t a b",
         "SHOW CREATE TABLE t AS SERDE", "SHOW PARTITIONS t PARTITION (p)", "DESC t PARTITION (p = 1)",
         "DESCRIBE QUERY SELECT 1", "SHOW COLUMNS IN t IN d", "TRUNCATE TABLE t PARTITION (p = 1)",
-        "RESTORE TABLE t TO 3", "CONVERT TO DELTA t", "ALTER TABLE", "ALTER TABLE t", "ALTER TABLE t ADD COLUMN",
+        "RESTORE TABLE t TO 3", "RESTORE t FOR 3",
+        "CONVERT TO DELTA t", "ALTER TABLE", "ALTER TABLE t", "ALTER TABLE t ADD COLUMN",
         "ALTER TABLE t ADD COLUMN ()", "ALTER TABLE t ADD COLUMNS (a INT FIRST AFTER b)", "RESTORE t VERSION AS OF 1.7",
         "RESTORE t VERSION AS OF nan", "DESC ${t}", "ALTER TABLE ${t} ADD COLUMN a INT", "DESC QUERY SELECT ? + 1",
     ],

@@ -61,14 +61,6 @@ def relations(spark: SparkSession, text: str) -> Parsed:
     return Parsed(list(dict.fromkeys(name for name, _ in names)), travelled, _COMMANDS.search(tree) is not None)
 
 
-def parts_of(spark: SparkSession, name: str) -> list[str]:
-    """The parts of a table's name as Spark reads it."""
-    try:
-        return list(map(str, items(_state(spark).sqlParser().parseMultipartIdentifier(name))))
-    except Exception:  # noqa: BLE001 - a name that only mica knows
-        return [name]
-
-
 def is_temporary(spark: SparkSession, name: str) -> bool:
     """Whether the session has a temporary view of this name."""
     if is_connect(spark):
