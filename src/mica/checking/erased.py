@@ -39,7 +39,7 @@ from mica.arguments import OPTIONS, TABLE, TEXT, takes
 from mica.arrays import arrow_array, batch_of, to_numpy
 from mica.checking.quoted import quarantined, quotes, quoting, words_of
 from mica.engines import local
-from mica.errors import MicaError, StorageError, UserError
+from mica.errors import CorruptDataError, MicaError, StorageError, UserError
 from mica.log.actions import Metadata, parse_line
 from mica.log.checkpoint import PartSource, read_checkpoint, read_part, sidecars_of
 from mica.log.feed_columns import DIRECTORY
@@ -224,8 +224,9 @@ class _Log:
             self._state(read_checkpoint(storage, checkpoint), checkpoint.entries[0].path, "log cleanup")
             named |= sidecars_of(storage, checkpoint)
         for entry in storage.list(SIDECARS, recursive=False):
-            if entry.path not in named:
-                self._state(read_part(storage, entry.path, entry.size, State(), []), entry.path, "vacuum")
+            # Hadoop's checksum of a sidecar, `.x.parquet.crc`, is none of them.
+            if entry.path not in named and entry.path.endswith(".parquet"):
+                self._sidecar(entry)
         for entry in log_entries(storage):
             if entry.path.endswith(".crc"):
                 self._checksum(entry)
@@ -254,6 +255,13 @@ class _Log:
             texts, structs = _statistics(source, files.column("row"))
             held = self._of_texts([] if texts is None else texts.to_pylist(), names) | self._of_structs(structs, names)
             self._told(source.rel if isinstance(source, PartSource) else file, held, goes)
+
+    def _sidecar(self, entry: Entry) -> None:
+        """The bounds in a sidecar that no checkpoint names, which may be half a file."""
+        try:
+            self._state(read_part(self.snapshot.storage, entry.path, entry.size, State(), []), entry.path, "vacuum")
+        except CorruptDataError:
+            self.found.append({"kind": "unread", "file": entry.path, "count": 1, "goes_with": "vacuum"})
 
     def _checksum(self, entry: Entry) -> None:
         """The bounds and metadata in a checksum file of delta-spark (PROTOCOL.md, "Version Checksum")."""

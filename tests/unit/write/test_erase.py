@@ -252,6 +252,16 @@ def test_bounds_in_sidecars_and_checksums_are_told(tmp_path: Path) -> None:
     assert ("bounds", f"_delta_log/{1:020}.crc") in left["log cleanup"]
 
 
+def test_of_sidecars_that_no_checkpoint_names_some_are_none(tmp_path: Path) -> None:
+    """Hadoop's checksum of a sidecar that delta-spark wrote was CORRUPT_CHECKPOINT, as was half a sidecar."""
+    table = made(tmp_path / "t", {"delta.checkpointPolicy": "v2"}, files=1)
+    table.checkpoint()
+    (sidecar,) = (tmp_path / "t/_delta_log/_sidecars").iterdir()
+    sidecar.with_name(f".{sidecar.name}.crc").write_bytes(b"crc\0")
+    sidecar.with_name("half.parquet").write_bytes(sidecar.read_bytes()[:-100])
+    assert places(table)["vacuum"] == [("unread", "_delta_log/_sidecars/half.parquet")]
+
+
 @pytest.mark.parametrize("found", [5, "x", {"path": 1}, [5], [{"path": "x", "stats": 5}], [{"path": 5}]])
 def test_what_is_no_checksum_or_action_holds_nothing(tmp_path: Path, found: object) -> None:
     """Each was an error of Python's."""
