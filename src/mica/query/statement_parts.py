@@ -99,8 +99,8 @@ _LITERAL = re.compile(
 
 def name_parts(text: str) -> tuple[str, ...] | None:
     """The parts of a name of a table; None if the text is not one."""
-    parts = Parts(text)
     try:
+        parts = Parts(text)
         found = parts.several_names()
         parts.end()
     except UserError:

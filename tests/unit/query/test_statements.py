@@ -9,6 +9,7 @@ import pytest
 
 import mica
 from mica.query.row_statements import Delete, Insert, MergeInto, MergeWhen, Update, behind, of_columns, with_defaults
+from mica.query.statement_parts import name_parts
 from mica.query.statements import (
     Create,
     CreateLike,
@@ -392,3 +393,14 @@ def test_a_purge_is_an_optimize(text: str, expected: Optimize) -> None:
 def test_metadata_of_other_formats_is_refused() -> None:
     with pytest.raises(mica.UserError, match="PURGE is expected"):
         parse_statement("REORG TABLE t APPLY (UPGRADE UNIFORM (ICEBERG_COMPAT_VERSION = 2))")
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("ev", ("ev",)), ("`a.b`", ("a.b",)), (" delta.`/x y` ", ("delta", "/x y")), ("", None), ("ev;", None),
+        ("ev@v1", None), ("ev UNION ALL TABLE ev", None), ("ev VERSION AS OF 1", None), ("range(3)", None),
+    ],
+)  # fmt: skip
+def test_a_name_is_a_name_and_nothing_more(text: str, parts: tuple[str, ...] | None) -> None:
+    assert name_parts(text) == parts
