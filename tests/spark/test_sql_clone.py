@@ -102,3 +102,6 @@ def test_an_unknown_source_is_named_where_no_delta_spark_is(
     with pytest.raises(UserError, match="Delta table clone_no") as caught:
         run(spark, f"CREATE TABLE delta.`{tmp_path}/t` SHALLOW CLONE clone_no")
     assert caught.value.code == "TABLE_NOT_FOUND"
+    with pytest.raises(UserError) as caught:
+        run(spark, f"CREATE TABLE delta.`{tmp_path}/t` SHALLOW CLONE parquet.`{tmp_path}`")
+    assert f"CONVERT TO DELTA parquet.`{tmp_path}`" in str(caught.value.hint)

@@ -185,10 +185,13 @@ def _refuse_unknown(spark: SparkSession, statement: Shaping | CloneOf) -> None:
     if has_delta(spark):
         return
     near = late.difflib.get_close_matches(name[-1].lower(), names.all_registered(), 3)
+    hint = f"Is {near[0]} meant?" if near else "Name it by its path: delta.`PATH`."
+    if name[0].lower() == "parquet" and len(name) > 1:
+        hint = f"Only delta-spark clones Parquet files; CONVERT TO DELTA {spelled(name)} makes a table of them."
     raise UserError(
         "TABLE_NOT_FOUND",
         f"neither mica.register nor the session's catalog has a Delta table {spelled(name)}",
-        hint=f"Is {near[0]} meant?" if near else "Name it by its path: delta.`PATH`.",
+        hint=hint,
     )
 
 
