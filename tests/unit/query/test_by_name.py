@@ -32,14 +32,18 @@ class Noted:
         return call
 
 
-def _asked(door: str, **given: Any) -> list[tuple[Any, ...]]:
+#: A reader that was told nothing is `spark.table`.
+_NOTHING, _WHERE = Told(), Told(options=frozenset(["where"]))
+
+
+def _asked(door: str, told: Told = _NOTHING, **given: Any) -> list[tuple[Any, ...]]:
     noted = Noted()
-    ANSWERS[door](NamedCall(lambda *_: None, noted, "t", "/t", given))
+    ANSWERS[door](NamedCall(lambda *_: None, noted, "t", "/t", given, told))
     return noted.told
 
 
 def test_what_a_call_says_is_told_to_the_format() -> None:
-    assert _asked("DataFrameReader.table") == [("format", "mica"), ("load", "/t"), ("alias", "t")]
+    assert _asked("DataFrameReader.table", _WHERE) == [("format", "mica"), ("load", "/t"), ("alias", "t")]
     given = {"format": "delta", "mode": "append", "partitionBy": ["p"], "options": {"a": 1}}
     assert _asked("DataFrameWriter.saveAsTable", **given) == [
         ("mode", "append"), ("options", {"a": 1}), ("partitionBy", ["p"]), ("format", "mica"), ("save", "/t"),
@@ -60,7 +64,7 @@ def test_a_table_that_has_the_name_is_read_at_its_version_and_follows_a_write(tm
     try:
         mica.Table.open(tmp_path).append([{"id": 1}])
         read = [("format", "mica"), ("load", "/t"), ("alias", "t")]
-        assert _asked("DataFrameReader.table") == [("option", "versionAsOf", 0), *read]
+        assert _asked("DataFrameReader.table", _WHERE) == [("option", "versionAsOf", 0), *read]
         assert _asked("DataStreamReader.table") == read
         _asked("DataFrameWriter.saveAsTable", mode="append")
         assert table.version == 1
