@@ -9,7 +9,7 @@ an error that names the place.
     OPTIMIZE t [FULL] [WHERE …] [ZORDER BY (c, …)]    REORG TABLE t [WHERE …] APPLY (PURGE)
     VACUUM t [FULL | LITE] [RETAIN n HOURS] [DRY RUN]
     {DESCRIBE | DESC} HISTORY t [LIMIT n]
-    {CREATE [OR REPLACE] | REPLACE} TABLE [IF NOT EXISTS] t (…) USING mica
+    {CREATE [OR REPLACE | EXTERNAL] | REPLACE} TABLE [IF NOT EXISTS] t (…) USING mica
         [{PARTITIONED | CLUSTER} BY (c, …)] [LOCATION '…'] [COMMENT '…'] [{TBLPROPERTIES | OPTIONS} (…)] [AS query]
     CREATE TABLE [IF NOT EXISTS] t LIKE u [USING {mica | delta}] [LOCATION '…'] [TBLPROPERTIES (…)]
     {CREATE [OR REPLACE] | REPLACE} TABLE [IF NOT EXISTS] t SHALLOW CLONE u [{VERSION | TIMESTAMP} AS OF …]
@@ -163,7 +163,8 @@ _BEGINS = re.compile(
     rf"DESC(?:RIBE)?|CONVERT{SPACE}TO{SPACE}DELTA|COMMENT{SPACE}ON{SPACE}TABLE|"
     rf"SHOW{SPACE}(?:TBLPROPERTIES|COLUMNS|PARTITIONS|CREATE{SPACE}TABLE)|"
     rf"WITH(?=.*\b(?:INSERT|MERGE|UPDATE|DELETE)\b)|REPLACE{SPACE}TABLE(?=.*\b(?:USING{SPACE}mica|CLONE)\b)|"
-    rf"CREATE{SPACE}(?:OR{SPACE}REPLACE{SPACE})?(?:TABLE|(?:(?:GLOBAL{SPACE})?TEMP(?:ORARY)?{SPACE})?VIEW)"
+    rf"CREATE{SPACE}(?:OR{SPACE}REPLACE{SPACE}|EXTERNAL{SPACE}(?=TABLE))?(?:TABLE|(?:(?:GLOBAL{SPACE})?"
+    rf"TEMP(?:ORARY)?{SPACE})?VIEW)"
     rf"(?=.*\b(?:USING{SPACE}mica|AS|LIKE|CLONE)\b))\b"
 )
 
@@ -306,6 +307,7 @@ class _Statement(RowStatement):
         """The table that a statement makes, what it does if there is one, and whether there must be one (REPLACE)."""
         replaces = not self.accept("CREATE")
         mode: Mode = "overwrite" if self.accept("REPLACE") or self.accept("OR", "REPLACE") else "error"
+        external = mode == "error" and self.accept("EXTERNAL")
         self.expect("TABLE")
         mode = "ignore" if mode == "error" and self.accept("IF", "NOT", "EXISTS") else mode
         return self.table(), mode, replaces
@@ -348,6 +350,8 @@ class _Statement(RowStatement):
                     self.fail("PARTITIONED BY, CLUSTER BY, LOCATION, COMMENT, TBLPROPERTIES, OPTIONS or AS is expected")
                 query = self.text[self.token.at :]
                 break
+        if external and location is None:
+            self.fail("LOCATION '…' is expected, as for any EXTERNAL table")
         made = {**options, **properties, **comment}
         return Create(table, ddl, mode, partition_by, location, made, query, replaces, cluster_by)
 
@@ -446,6 +450,7 @@ class _Statement(RowStatement):
         """CREATE … AS a query, of a view or of a table of Spark's."""
         self.accept("CREATE")
         replace = self.accept("REPLACE") or self.accept("OR", "REPLACE")
+        self.accept("EXTERNAL")
         shared = self.accept("GLOBAL")
         is_view = self.accept("TEMP") or self.accept("TEMPORARY")
         stored = not is_view and self.word() == "VIEW"

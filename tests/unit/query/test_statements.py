@@ -149,6 +149,10 @@ STATEMENTS: dict[str, Statement] = {
         ("t",), "a INT, v VARIANT", "ignore", ("a",), "/x", {"delta.appendOnly": "true", "b.c": "3"}
     ),
     "CREATE TABLE t USING mica AS SELECT 1 AS a": Create(("t",), "", "error", query="SELECT 1 AS a"),
+    "CREATE EXTERNAL TABLE t (a INT) USING mica LOCATION '/x'": Create(("t",), "a INT", "error", location="/x"),
+    "CREATE EXTERNAL TABLE t USING parquet LOCATION '/x' AS SELECT 1": Selected(
+        "CREATE EXTERNAL TABLE t USING parquet LOCATION '/x' AS ", "SELECT 1"
+    ),
     "create or replace TABLE t (a INT) USING mica": Create(("t",), "a INT", "overwrite"),
     "CREATE TABLE t (a INT) USING mica CLUSTER BY (a, s.`b c`)": Create(
         ("t",), "a INT", "error", cluster_by=("a", "s.`b c`")
