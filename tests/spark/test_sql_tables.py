@@ -357,3 +357,15 @@ def test_an_unknown_table_is_no_syntax_error(spark: SparkSession, tmp_path: Path
             assert e.value.hint == "Is unknown_table meant?"
     finally:
         names.forget("unknown_table")
+
+
+def test_a_purge_takes_dropped_columns_out_of_files(spark: SparkSession, tmp_path: Path) -> None:
+    """delta-spark's statement for it, which was an OPTIMIZE that left the file as it was."""
+    table = mica.Table.create(tmp_path, "id INT, gone STRING", properties={"delta.columnMapping.mode": "name"})
+    table.append([{"id": 1, "gone": "x"}])
+    for text, files in (("OPTIMIZE {}", 0), ("REORG TABLE {} APPLY (PURGE)", 1), ("REORG TABLE {} APPLY (PURGE)", 0)):
+        table.drop_columns(["gone"], if_exists=True)
+        (row,) = mica.sql(text.format(f"delta.`{tmp_path}`"), spark).collect()
+        assert (row.metrics.numFilesAdded, row.metrics.numFilesRemoved) == (files, files), text
+        table.refresh()
+    assert table.to_arrow().to_pylist() == [{"id": 1}]

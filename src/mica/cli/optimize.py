@@ -23,6 +23,9 @@ def run(
         list[str] | None,
         typer.Option("--zorder-by", "-z", help="A column or path, such as v:user.id, to order rows by. Repeatable."),
     ] = None,
+    purge: Annotated[
+        bool, typer.Option("--purge", help="Also rewrite files that hold dropped columns, without these.")
+    ] = False,
     txn: options.Txn = None,
     on_spark: options.OnSpark = False,
     storage_option: options.StorageOption = None,
@@ -31,7 +34,9 @@ def run(
     """Join a table's small files, drop the rows that deletion vectors delete, or order all rows by some columns."""
     spark = spark_session() if on_spark else None
     opened = Table.open(table, storage_options=storage_options(storage_option or ()))
-    done = opened.optimize(where, zorder_by=zorder_by, target_file_size=target_file_size, spark=spark, txn=txn_of(txn))
+    done = opened.optimize(
+        where, zorder_by=zorder_by, purge=purge, target_file_size=target_file_size, spark=spark, txn=txn_of(txn)
+    )
     if json:
         print_commit(done)
         return

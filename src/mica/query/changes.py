@@ -281,9 +281,9 @@ def _rows_changed(spark: SparkSession, table: Table, statement: RowChange, query
 def _shaped(spark: SparkSession, table: Table, statement: Shaping) -> DataFrame:
     """The statement's result; no `txn` of the session applies to it."""
     match statement:
-        case Optimize(where=where, zorder_by=columns, full=full):
+        case Optimize(where=where, zorder_by=columns, full=full, purge=purge):
             before = table.snapshot
-            done = table.optimize(where, zorder_by=list(columns) or None, full=full, spark=spark)
+            done = table.optimize(where, zorder_by=list(columns) or None, full=full, purge=purge, spark=spark)
             return _frame(spark, optimized(table.path, before, done))
         case VacuumOf(retain=retain, dry_run=dry, lite=lite):
             keeps = settings.keeps_retention(spark)

@@ -46,6 +46,7 @@ class Optimize:
     where: str | None
     zorder_by: tuple[str, ...]
     full: bool = False
+    purge: bool = False
 
 
 @dataclass(frozen=True)
@@ -253,7 +254,7 @@ class _Statement(RowStatement):
         return Optimize(table, where, columns, full)
 
     def reorg(self) -> Optimize:
-        """REORG TABLE … APPLY (PURGE): an OPTIMIZE, which leaves deleted rows out of the files too."""
+        """REORG TABLE … APPLY (PURGE): an OPTIMIZE, which also leaves dropped columns out of the files."""
         self.accept("REORG")
         self.expect("TABLE")
         table = self.place()
@@ -264,7 +265,7 @@ class _Statement(RowStatement):
             self.fail("PURGE is expected: mica keeps no metadata of other table formats")
         self.expect(")")
         self.end()
-        return Optimize(table, where, ())
+        return Optimize(table, where, (), purge=True)
 
     def vacuum(self) -> VacuumOf:
         self.accept("VACUUM")

@@ -250,13 +250,14 @@ class ShapedTable(OpenedTable):
 
         return self._changed(restats(self._snapshot, columns, spark, checked(txn)))
 
-    @takes(where=TEXT, zorder_by=NAMES, full=FLAG, target_file_size=SIZE, spark=SESSION, txn=TXN)
+    @takes(where=TEXT, zorder_by=NAMES, full=FLAG, purge=FLAG, target_file_size=SIZE, spark=SESSION, txn=TXN)
     def optimize(
         self,
         where: str | None = None,
         *,
         zorder_by: Sequence[str] | None = None,
         full: bool = False,
+        purge: bool = False,
         target_file_size: int | str | None = None,
         spark: SparkSession | None = None,
         txn: Txn | None = None,
@@ -273,6 +274,9 @@ class ShapedTable(OpenedTable):
         disk in process, and by a shuffle on Spark. A clustered table is ordered by its clustering columns: new files,
         and those that mica clustered before; with `full` all files, as after other columns were chosen.
 
+        `purge` also rewrites files that hold columns which were dropped, without these, as delta-spark's REORG TABLE …
+        APPLY (PURGE). The files of older versions hold them until `vacuum`.
+
         The commit changes no data: appends go on beside it. Errors: NOT_A_PARTITION_PREDICATE; ConflictError where
         another writer removed one of the files meanwhile; then the table is as it was.
         """
@@ -281,7 +285,9 @@ class ShapedTable(OpenedTable):
         from mica.write.once import checked
 
         size, once = size_of(target_file_size), checked(txn)
-        return self._changed(optimize(self._snapshot.refresh(), where, size, spark, zorder_by, once, full=full))
+        return self._changed(
+            optimize(self._snapshot.refresh(), where, size, spark, zorder_by, once, full=full, purge=purge)
+        )
 
     @takes(schema=SHREDDING, where=TEXT, spark=SESSION, txn=TXN)
     def reshred(

@@ -10,7 +10,7 @@ Source: Delta protocol, "Column Mapping"; "Reader Requirements for Column Mappin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 import pyarrow as pa
 
@@ -175,6 +175,28 @@ def called(file: Level, names: tuple[str, ...]) -> tuple[str, ...] | None:
         found.append(level.fields[same[0]].name)
         level = level.inside(same[0])
     return tuple(found)
+
+
+def has_others(file: Level, fields: Iterable[StructField], kept: Collection[str] = (), *, by_id: bool = False) -> bool:
+    """Whether a file has fields at or below these that the table lacks, but for those of the names in `kept`: columns
+    that were dropped, whose values are still there. Errors: those of `locate`."""
+    known = {at: wanted for wanted in fields if (at := position(file, wanted, by_id=by_id)) is not None}
+    return any(
+        found.name not in kept if at not in known else _has_others(found, known[at].type, by_id)
+        for at, found in enumerate(file.fields)
+    )
+
+
+def _has_others(found: pa.Field, wanted: DataType, by_id: bool) -> bool:
+    type_ = found.type
+    match wanted:
+        case StructType(fields) if pa.types.is_struct(type_):
+            return has_others(Level(type_), fields, by_id=by_id)
+        case ArrayType(element) if is_list(type_):
+            return _has_others(type_.value_field, element, by_id)
+        case MapType(key, value) if pa.types.is_map(type_):
+            return _has_others(type_.key_field, key, by_id) or _has_others(type_.item_field, value, by_id)
+    return False
 
 
 def field_id(field: pa.Field) -> str | None:

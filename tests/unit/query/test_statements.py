@@ -385,9 +385,9 @@ def test_a_table_is_made_like_another(text: str, expected: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("REORG TABLE t APPLY (PURGE)", Optimize(("t",), None, ())),
+        ("REORG TABLE t APPLY (PURGE)", Optimize(("t",), None, (), purge=True)),
         ("reorg table delta.`/p` where day = '2026-01-01' apply (purge);",
-         Optimize(("delta", "/p"), "day = '2026-01-01'", ())),
+         Optimize(("delta", "/p"), "day = '2026-01-01'", (), purge=True)),
     ],
 )  # fmt: skip
 def test_a_purge_is_an_optimize(text: str, expected: Optimize) -> None:
