@@ -214,12 +214,19 @@ class Options:
         """The table. Errors: INVALID_ARGUMENT for none, and for a relative one over Spark Connect, whose server runs
         Python in a folder of the session's: a table in it goes with the session."""
         found = self.text("path") or self.text("location")
+        if not found and (self.text("paths") or "").startswith("["):  # as Spark tells them of a list
+            raise UserError(
+                "INVALID_ARGUMENT",
+                f"format mica reads one table, got {self.text('paths')}",
+                hint="Load each of them, and join the rows by unionByName.",
+            )
         if not found:
             raise UserError(
                 "INVALID_ARGUMENT",
                 "format mica needs a path",
                 hint='Use .load(path), .save(path), .start(path) or option("path", …): Spark tells a Python source no '
-                "name of a table. By its name mica.sql writes one: INSERT INTO … SELECT … FROM a view of the rows.",
+                "name of a table. By its name mica.sql makes and writes one: CREATE TABLE … USING mica AS SELECT …, "
+                "INSERT INTO … SELECT …, FROM a view of the rows.",
             )
         path = local_path(found)
         if split_scheme(path)[0] is None and not Path(path).is_absolute() and _IN_ARTIFACTS.search(str(Path.cwd())):

@@ -22,6 +22,13 @@ def test_names_have_no_case_and_others_are_left_alone() -> None:
     assert options.properties({"delta.enableX": "true", "path": "t"}) == {"delta.enableX": "true"}
 
 
+def test_several_tables_are_not_one_without_a_path() -> None:
+    with pytest.raises(UserError, match=r"reads one table, got \["):
+        _ = Options.of({"paths": '["/a","/b"]'}).path
+    with pytest.raises(UserError, match="needs a path"):
+        _ = Options.of({"paths": "a BIGINT"}).path
+
+
 def test_a_relative_path_in_a_folder_of_the_servers_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rows were written, and went with the session."""
     folder = tmp_path / "userFiles-648cf6d6-bb2c-4f53-82bd-e658aba0c5de" / "35f0a1be-5d39-4ec2-9f1c-0c1a7ac5a0c1"
