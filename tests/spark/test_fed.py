@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 from pyspark.errors import AnalysisException
+from pyspark.sql.catalog import Catalog
 
 import mica
 from mica.engines.spark.engine import Spark
@@ -131,3 +132,13 @@ def test_changes_that_cannot_be_read_fail_as_in_tasks(spark: SparkSession, fed: 
     assert frame.columns == ["n"]
     with pytest.raises(Exception, match="CAST_INVALID_INPUT"):
         frame.collect()
+
+
+def test_a_table_that_is_not_there_is_named(
+    spark: SparkSession, fed: mica.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark, which does not know the function without delta-spark, said that of it instead."""
+    monkeypatch.setattr("mica.query.fed.has_delta", lambda _: False)
+    monkeypatch.setattr(Catalog, "functionExists", lambda *_: False)
+    with pytest.raises(mica.UserError, match=r"TABLE_NOT_FOUND(?s:.*)Is fed_here meant"):
+        mica.sql("SELECT * FROM table_changes('fed_hier', 0)", spark)

@@ -23,7 +23,7 @@ from mica.errors import UserError
 from mica.log.snapshot import exists
 from mica.log.user_metadata import user_metadata
 from mica.properties import parse_names
-from mica.query import described, inserts, names, settings, views
+from mica.query import described, inserts, lent, names, settings, views
 from mica.query.cloned import is_catalogs, make_clone
 from mica.query.insert import Query, insert
 from mica.query.located import located
@@ -108,7 +108,10 @@ def _on_rows(spark: SparkSession, statement: RowChange, query: Query, text: str,
     shown = viewed(spark, statement.table) if table is None and not isinstance(statement, Insert) else None
     table = table if shown is None else shown.table
     if table is None:
-        return _into_sparks(spark, statement, query, text, tables) if isinstance(statement, Insert) else None
+        if isinstance(statement, Insert):
+            return _into_sparks(spark, statement, query, text, tables)
+        _refuse_hidden(statement, statement.table)
+        return None
     settings.refuse_other_meaning(spark, text, [ctes, _query_of(statement)])
     if not isinstance(statement, Insert) or statement.where is not None:
         settings.refuse_other_blanks(spark, table.schema)
@@ -142,6 +145,7 @@ def _on_table(spark: SparkSession, statement: Shaping, text: str) -> DataFrame |
     reads = isinstance(statement, Question | History)
     table = target(spark, statement.table, catalogs=not _is_catalogs(statement), reads=reads)
     if table is None:
+        _refuse_hidden(statement, statement.table)
         _refuse_unknown(spark, statement)
         return None
     settings.refuse_other_meaning(spark, text)
@@ -172,6 +176,20 @@ def _cloned(spark: SparkSession, statement: CloneOf) -> DataFrame | None:
     return _nothing(spark) if done is None else spark.createDataFrame(done)
 
 
+def _refuse_hidden(statement: Statement, parts: tuple[str, ...]) -> None:
+    """Refuses a registered name that is no table, since the session has a view of its own by it, where Spark would not
+    say so. Errors: INVALID_ARGUMENT."""
+    name = parts[0]
+    describes = isinstance(statement, Question) and statement.what != "detail"
+    if len(parts) > 1 or describes or isinstance(statement, Insert) or not names.is_registered(name):
+        return
+    raise UserError(
+        "INVALID_ARGUMENT",
+        f"{name} is a temporary view of the session, which comes before the table that is registered by this name",
+        hint=f"Name the table by its path, delta.`PATH`, or take the view away: DROP VIEW {name}.",
+    )
+
+
 def _refuse_unknown(spark: SparkSession, statement: Shaping | CloneOf) -> None:
     """Refuses an unknown table of a statement that Spark's parser does not have: it would name a syntax error.
     Errors: TABLE_NOT_FOUND."""
@@ -184,11 +202,16 @@ def _refuse_unknown(spark: SparkSession, statement: Shaping | CloneOf) -> None:
             return
     if has_delta(spark):
         return
+    raise unknown(name)
+
+
+def unknown(name: tuple[str, ...]) -> UserError:
+    """The error for a name that is no table of mica's, where none of Spark's is meant."""
     near = late.difflib.get_close_matches(name[-1].lower(), names.all_registered(), 3)
     hint = f"Is {near[0]} meant?" if near else "Name it by its path: delta.`PATH`."
     if name[0].lower() == "parquet" and len(name) > 1:
         hint = f"Only delta-spark clones Parquet files; CONVERT TO DELTA {spelled(name)} makes a table of them."
-    raise UserError(
+    return UserError(
         "TABLE_NOT_FOUND",
         f"neither mica.register nor the session's catalog has a Delta table {spelled(name)}",
         hint=hint,
@@ -309,7 +332,7 @@ def target(spark: SparkSession, parts: tuple[str, ...], *, catalogs: bool = True
             raise UserError("INVALID_ARGUMENT", message, hint=f"Name the table by its path alone: {pinned.path}.")
         return pinned or Table.open(parts[1])
     if len(parts) == 1:
-        found = names.registered(parts[0])
+        found = lent.registered(spark, parts[0])
         if found is not None:
             # Writing moves a Table: one that is kept for queries stays where it is.
             return found if names.is_table(parts[0]) else Table(found.snapshot)

@@ -229,7 +229,7 @@ def tables_of(text: str, spark: SparkSession) -> names.Named | None:
     for name in parsed.names:
         if name.lower() in {view.lower() for view in views}:
             continue
-        table = names.registered(name)
+        table = lent.registered(spark, name)
         if table is not None:
             views[name] = table
             continue
@@ -291,5 +291,7 @@ def _notes(text: str, error: Exception) -> Iterator[str]:
             "mica changes the rows of a table by its registered name or its path, not through a view of it, but "
             'for one of spark.read.format("mica").load(path) with all of its columns and rows.'
         )
+    if is_condition(error, "UNSUPPORTED_FEATURE.CHANGE_DATA_CAPTURE"):
+        yield "mica has the changes of a table by table_changes('NAME', first, last), or Table.changes."
     if is_condition(error, "DATA_SOURCE_NOT_FOUND") and "the data source: delta" in said:
         yield "CREATE TABLE … USING mica makes a Delta table in a session without delta-spark."

@@ -20,7 +20,7 @@ from mica.engines.spark.types import from_spark
 from mica.errors import UserError
 from mica.expressions.coerce import is_number
 from mica.query import names, settings
-from mica.query.changes import target
+from mica.query.changes import target, unknown
 from mica.query.parameters import bound
 from mica.query.row_statements import INSIDE
 from mica.query.statement_parts import Parts
@@ -51,9 +51,11 @@ def calls(text: str) -> bool:
 def fed(spark: SparkSession, text: str, args: Any) -> Iterator[tuple[str, Any]]:
     """The text with names of views in place of the calls, and the values of its parameters.
 
-    Errors: those of `Table.changes`; INVALID_ARGUMENT for a call without a start.
+    Errors: those of `Table.changes`; INVALID_ARGUMENT for a call without a start, and on Spark Connect, which looks for
+    views when rows are read; TABLE_NOT_FOUND, but where the session has functions of these names.
     """
-    if is_connect(spark):  # which looks for views when rows are read
+    if is_connect(spark):
+        _refuse(spark, text)
         yield text, args
         return
     if args and any(match["call"] and re.search("[?:]", match["arguments"]) for match in _CALL.finditer(text)):
@@ -64,7 +66,7 @@ def fed(spark: SparkSession, text: str, args: Any) -> Iterator[tuple[str, Any]]:
         for match in _CALL.finditer(text):
             if match["call"] is None:
                 continue
-            rows = _rows(spark, match["arguments"], by_path=match["by_path"] is not None)
+            rows = _rows(spark, match["arguments"], match)
             if rows is not None:
                 made.append(f"{names.FED}{next(_NUMBERS)}")
                 rows.createOrReplaceTempView(made[-1])
@@ -77,6 +79,19 @@ def fed(spark: SparkSession, text: str, args: Any) -> Iterator[tuple[str, Any]]:
                 spark.catalog.dropTempView(name)
 
 
+def _refuse(spark: SparkSession, text: str) -> None:
+    """Refuses the feed of a table of mica's; what another call means the server knows."""
+    for match in _CALL.finditer(text):
+        arguments = Parts(match["arguments"] or "")
+        table = _table(spark, arguments.string(), match) if match["call"] and arguments.at_string else None
+        if table is not None:
+            raise UserError(
+                "INVALID_ARGUMENT",
+                f"on Spark Connect no text asks for the change feed of {table.path}",
+                hint='Table.changes(3).to_df(spark) has it, and format("mica") with the option readChangeFeed.',
+            )
+
+
 def _is_kept(text: str) -> bool:
     """Whether Spark keeps the text, and asks for its views again; a temporary view of mica's keeps a plan."""
     if not _KEPT.match(text):
@@ -86,13 +101,13 @@ def _is_kept(text: str) -> bool:
     return True
 
 
-def _rows(spark: SparkSession, text: str, *, by_path: bool) -> DataFrame | None:
+def _rows(spark: SparkSession, text: str, call: re.Match[str]) -> DataFrame | None:
     """The changes that a call asks for; None for a table that is not mica's."""
     arguments = Parts(text)
     if not arguments.at_string:
         return None  # no constant: Spark says what it wants
     name = arguments.string()
-    table = _table(spark, name, by_path=by_path)
+    table = _table(spark, name, call)
     if table is None:
         return None
     given = arguments.several(arguments.one_expression) if arguments.accept(",") else ()
@@ -107,10 +122,15 @@ def _rows(spark: SparkSession, text: str, *, by_path: bool) -> DataFrame | None:
     return table.changes(**asked).to_df(spark)
 
 
-def _table(spark: SparkSession, name: str, *, by_path: bool) -> Table | None:
-    if by_path:
+def _table(spark: SparkSession, name: str, call: re.Match[str]) -> Table | None:
+    """The table that a call names; None for what is delta-spark's, or a function of the session's own."""
+    if call["by_path"] is not None:
         return None if has_delta(spark) else Table.open(name)
-    return target(spark, Parts(name).several_names(), catalogs=not has_delta(spark))
+    parts = Parts(name).several_names()
+    found = target(spark, parts, catalogs=not has_delta(spark))
+    if found is not None or is_connect(spark) or has_delta(spark) or spark.catalog.functionExists("table_changes"):
+        return found
+    raise unknown(parts)
 
 
 def _limit(spark: SparkSession, table: Table, side: str, text: str) -> Mapping[str, Any]:
