@@ -155,7 +155,24 @@ if __name__ == "__main__":
         assert "UNRESOLVED_COLUMN" in str(e), e
     sampled = spark.sql("SELECT id, '{x}' FROM several TABLESAMPLE (100 PERCENT) ORDER BY id DESC; ")
     assert [row.id for row in sampled.collect()] == list(range(19, -1, -1))
+    # Methods that take a name: Spark made tables of its own of it.
+    assert spark.read.table("several").count() == 20 and spark.catalog.tableExists("several")
+    for call in (
+        lambda: spark.range(1).write.mode("append").saveAsTable("several"),
+        lambda: spark.range(1).write.insertInto("several"),
+        lambda: spark.range(1).writeTo("several").append(),
+        lambda: spark.read.option("versionAsOf", 0).table("several"),
+        lambda: spark.readStream.table("several"),
+        lambda: spark.sql("SELECT * FROM table_changes('several', 0)"),
+    ):
+        try:
+            call()
+            raise SystemExit("a name was taken for another table's")
+        except mica.UserError as e:
+            assert "on Spark Connect" in str(e) and several.path in str(e), e
+    assert spark.catalog.tableExists("several") and not spark.sql("SHOW TABLES").where("NOT isTemporary").collect()
     mica.disable(spark)
+    assert not spark.catalog.tableExists("several")
     mica.Table.open(several.path).append([{"id": 99}])
     assert mica.sql("SELECT count(*) FROM (TABLE several)", spark).collect() == [(21,)]
     assert kept.count() == 20

@@ -14,17 +14,18 @@ from typing import TYPE_CHECKING, Any, Self
 
 from mica.engines.spark.catalog import temporary_table
 from mica.engines.spark.doors import Answer, NamedCall, own_sql
+from mica.engines.spark.session import is_connect
 from mica.errors import UserError
 from mica.format.options import STORAGE
 from mica.query import names, settings
 from mica.query.entry import run
 from mica.query.entry import table as of_name
-from mica.query.lent import Lent
+from mica.query.lent import Lent, is_hidden
 from mica.query.parameters import bound
 from mica.schema.ddl import quoted
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 _FORMATS = ("mica", "delta")
 #: Options in lower case: which version is read, and which rows are replaced.
@@ -202,6 +203,15 @@ def listed(own: Callable[..., list[Any]], catalog: Any, dbName: Any = None, patt
     return [*found, *map(temporary_table, others)]
 
 
+def _no_changes(call: NamedCall) -> None:
+    asks = "readStream" if "Stream" in type(call.on).__name__ else "read"
+    raise UserError(
+        "INVALID_ARGUMENT",
+        f"{call.own.__qualname__} does not know {call.name}, the table {call.place}, which no catalog of Spark's has",
+        hint=f'Write spark.{asks}.format("mica").option("readChangeFeed", "true").load({call.place!r}).',
+    )
+
+
 def _refuse_format(call: NamedCall) -> None:
     asked = call.given.get("format") or call.told.format
     if asked is not None and asked.lower() not in _FORMATS:
@@ -262,7 +272,9 @@ class WriterToName:
 #: Who answers which method.
 ANSWERS: Mapping[str, Answer] = {
     "DataFrameReader.table": _read,
+    "DataFrameReader.changes": _no_changes,  # new in Spark 4.2
     "DataStreamReader.table": _loaded,
+    "DataStreamReader.changes": _no_changes,
     "DataFrameWriter.saveAsTable": _saved,
     "DataFrameWriter.insertInto": _inserted,
     "DataFrame.mergeInto": _not_merged,
@@ -280,3 +292,53 @@ ANSWERS: Mapping[str, Answer] = {
     "Catalog.dropTable": _stated_only("DROP TABLE"),
     "Catalog.createTable": _not_made,
 }
+#: What PySpark answers of a temporary view.
+_OF_VIEWS = ("DataFrameReader.table", "DataStreamReader.table", "Catalog.getTable", "Catalog.listColumns")
+
+
+def _unless_hidden(answer: Answer) -> Answer:
+    """PySpark's own answer for a name that the session has a view of its own by."""
+    return lambda call: call.by(call.name) if is_hidden(call.session, call.name) else answer(call)
+
+
+def _by_session(call: NamedCall) -> Any:
+    """As `spark.table`: `load` would write the options of the table's store into the plan."""
+    if call.on._options or call.on._schema:  # noqa: SLF001 - they have no public name
+        raise UserError(
+            "INVALID_ARGUMENT",
+            f"{call.name} is the table {call.place}, and on Spark Connect a reader of its name takes no options",
+            hint=f'Write {call.name} VERSION AS OF n in spark.sql, or spark.read.format("mica").load(PATH).',
+        )
+    return call.session.table(quoted(call.name))
+
+
+def _by_path(way: str) -> Answer:
+    def answer(call: NamedCall) -> None:
+        raise UserError(
+            "INVALID_ARGUMENT",
+            f"on Spark Connect {call.own.__qualname__} does not know {call.name}, the table {call.place}",
+            hint=f"{way}.".replace("NAME", call.name).replace("PATH", repr(call.place)),
+        )
+
+    return answer
+
+
+_BY_WRITER = _by_path('Write df.write.format("mica").mode("append").save(PATH), or mica.Table.open(PATH).append(df)')
+#: The same on Spark Connect. What nobody answers Spark would do to another table, which it makes by that name.
+ANSWERS_BY_CONNECT: Mapping[str, Answer] = {
+    **{door: answer for door, answer in ANSWERS.items() if door.startswith("Catalog.") or door.endswith(".changes")},
+    "DataFrameReader.table": _by_session,
+    "DataStreamReader.table": _by_path('Write spark.readStream.format("mica").load(PATH)'),
+    "DataFrameWriter.saveAsTable": _BY_WRITER,
+    "DataFrameWriter.insertInto": _BY_WRITER,
+    "DataFrame.mergeInto": _not_merged,
+    "DataFrame.writeTo": _BY_WRITER,
+    "DataStreamWriter.toTable": _by_path('Write df.writeStream.format("mica").start(PATH)'),
+}
+
+
+def answers(spark: SparkSession) -> Mapping[str, Answer]:
+    """Who answers which method of a session."""
+    if is_connect(spark):
+        return ANSWERS_BY_CONNECT
+    return {**ANSWERS, **{door: _unless_hidden(ANSWERS[door]) for door in _OF_VIEWS}}

@@ -13,7 +13,7 @@ from mica.engines.spark.doors import close_doors, open_doors, with_names
 from mica.engines.spark.session import current, is_connect
 from mica.format.source import register
 from mica.query import names
-from mica.query.by_name import ANSWERS, listed
+from mica.query.by_name import answers, listed
 from mica.query.entry import run, table
 from mica.query.frames import ACTIONS
 
@@ -29,14 +29,15 @@ def enable(spark: SparkSession | None = None) -> SparkSession:
     Actions of DataFrames that were made of `spark.table`, `spark.read.table` or `Table.to_df` read of a table what they
     need, as a text does, and skip files (not on Spark Connect); what Spark runs otherwise, as `cache`, it reads by its
     own reader, which prunes columns and paths. `df.write.saveAsTable` and `insertInto`, `df.writeTo`,
-    `spark.readStream.table`, `toTable` and `spark.catalog` take registered names too (not on Spark Connect), as
-    `format("mica")` takes their paths, with the options of the reader or writer. Sessions that Spark
-    clones of this one, as for `foreachBatch`, are enabled with it; one of `newSession` is not. On Spark Connect texts
-    with `{names}` of Python objects (keyword arguments of `spark.sql`) go to Spark unchanged.
+    `spark.readStream.table`, `toTable` and `spark.catalog` take registered names too, as `format("mica")` takes their
+    paths, with the options of the reader or writer; on Spark Connect those that write or stream refuse the name. A
+    temporary view of the session comes before a registered name. Sessions that Spark clones of this one, as for
+    `foreachBatch`, are enabled with it; one of `newSession` is not. On Spark Connect texts with `{names}` of Python
+    objects (keyword arguments of `spark.sql`) go to Spark unchanged.
     """
     session = current(spark)
     register(session)
-    open_doors(session, names.place_of, ANSWERS, METHODS)
+    open_doors(session, names.place_of, answers(session), METHODS if is_connect(session) else METHODS | ACTIONS)
     return session
 
 
@@ -69,9 +70,8 @@ def _table(own: Callable[..., DataFrame], spark: SparkSession, tableName: str) -
 
 
 #: Who answers which method whatever it is given.
-METHODS: Mapping[str, Callable[..., Any]] = {
+METHODS: dict[str, Callable[..., Any]] = {
     "SparkSession.sql": _sql,
     "SparkSession.table": _table,
     "Catalog.listTables": listed,
-    **{f"DataFrame.{name}": answer for name, answer in ACTIONS.items()},
 }

@@ -86,11 +86,10 @@ def _number(own: Callable[..., Any], frame: DataFrame) -> Any:
     return own(frame) if found is None else found.collect()[0][0]
 
 
+_WHOLE = "collect explain foreach foreachPartition tail toArrow toLocalIterator toPandas write"
 #: Who answers which method: those that run a plan.
-ACTIONS = {
-    **dict.fromkeys(
-        "collect explain foreach foreachPartition tail toArrow toLocalIterator toPandas write".split(), _all
-    ),
-    **dict.fromkeys("first head isEmpty show take".split(), _some),
-    "count": _number,
+ACTIONS: dict[str, Callable[..., Any]] = {
+    **{f"DataFrame.{name}": _all for name in _WHOLE.split()},
+    **{f"DataFrame.{name}": _some for name in ("first", "head", "isEmpty", "show", "take")},
+    "DataFrame.count": _number,
 }

@@ -308,13 +308,15 @@ class _Statement(RowStatement):
         """The table that a statement makes, what it does if there is one, and whether there must be one (REPLACE)."""
         replaces = not self.accept("CREATE")
         mode: Mode = "overwrite" if self.accept("REPLACE") or self.accept("OR", "REPLACE") else "error"
-        external = mode == "error" and self.accept("EXTERNAL")
+        if mode == "error":
+            self.accept("EXTERNAL")
         self.expect("TABLE")
         mode = "ignore" if mode == "error" and self.accept("IF", "NOT", "EXISTS") else mode
         return self.table(), mode, replaces
 
     def create(self) -> Create | None:
         """CREATE TABLE; None for a name in Spark's catalog of a table that is there: USING mica OPTIONS (path …)."""
+        external = self.word(1) == "EXTERNAL"
         table, mode, replaces = self.made()
         ddl = self.parenthesised()[1:-1] if self.mark() == "(" else ""
         if self.word() == "LIKE":

@@ -3,7 +3,7 @@
 The rule: a method is PySpark's own but for texts, and names that somebody else answers, in a session that asked for it;
 when no session asks any more, PySpark's classes are as they were. A session that Spark clones of one that asked, as it
 does for `foreachBatch`, asks too; one of `newSession` does not. A reader or writer is left as it was before the call.
-On Spark Connect only the session's own methods ask.
+On Spark Connect no answer knows what a reader or writer was told.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial, wraps
+from importlib import import_module
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -177,16 +178,16 @@ def _is_same(one: Any, other: Any) -> bool:
 
 
 def _classes(spark: SparkSession) -> Mapping[str, type]:
-    if is_connect(spark):
-        return {"SparkSession": type(spark)}
-    from pyspark.sql.catalog import Catalog
-    from pyspark.sql.classic.dataframe import DataFrame
-    from pyspark.sql.readwriter import DataFrameReader, DataFrameWriter
-    from pyspark.sql.session import SparkSession
-    from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
-
-    every = (Catalog, DataFrame, DataFrameReader, DataFrameWriter, DataStreamReader, DataStreamWriter, SparkSession)
-    return {one.__name__: one for one in every}
+    where = "pyspark.sql.connect" if is_connect(spark) else "pyspark.sql"
+    frames = f"{where}.dataframe" if is_connect(spark) else f"{where}.classic.dataframe"
+    every = {
+        f"{where}.catalog": ("Catalog",),
+        frames: ("DataFrame",),
+        f"{where}.readwriter": ("DataFrameReader", "DataFrameWriter"),
+        f"{where}.streaming.readwriter": ("DataStreamReader", "DataStreamWriter"),
+        f"{where}.session": ("SparkSession",),
+    }
+    return {name: getattr(import_module(module), name) for module, found in every.items() for name in found}
 
 
 def _always(own: Any, answer: Method) -> Any:
@@ -224,7 +225,7 @@ def _door(own: Callable[..., Any], place_of: Callable[[str], str | None], answer
 def _as_before(of: Any) -> Iterator[Told]:
     """What a reader or writer was told, which it is told again in the end: what an answer tells it is for this call."""
     where, extends, parts = _TOLD.get(type(of).__name__, ("", False, ()))
-    if not where:
+    if not where or is_connect(of):
         yield Told()
         return
     java = getattr(of, where)
@@ -250,5 +251,7 @@ def _as_before(of: Any) -> Iterator[Told]:
 
 def _session(of: Any) -> Any:
     """The session of a reader, a writer, a DataFrame or a catalog; a session itself."""
+    if is_connect(of) and type(of).__name__.endswith("Reader"):
+        return of._client  # noqa: SLF001 - it has no public name
     names = ("_session", "_spark", "_sparkSession")  # a DataFrame has its columns as attributes, too
     return next((getattr(of, name) for name in names if hasattr(of, name)), of)
