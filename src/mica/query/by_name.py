@@ -204,11 +204,10 @@ def listed(own: Callable[..., list[Any]], catalog: Any, dbName: Any = None, patt
 
 
 def _no_changes(call: NamedCall) -> None:
-    asks = "readStream" if "Stream" in type(call.on).__name__ else "read"
     raise UserError(
         "INVALID_ARGUMENT",
         f"{call.own.__qualname__} does not know {call.name}, the table {call.place}, which no catalog of Spark's has",
-        hint=f'Write spark.{asks}.format("mica").option("readChangeFeed", "true").load({call.place!r}).',
+        hint=f"Load {call.place!r} by format mica with the option readChangeFeed.",
     )
 
 
@@ -307,7 +306,7 @@ def _by_session(call: NamedCall) -> Any:
         raise UserError(
             "INVALID_ARGUMENT",
             f"{call.name} is the table {call.place}, and on Spark Connect a reader of its name takes no options",
-            hint=f'Write {call.name} VERSION AS OF n in spark.sql, or spark.read.format("mica").load(PATH).',
+            hint=f"Load {call.place!r} by format mica, or name a version in a query: {call.name} VERSION AS OF n.",
         )
     return call.session.table(quoted(call.name))
 
@@ -317,23 +316,25 @@ def _by_path(way: str) -> Answer:
         raise UserError(
             "INVALID_ARGUMENT",
             f"on Spark Connect {call.own.__qualname__} does not know {call.name}, the table {call.place}",
-            hint=f"{way}.".replace("NAME", call.name).replace("PATH", repr(call.place)),
+            hint=f"{way.format(name=call.name, place=repr(call.place))}.",
         )
 
     return answer
 
 
-_BY_WRITER = _by_path('Write df.write.format("mica").mode("append").save(PATH), or mica.Table.open(PATH).append(df)')
+_BY_WRITER = _by_path(
+    "Save to {place} by format mica, or write INSERT INTO {name} SELECT … FROM a temporary view of the rows"
+)
 #: The same on Spark Connect. What nobody answers Spark would do to another table, which it makes by that name.
 ANSWERS_BY_CONNECT: Mapping[str, Answer] = {
     **{door: answer for door, answer in ANSWERS.items() if door.startswith("Catalog.") or door.endswith(".changes")},
     "DataFrameReader.table": _by_session,
-    "DataStreamReader.table": _by_path('Write spark.readStream.format("mica").load(PATH)'),
+    "DataStreamReader.table": _by_path("Load {place} as a stream of format mica"),
     "DataFrameWriter.saveAsTable": _BY_WRITER,
     "DataFrameWriter.insertInto": _BY_WRITER,
     "DataFrame.mergeInto": _not_merged,
     "DataFrame.writeTo": _BY_WRITER,
-    "DataStreamWriter.toTable": _by_path('Write df.writeStream.format("mica").start(PATH)'),
+    "DataStreamWriter.toTable": _by_path("Start the stream by format mica to {place}"),
 }
 
 

@@ -88,7 +88,7 @@ def _refuse(spark: SparkSession, text: str) -> None:
             raise UserError(
                 "INVALID_ARGUMENT",
                 f"on Spark Connect no text asks for the change feed of {table.path}",
-                hint='Table.changes(3).to_df(spark) has it, and format("mica") with the option readChangeFeed.',
+                hint=f"Load {table.path!r} by format mica with the option readChangeFeed.",
             )
 
 
