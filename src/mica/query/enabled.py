@@ -5,7 +5,7 @@ The rule: what names no table of mica's reaches Spark as it was written, and `di
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from mica.arguments import SESSION, takes
