@@ -322,3 +322,18 @@ def test_a_session_that_takes_files_for_old_ones(spark: SparkSession, tmp_path: 
         assert frame.toArrow().to_pylist() == table.to_arrow().to_pylist() == [row]
         found = mica.sql(f"SELECT count(*), d FROM delta.`{tmp_path}` WHERE d < '1000-01-01' GROUP BY d", spark)
         assert found.toArrow().to_pylist() == [{"count(1)": 1, "d": row["d"]}]
+
+
+def test_files_of_a_disk_are_found_without_a_job(spark: SparkSession, tmp_path: Path) -> None:
+    made, context = mica.Table.create(tmp_path / "t", "id INT"), spark.sparkContext
+    for number in range(3):
+        made.append([{"id": number}])
+    with conf(spark, {(setting := "spark.sql.sources.parallelPartitionDiscovery.threshold"): "2"}):
+        context.setJobGroup("listing", "")
+        try:
+            frame = made.to_df(spark)
+        finally:
+            context.setLocalProperty("spark.jobGroup.id", None)
+        assert spark.conf.get(setting) == "2"
+    assert not context.statusTracker().getJobIdsForGroup("listing")
+    assert frame.count() == 3

@@ -8,7 +8,9 @@ who names a Variant column (`columns=["v"]`) wants it whole.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from threading import Lock
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -16,6 +18,7 @@ import pyarrow as pa
 from mica.arrays import arrow_array
 from mica.cached import cached_property
 from mica.engines.spark import directories, hadoop
+from mica.engines.spark.session import is_connect
 from mica.engines.spark.types import to_spark
 from mica.records import dataclass
 from mica.schema.char import declared, is_padded
@@ -51,6 +54,9 @@ CALENDAR = {"datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
 #: Files that Spark leaves out without a word, though they are asked for (`HadoopFSUtils.shouldFilterOutPathName`): by
 #: their own names, not by those of folders. `_x=1` and `_metadata`, which it keeps, are read by the kernel too.
 HIDDEN = re.compile(r"/[._][^/]*$|\._COPYING_$")
+
+#: Beyond so many files Spark looks for them by a job; one thread changes it at a time, and gives it back.
+_LISTED, _LISTS = "spark.sql.sources.parallelPartitionDiscovery.threshold", Lock()
 
 #: Each combination of partition values becomes literals in one branch of a union, where directories do not tell them.
 MAX_PARTITIONS = 16
@@ -186,7 +192,21 @@ def native(spark: SparkSession, reading: Reading) -> DataFrame:
 def _loaded(spark: SparkSession, reading: Reading, stored: StructType, paths: Sequence[str], **own: str) -> DataFrame:
     options = WITH_ZEROS if any(contains(reading.schema, kind) for kind in (FLOAT, DOUBLE)) else {}
     reader = spark.read.format(FORMAT).schema(to_spark(stored)).options(**CALENDAR, **options, **own)
-    return reader.load([unglobbed(hadoop.uri(*reading.storage.locate(path))) for path in paths])
+    uris = [unglobbed(hadoop.uri(*reading.storage.locate(path))) for path in paths]
+    with nullcontext() if reading.is_remote or is_connect(spark) else _listed_here(spark):
+        return reader.load(uris)
+
+
+@contextmanager
+def _listed_here(spark: SparkSession) -> Iterator[None]:
+    """Lets Spark look for files of a disk without a job, which has a task for each."""
+    with _LISTS:
+        before = str(spark.conf.get(_LISTED))
+        spark.conf.set(_LISTED, str(MAX_FILES))
+        try:
+            yield
+        finally:
+            spark.conf.set(_LISTED, before)
 
 
 def _with_values(spark: SparkSession, reading: Reading, values: tuple[str | None, ...], frame: DataFrame) -> DataFrame:
