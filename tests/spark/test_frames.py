@@ -127,6 +127,7 @@ def test_every_action_reads_the_file_of_its_rows_alone(
 
 @pytest.mark.parametrize("make", [
     lambda f: f.limit(5).select("id"),
+    lambda f: f.sortWithinPartitions("id").limit(5),
     lambda f: f.sample(0.5, seed=1),
     lambda f: f.withColumn("r", sql.rand(1)),
     lambda f: f.withColumn("r", sql.monotonically_increasing_id()),
@@ -154,6 +155,26 @@ def test_what_is_cached_is_not_read_again(frame: DataFrame) -> None:
         assert frames.narrowed(frame.where("id > 31")) is not None
     finally:
         cached.unpersist()
+
+
+def test_an_action_does_not_keep_what_was_cached(frame: DataFrame) -> None:
+    found = frame.where("id > 30")
+    assert not found.isEmpty()
+    found.cache()
+    try:
+        assert frames.narrowed(found) is None
+        assert found.count() == 9
+    finally:
+        found.unpersist()
+    assert frames.narrowed(found) is not None
+
+
+def test_the_columns_are_nullable_as_those_of_the_dataframe(frame: DataFrame) -> None:
+    found = frame.where("id > 30").select(sql.isnull("v").alias("n"), sql.coalesce("p", sql.lit("x")).alias("c"), "p")
+    rows = frames.narrowed(found)
+    assert rows is not None
+    assert rows.schema == found.schema
+    assert [field.nullable for field in found.toArrow().schema] == [False, False, True]
 
 
 def test_times_are_those_of_the_zone_when_the_dataframe_was_made(spark: SparkSession, frame: DataFrame) -> None:

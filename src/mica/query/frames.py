@@ -32,7 +32,13 @@ def narrowed(frame: DataFrame, then: Callable[[DataFrame], DataFrame] | None = N
     known, or if Spark has to read it."""
     try:
         found, tables = _marked(frame, then)
-        return None if found is None else select.of_plan(frame.sparkSession, found, tables)
+        if found is None:
+            return None
+        rows = select.of_plan(frame.sparkSession, found, tables)
+        if then is None:
+            # Of an optimised plan Catalyst knows more columns without nulls, of a scan's columns fewer.
+            vars(rows)["schema"] = frame.schema
+        return rows
     except Exception:  # noqa: BLE001 - the DataFrame's own plan has the same rows
         _LOG.debug("a DataFrame is read by Spark", exc_info=True)
         return None

@@ -64,21 +64,29 @@ def marked_plan(
 ) -> MarkedPlan | None:
     """The plan of a DataFrame, or of what `then` makes of its rows, if it has marks of tables that are known, all of
     which have no more columns than the table (`_metadata`), and scans in their places give the same rows."""
-    java = frame._jdf.queryExecution().withCachedData()  # noqa: SLF001 - what is cached is not read again
+    java = _with_cached(frame)
     text = str(java.toJSON())
     if MARK not in text or bool(java.isStreaming()) or not bool(java.deterministic()):
         return None
     tree, zone = json.loads(text), str(frame.sparkSession.conf.get("spark.sql.session.timeZone"))
     for nodes in _trees(tree):
-        names = [str(one["class"]).rpartition(".")[2] for one in nodes]
+        names = [_name(one) for one in nodes]
         zones = {one["timeZoneId"] for one in nodes if one.get("timeZoneId") is not None}
         if not _BY_ORDER.isdisjoint(names) or zones - {zone} or not _takes_the_same(names, nodes):
             return None
     if then is not None:
-        java = then(frame)._jdf.queryExecution().withCachedData()  # noqa: SLF001
+        java = _with_cached(then(frame))
     marks = tuple((mark, node) for mark, node in _found(java) if mark in known)
     fits = all(int(node.output().size()) == len(known[mark].fields) for mark, node in marks)
     return MarkedPlan(java, marks) if marks and fits else None
+
+
+def _with_cached(frame: DataFrame) -> Any:
+    """The plan, in which what is cached now is not read again. Asked for it, the DataFrame itself would keep to what is
+    cached now, after `cache` or `unpersist`, too: Spark's own `show` and `count` ask another one."""
+    java = frame._jdf.queryExecution().commandExecuted()  # noqa: SLF001
+    again = Maker.of(frame.sparkSession).dataset.ofRows(frame.sparkSession._jsparkSession, java)  # noqa: SLF001
+    return again.queryExecution().withCachedData()
 
 
 def _trees(given: Any) -> Iterator[list[dict[str, Any]]]:
@@ -90,12 +98,18 @@ def _trees(given: Any) -> Iterator[list[dict[str, Any]]]:
         yield from _trees(inner)
 
 
+def _name(node: Mapping[str, Any]) -> str:
+    return str(node["class"]).rpartition(".")[2]
+
+
 def _takes_the_same(names: list[str], nodes: list[dict[str, Any]]) -> bool:
     """Whether what takes a few rows takes the same ones in any order: the first of sorted rows, one of equal rows."""
     for place, name in enumerate(names):
         below = [*names[place + 1 :], ""]
-        if name in _LIMITS and next(one for one in below if one not in _PASSING) != "Sort":
-            return False
+        if name in _LIMITS:
+            cut = next((one for one in nodes[place + 1 :] if _name(one) not in _PASSING), {})
+            if not cut.get("global"):  # of rows that are sorted within partitions others are the first
+                return False
         if name == "Deduplicate":
             child = nodes[place + 1]
             if below[0] != "Project" or len(child["projectList"]) != len(nodes[place]["keys"]):
