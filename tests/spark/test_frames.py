@@ -194,6 +194,13 @@ def test_a_row_that_spark_does_not_come_to_fails_no_take(frame: DataFrame) -> No
         found.collect()
 
 
+def test_what_an_action_does_not_take_spark_refuses(frame: DataFrame, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(TypeError, match=r"count\(\)"):
+        frame.count(1)  # type: ignore[call-arg]
+    frame.show(-1)
+    assert "only showing top 0 rows" in capsys.readouterr().out
+
+
 def test_a_dataframe_keeps_its_version(spark: SparkSession, tmp_path: Path) -> None:
     made = mica.Table.create(tmp_path / "t", "id INT")
     made.append([{"id": 1}])

@@ -74,7 +74,7 @@ def _some(own: Callable[..., Any], frame: DataFrame, *args: Any, **kwargs: Any) 
     """For a method that takes a few rows, one by default; `show` looks whether there is one more."""
     asked = [*args[:1], *(value for name, value in kwargs.items() if name in ("n", "num"))]
     rows = asked[0] if asked and asked[0] is not None else 20 if own.__name__ == "show" else 1
-    if not isinstance(rows, int):
+    if not isinstance(rows, int) or rows < 0:
         return own(frame, *args, **kwargs)
     more = rows + (own.__name__ == "show")
     found = narrowed(frame, lambda frame: frame.limit(more))
@@ -86,10 +86,10 @@ def _some(own: Callable[..., Any], frame: DataFrame, *args: Any, **kwargs: Any) 
         return own(frame, *args, **kwargs)  # Spark stops before it comes to a row that cannot be cast, if it may
 
 
-def _number(own: Callable[..., Any], frame: DataFrame) -> Any:
+def _number(own: Callable[..., Any], frame: DataFrame, *args: Any, **kwargs: Any) -> Any:
     """For `count`, which is an aggregate of the rows."""
-    found = narrowed(frame, lambda frame: frame.groupBy().count())
-    return own(frame) if found is None else found.collect()[0][0]
+    found = None if args or kwargs else narrowed(frame, lambda frame: frame.groupBy().count())
+    return own(frame, *args, **kwargs) if found is None else found.collect()[0][0]
 
 
 _WHOLE = "collect explain foreach foreachPartition tail toArrow toLocalIterator toPandas write"
