@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import runpy
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from pyspark.sql import functions as sql
 from pyspark.sql.classic.dataframe import DataFrame as Classic
 
 import mica
+from mica.engines.spark import marks
 from mica.errors import UserError
 from mica.query import frames
 from tests.oracle import conf
@@ -225,6 +227,10 @@ def test_a_table_of_few_rows_has_its_name_too(spark: SparkSession, tmp_path: Pat
         assert [row.id for row in spark.table("little").where("little.id > 0").collect()] == [2]
     finally:
         mica.disable(spark)
+
+
+def test_two_processes_of_one_jvm_have_other_marks() -> None:
+    assert runpy.run_path(marks.__file__)["MARK"] != marks.MARK
 
 
 def test_nothing_stays_when_the_session_is_disabled(spark: SparkSession) -> None:

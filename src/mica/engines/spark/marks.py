@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from mica.engines.spark.making import Maker
 from mica.engines.spark.nodes import items
@@ -19,8 +20,8 @@ from mica.schema.types import StructType
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-#: How the names of marks begin.
-MARK = "__mica_table_"
+#: How the names of marks begin: in no other process so, which may share Spark's JVM and its global temporary views.
+MARK = f"__mica_table_{uuid4().hex}_"
 #: What shows in which order, or in which file, rows are; what takes other rows of them where that changes; and metrics,
 #: which Spark keeps for the plan that it was asked for.
 _BY_ORDER = frozenset(
