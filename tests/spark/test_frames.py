@@ -239,3 +239,18 @@ def test_nothing_stays_when_the_session_is_disabled(spark: SparkSession) -> None
     assert Classic.collect is not before[0]
     mica.disable(spark)
     assert (Classic.collect, Classic.write) == before
+
+
+def test_functions_of_python_get_collated_strings_by_spark(spark: SparkSession, tmp_path: Path) -> None:
+    made = mica.Table.create(tmp_path / "t", "id INT, s STRING COLLATE UTF8_LCASE")
+    made.append([{"id": 1, "s": "A"}])
+    mica.enable(spark)
+    try:
+        frame = made.to_df(spark).where("s = 'a'")
+        assert frames.narrowed(frame) is not None
+        assert frames.narrowed(frame.select(sql.udf(str.lower)("s"))) is None
+        assert [row[0] for row in frame.select(sql.pandas_udf(lambda s: s.str.lower(), "string")("s")).collect()] == [
+            "a"
+        ]
+    finally:
+        mica.disable(spark)

@@ -15,6 +15,7 @@ from uuid import uuid4
 from mica.engines.spark.making import Maker
 from mica.engines.spark.nodes import items
 from mica.records import dataclass
+from mica.schema.collations import walk_collated
 from mica.schema.types import StructType
 
 if TYPE_CHECKING:
@@ -69,8 +70,8 @@ def marked_plan(
     text = str(java.toJSON())
     if MARK not in text or bool(java.isStreaming()) or not bool(java.deterministic()):
         return None
-    tree, zone = json.loads(text), str(frame.sparkSession.conf.get("spark.sql.session.timeZone"))
-    for nodes in _trees(tree):
+    trees, zone = list(_trees(json.loads(text))), str(frame.sparkSession.conf.get("spark.sql.session.timeZone"))
+    for nodes in trees:
         names = [_name(one) for one in nodes]
         zones = {one["timeZoneId"] for one in nodes if one.get("timeZoneId") is not None}
         if not _BY_ORDER.isdisjoint(names) or zones - {zone} or not _takes_the_same(names, nodes):
@@ -79,7 +80,11 @@ def marked_plan(
         java = _with_cached(then(frame))
     marks = tuple((mark, node) for mark, node in _found(java) if mark in known)
     fits = all(int(node.output().size()) == len(known[mark].fields) for mark, node in marks)
-    return MarkedPlan(java, marks) if marks and fits else None
+    # Spark (4.2.1) hands collated strings to Arrow functions from some plans only, and fails in others.
+    runs_python = any(_name(one) == "PythonUDF" for nodes in trees for one in nodes)
+    if not marks or not fits or (runs_python and any(any(walk_collated(known[mark])) for mark, _ in marks)):
+        return None
+    return MarkedPlan(java, marks)
 
 
 def _with_cached(frame: DataFrame) -> Any:
