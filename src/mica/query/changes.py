@@ -23,7 +23,7 @@ from mica.errors import UserError
 from mica.log.snapshot import exists
 from mica.log.user_metadata import user_metadata
 from mica.properties import parse_names
-from mica.query import described, inserts, lent, names, settings, views
+from mica.query import described, inserts, names, settings, views
 from mica.query.cloned import is_catalogs, make_clone
 from mica.query.insert import Query, insert
 from mica.query.located import located
@@ -108,10 +108,7 @@ def _on_rows(spark: SparkSession, statement: RowChange, query: Query, text: str,
     shown = viewed(spark, statement.table) if table is None and not isinstance(statement, Insert) else None
     table = table if shown is None else shown.table
     if table is None:
-        if isinstance(statement, Insert):
-            return _into_sparks(spark, statement, query, text, tables)
-        _refuse_hidden(statement, statement.table)
-        return None
+        return _into_sparks(spark, statement, query, text, tables) if isinstance(statement, Insert) else None
     settings.refuse_other_meaning(spark, text, [ctes, _query_of(statement)])
     if not isinstance(statement, Insert) or statement.where is not None:
         settings.refuse_other_blanks(spark, table.schema)
@@ -145,7 +142,6 @@ def _on_table(spark: SparkSession, statement: Shaping, text: str) -> DataFrame |
     reads = isinstance(statement, Question | History)
     table = target(spark, statement.table, catalogs=not _is_catalogs(statement), reads=reads)
     if table is None:
-        _refuse_hidden(statement, statement.table)
         _refuse_unknown(spark, statement)
         return None
     settings.refuse_other_meaning(spark, text)
@@ -174,20 +170,6 @@ def _cloned(spark: SparkSession, statement: CloneOf) -> DataFrame | None:
     with user_metadata(settings.user_metadata(spark)):
         done = make_clone(spark, statement, source)
     return _nothing(spark) if done is None else spark.createDataFrame(done)
-
-
-def _refuse_hidden(statement: Statement, parts: tuple[str, ...]) -> None:
-    """Refuses a registered name that is no table, since the session has a view of its own by it, where Spark would not
-    say so. Errors: INVALID_ARGUMENT."""
-    name = parts[0]
-    describes = isinstance(statement, Question) and statement.what != "detail"
-    if len(parts) > 1 or describes or isinstance(statement, Insert) or not names.is_registered(name):
-        return
-    raise UserError(
-        "INVALID_ARGUMENT",
-        f"{name} is a temporary view of the session, which comes before the table that is registered by this name",
-        hint=f"Name the table by its path, delta.`PATH`, or take the view away: DROP VIEW {name}.",
-    )
 
 
 def _refuse_unknown(spark: SparkSession, statement: Shaping | CloneOf) -> None:
@@ -332,7 +314,7 @@ def target(spark: SparkSession, parts: tuple[str, ...], *, catalogs: bool = True
             raise UserError("INVALID_ARGUMENT", message, hint=f"Name the table by its path alone: {pinned.path}.")
         return pinned or Table.open(parts[1])
     if len(parts) == 1:
-        found = lent.registered(spark, parts[0])
+        found = names.registered(parts[0])
         if found is not None:
             # Writing moves a Table: one that is kept for queries stays where it is.
             return found if names.is_table(parts[0]) else Table(found.snapshot)

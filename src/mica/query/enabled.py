@@ -30,10 +30,9 @@ def enable(spark: SparkSession | None = None) -> SparkSession:
     need, as a text does, and skip files (not on Spark Connect); what Spark runs otherwise, as `cache`, it reads by its
     own reader, which prunes columns and paths. `df.write.saveAsTable` and `insertInto`, `df.writeTo`,
     `spark.readStream.table`, `toTable` and `spark.catalog` take registered names too, as `format("mica")` takes their
-    paths, with the options of the reader or writer; on Spark Connect those that write or stream refuse the name. A
-    temporary view of the session comes before a registered name. Sessions that Spark clones of this one, as for
-    `foreachBatch`, are enabled with it; one of `newSession` is not. On Spark Connect texts with `{names}` of Python
-    objects (keyword arguments of `spark.sql`) go to Spark unchanged.
+    paths, with the options of the reader or writer; on Spark Connect those that write or stream refuse the name.
+    Sessions that Spark clones of this one, as for `foreachBatch`, are enabled with it; one of `newSession` is not. On
+    Spark Connect texts with `{names}` of Python objects (keyword arguments of `spark.sql`) go to Spark unchanged.
     """
     session = current(spark)
     register(session)

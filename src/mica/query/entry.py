@@ -229,7 +229,7 @@ def tables_of(text: str, spark: SparkSession) -> names.Named | None:
     for name in parsed.names:
         if name.lower() in {view.lower() for view in views}:
             continue
-        table = lent.registered(spark, name)
+        table = names.registered(name)
         if table is not None:
             views[name] = table
             continue

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from mica.log.snapshot import Snapshot
-    from mica.table import Table
 
 _UNKNOWN = re.compile(r"\[TABLE_OR_VIEW_NOT_FOUND\] The table or view `(\w+)` cannot be found")
 _LISTS = re.compile(rf"(?is){GAP}SHOW{SPACE}(?:(?P<names>TABLES|VIEWS)|TABLE{SPACE}EXTENDED)\b")
@@ -134,23 +133,6 @@ class Lent:
     def names(self) -> tuple[str, ...]:
         """What is lent."""
         return tuple(self._lent)
-
-
-def registered(spark: SparkSession, name: str) -> Table | None:
-    """The table of a registered name, but for a name that the session has a view of its own by, which comes first, as
-    it does before a table of Spark's. On Spark Connect, where that is a request for each name, the table does."""
-    if not names.is_registered(name) or is_hidden(spark, name):
-        return None
-    return names.registered(name)
-
-
-def is_hidden(spark: SparkSession, name: str) -> bool:
-    """Whether a registered name is that of a temporary view which the session made itself: not one that is lent."""
-    if is_connect(spark):
-        return False
-    with _LOCK:
-        held = _HELD.get(Lent(spark)._key(name))  # noqa: SLF001 - its own
-        return catalog.is_temporary(spark, name) if held is None else held.own is not None
 
 
 def mentioned(spark: SparkSession, text: str) -> list[str]:

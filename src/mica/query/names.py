@@ -72,7 +72,7 @@ def register(
 ) -> Table:
     """Gives a table a name for `mica.sql` in this process, and returns it: `mica.register("events", "/data/events")`.
     A path is read at its newest version by each query, with `storage_options` as in `Table.open`; a `Table` at its own
-    version. A name that was registered before is replaced; a temporary view of a session by it comes first there.
+    version. A name that was registered before is replaced.
 
     Errors: INVALID_ARGUMENT for a name that is not one identifier, and for options of a `Table`; TABLE_NOT_FOUND.
     """
