@@ -48,15 +48,11 @@ def beside_names(spark: Any, text: str, names: Mapping[str, StructType], args: A
     """What a command makes of a session that has views of these names and columns, too; nobody else sees them."""
     from pyspark.sql.classic.dataframe import DataFrame
 
-    make, clone, known = Maker.of(spark), cloned(spark), dict[StructType, Any]()
+    clone, known = cloned(spark), dict[StructType, Any]()
     views = clone.sessionState().catalog()
     for name, schema in names.items():
         if schema not in known:
-            frame = clone.createDataFrame(
-                spark.sparkContext._jsc.emptyRDD(),  # noqa: SLF001
-                make.type.fromJson(to_spark(schema).json()),
-            )
-            frame.createOrReplaceTempView(f"`{name}`")
+            _without_rows(spark, clone, schema).createOrReplaceTempView(f"`{name}`")
             known[schema] = views.getRawTempView(name).get()
         else:
             views.createTempView(name, known[schema], True)
@@ -86,15 +82,20 @@ def in_place_of(spark: Any, clone: Any, plan: Any, view: str, schema: StructType
 
 def _relation(spark: Any, clone: Any, view: str, schema: StructType) -> tuple[Any, int, bool]:
     """A view without rows, the identity of these, and whether it was made now; then the clone has it."""
-    make, known, key = Maker.of(spark), _EMPTY.setdefault(spark, {}), (view, schema)
+    known, key = _EMPTY.setdefault(spark, {}), (view, schema)
     is_new = key not in known
     if is_new:
         # Making the view again costs more than the rest of the clone.
-        rows = spark.sparkContext._jsc.emptyRDD()  # noqa: SLF001
-        frame = clone.createDataFrame(rows, make.type.fromJson(to_spark(schema).json()))
+        frame = _without_rows(spark, clone, schema)
         frame.createOrReplaceTempView(f"`{view}`")  # it may be of digits, or have letters beyond ASCII
-        number = int(make.identity(frame.queryExecution().analyzed().rdd()))
+        number = int(Maker.of(spark).identity(frame.queryExecution().analyzed().rdd()))
         known[key] = clone.sessionState().catalog().getRawTempView(view).get(), number
         for oldest in list(known)[:-_KEPT]:
             del known[oldest]
     return *known[key], is_new
+
+
+def _without_rows(spark: Any, clone: Any, schema: StructType) -> Any:
+    """A Dataset of the clone with these columns, and no row."""
+    rows, columns = spark.sparkContext._jsc.emptyRDD(), to_spark(schema).json()  # noqa: SLF001
+    return clone.createDataFrame(rows, Maker.of(spark).type.fromJson(columns))
