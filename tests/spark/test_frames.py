@@ -203,6 +203,14 @@ def test_what_an_action_does_not_take_spark_refuses(frame: DataFrame, capsys: py
     assert "only showing top 0 rows" in capsys.readouterr().out
 
 
+def test_an_action_looks_at_its_plan_once(frame: DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PySpark's `first` is `head`, which takes, and that collects."""
+    looked, own = list[Any](), frames.marked_plan
+    monkeypatch.setattr(frames, "marked_plan", lambda of, *others: looked.append(of) or own(of, *others))
+    assert frame.where("id = 5").first()["id"] == 5
+    assert len(looked) == 1
+
+
 def test_a_dataframe_keeps_its_version(spark: SparkSession, tmp_path: Path) -> None:
     made = mica.Table.create(tmp_path / "t", "id INT")
     made.append([{"id": 1}])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _LOG = logging.getLogger("mica")
+#: Whether a method that takes a few rows runs, by others that are here too.
+_RUNS: ContextVar[bool] = ContextVar("mica_runs", default=False)
 
 
 def narrowed(frame: DataFrame, then: Callable[[DataFrame], DataFrame] | None = None) -> DataFrame | None:
@@ -67,6 +70,8 @@ def _marked(
 
 
 def _all(own: Callable[..., Any], frame: DataFrame, *args: Any, **kwargs: Any) -> Any:
+    if _RUNS.get():  # PySpark's `head` takes, and `take` collects, what was narrowed already
+        return own(frame, *args, **kwargs)
     return own(narrowed(frame) or frame, *args, **kwargs)
 
 
@@ -77,13 +82,16 @@ def _some(own: Callable[..., Any], frame: DataFrame, *args: Any, **kwargs: Any) 
     if not isinstance(rows, int) or rows < 0:
         return own(frame, *args, **kwargs)
     more = rows + (own.__name__ == "show")
-    found = narrowed(frame, lambda frame: frame.limit(more))
+    found = None if _RUNS.get() else narrowed(frame, lambda frame: frame.limit(more))
+    before = _RUNS.set(True)
     try:
         return own(found or frame, *args, **kwargs)
     except Exception as e:
         if found is None or not is_of_task(e):
             raise
         return own(frame, *args, **kwargs)  # Spark stops before it comes to a row that cannot be cast, if it may
+    finally:
+        _RUNS.reset(before)
 
 
 def _number(own: Callable[..., Any], frame: DataFrame, *args: Any, **kwargs: Any) -> Any:
