@@ -15,9 +15,10 @@ from pyspark.sql import functions as sql
 from pyspark.sql.classic.dataframe import DataFrame as Classic
 
 import mica
-from mica.engines.spark import marks
+from mica.engines.spark import marks, text_marks
 from mica.errors import UserError
-from mica.query import frames
+from mica.query import frames, here
+from mica.table import marked
 from tests.oracle import conf
 from tests.support import spark_version
 
@@ -90,6 +91,94 @@ def test_a_narrowed_plan_has_the_rows_of_spark(frame: DataFrame, plain: DataFram
     assert _text(make(frame)) == _text(make(plain))
 
 
+@pytest.fixture
+def by_tasks_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few rows are not read before a DataFrame is made of them."""
+    monkeypatch.setattr(here, "rows", lambda *_: None)
+    monkeypatch.setattr(here, "groups", lambda *_: None)
+
+
+TEXTS: list[tuple[str, Make]] = [
+    ("SELECT * FROM framed", lambda f: f.where("v:k::string = 'b' AND id > 25").groupBy("p").count()),
+    ("SELECT * FROM framed", lambda f: f.where("framed.id > 25").selectExpr("framed.id", "v:o.x::int AS x")),
+    ("SELECT id + 1 AS id, v AS w FROM framed WHERE p IS NULL", lambda f: f.where("w:k::string = 'b'").select("id")),
+    ("WITH w AS (SELECT * FROM framed WHERE id > 5) SELECT a.id, b.v FROM w a JOIN w b ON a.id = b.id + 1",
+     lambda f: f.groupBy(sql.expr("v:k::string")).agg(sql.max("id"))),
+    ("SELECT * FROM framed WHERE id > 20", lambda f: f.where("id < 25").union(f.where("v:k::string = 'c'"))),
+    ("SELECT id, v FROM framed WHERE id > 20",
+     lambda f: f.alias("a").join(f.alias("b"), sql.expr("a.id = b.id + 1")).select("a.id", sql.expr("b.v:k::string"))),
+    ("SELECT * FROM framed WHERE id IN (SELECT max(id) FROM framed GROUP BY v:k::string)", lambda f: f.select("id")),
+    ("SELECT * FROM framed ORDER BY id LIMIT 9", lambda f: f.groupBy(sql.expr("v:k::string")).count()),
+    ("SELECT * FROM framed a WHERE EXISTS (SELECT 1 FROM framed b WHERE b.id = a.id + 1)", lambda f: f.where("id > 9")),
+]  # fmt: skip
+
+
+@pytest.mark.usefixtures("by_tasks_alone")
+@pytest.mark.parametrize(("text", "make"), TEXTS)
+def test_what_is_made_of_a_text_is_narrowed_by_both(
+    spark: SparkSession, frame: DataFrame, plain: DataFrame, text: str, make: Make
+) -> None:
+    plain.createOrReplaceTempView("plainly")
+    expected = make(spark.sql(text.replace("FROM framed", "FROM plainly AS framed")
+                              .replace("AS framed a", "a").replace("AS framed b", "b")))  # fmt: skip
+    made = make(spark.sql(text))
+    assert frames.narrowed(made) is not None
+    assert _text(made) == _text(expected)
+    assert made.count() == expected.count()
+    spark.sql(text).createOrReplaceTempView("texted")
+    assert frames.narrowed(make(spark.table("texted").alias("framed"))) is not None
+    spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW texted AS {text}")
+    assert _text(make(spark.table("texted").alias("framed"))) == _text(expected)
+
+
+@pytest.mark.usefixtures("by_tasks_alone")
+def test_a_text_is_read_as_its_own_scans_where_rows_depend_on_how_they_are_spread(
+    spark: SparkSession, frame: DataFrame
+) -> None:
+    made = spark.sql("SELECT * FROM framed WHERE id > 30")
+    for derived in (made.limit(5), made.sample(0.5, seed=1), made.select(sql.rand(1)), made.agg(sql.first("id"))):
+        assert frames.narrowed(derived) is None
+        assert derived.count() == derived.count()
+    for text in ("SELECT rand(1) AS id FROM framed", "SELECT id, current_timestamp() AS t FROM framed"):
+        assert frames.narrowed(spark.sql(text).where("id > 0")) is None
+
+
+@pytest.mark.usefixtures("by_tasks_alone")
+def test_a_text_over_a_view_of_a_text_keeps_what_that_said(spark: SparkSession, frame: DataFrame) -> None:
+    spark.sql("SELECT * FROM framed WHERE id > 30").createOrReplaceTempView("texted")
+    over = spark.sql("SELECT t.id, f.v FROM texted t JOIN framed f ON t.id = f.id + 1")
+    spark.sql("SELECT * FROM framed WHERE id > 35").createOrReplaceTempView("texted")
+    found = over.where("v:k::string = 'c'")
+    assert frames.narrowed(found) is not None
+    assert sorted(row.id for row in found.collect()) == [33, 36, 39]
+
+
+@pytest.mark.usefixtures("by_tasks_alone")
+def test_a_text_has_its_version_and_may_be_forgotten(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = mica.Table.create(tmp_path / "t", "id INT, v VARIANT")
+    made.append([{"id": 1}])
+    mica.register("moving", made.path)
+    mica.enable(spark)
+    try:
+        before = spark.sql("SELECT * FROM moving")
+        unread = spark.sql("SELECT * FROM moving").where("id >= 1")
+        spark.sql("INSERT INTO moving VALUES (2, NULL)")
+        assert (before.count(), unread.count(), spark.sql("SELECT * FROM moving").count()) == (1, 1, 2)
+        versions = "UNION ALL ".join(f"SELECT * FROM moving VERSION AS OF {number} " for number in (1, 2, 1, 2, 0))
+        assert spark.sql(versions).where("id > 0").count() == 6
+        monkeypatch.setattr(text_marks, "_KEPT", 1)
+        other = spark.sql("SELECT id FROM moving")
+        assert (other.where("id > 1").count(), unread.count()) == (1, 1)
+        assert frames.narrowed(unread) is None
+        monkeypatch.setattr(marked, "_VERSIONS", 2)
+        assert frames.narrowed(spark.sql(versions).where("id > 0")) is None
+        assert spark.sql(versions).where("id > 0").count() == 6
+    finally:
+        mica.disable(spark)
+
+
 ACTIONS: list[Callable[[DataFrame], Any]] = [
     lambda f: f.count() == 1,
     lambda f: [row["id"] for row in f.collect()] == [34],
@@ -117,8 +206,11 @@ def test_every_action_reads_the_file_of_its_rows_alone(
         found = spark.table("halved").where("id = 34 AND v:r::int = 34")
         for add in [row for row in made.files().to_pylist() if json.loads(row["stats"])["minValues"]["id"] == 0]:
             (tmp_path / "t" / add["path"]).unlink()
+        by_text = spark.sql("SELECT * FROM halved").where("id = 34 AND v:r::int = 34")
         for number, action in enumerate(ACTIONS):
             assert action(found), number
+            assert action(by_text), number
+            assert action(spark.sql("SELECT * FROM halved WHERE id = 34 AND v:r::int = 34")), number
         found.write.parquet(str(tmp_path / "copy"))
         assert mica.explain(found).scans[0].kept.num_rows == 1
     finally:
@@ -206,7 +298,9 @@ def test_what_an_action_does_not_take_spark_refuses(frame: DataFrame, capsys: py
 def test_an_action_looks_at_its_plan_once(frame: DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     """PySpark's `first` is `head`, which takes, and that collects."""
     looked, own = list[Any](), frames.marked_plan
-    monkeypatch.setattr(frames, "marked_plan", lambda of, *others: looked.append(of) or own(of, *others))
+    monkeypatch.setattr(
+        frames, "marked_plan", lambda of, *others, **more: looked.append(of) or own(of, *others, **more)
+    )
     assert frame.where("id = 5").first()["id"] == 5
     assert len(looked) == 1
 

@@ -66,8 +66,9 @@ def _of_frame(frame: DataFrame) -> list[Narrowed]:
     if not found:
         raise UserError(
             "INVALID_ARGUMENT",
-            "Spark reads the DataFrame: it is not made of spark.table in a session that mica.enable was called for, it "
-            "is cached or few rows, or its rows depend on how they are spread (a limit, a sample, a random number)",
+            "Spark reads the DataFrame: it is not made of spark.table or spark.sql in a session that mica.enable was "
+            "called for, it is cached or few rows, or its rows depend on how they are spread (a limit, a sample, a "
+            "random number)",
             hint="mica.explain of an SQL text shows how mica.sql reads it.",
         )
     return found

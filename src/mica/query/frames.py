@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from mica.engines.spark import text_marks
 from mica.engines.spark.errors import is_of_task
 from mica.engines.spark.marks import MarkedPlan, marked_plan
 from mica.engines.spark.session import is_connect
@@ -49,7 +50,7 @@ def narrowed(frame: DataFrame, then: Callable[[DataFrame], DataFrame] | None = N
 
 def explained(frame: DataFrame) -> list[Narrowed]:
     """How an action reads the tables of a DataFrame; none if Spark reads all of it."""
-    found, tables = _marked(frame)
+    found, tables = _marked(frame, lambda frame: frame)
     if found is None:
         return []
     _, places = select.planned(frame.sparkSession, found, tables)
@@ -62,10 +63,20 @@ def _marked(
     """A DataFrame's plan, if an action narrows it, and the tables by their marks."""
     from mica.engines.spark.deferred import Deferred
 
-    if is_connect(frame.sparkSession) or isinstance(frame, Deferred):
+    if is_connect(frame.sparkSession):
         return None, {}
+    given = frame
+    if isinstance(frame, Deferred):
+        if then is None:  # a text is narrowed already
+            return None, {}
+        given = frame.unmade() or frame
+    opened = text_marks.opened(given)
     snapshots = known()
-    found = marked_plan(frame, {mark: one.schema for mark, one in snapshots.items()}, then) if snapshots else None
+    if not snapshots:
+        return None, {}
+    schemas = {mark: one.schema for mark, one in snapshots.items()}
+    of_text = opened is not None or given is not frame
+    found = marked_plan(opened or given, schemas, then, all_known=of_text)
     return found, {} if found is None else {mark: Table(snapshots[mark]) for mark, _ in found.marks}
 
 

@@ -10,9 +10,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mica import compute as pc
+from mica.engines.spark import text_marks
 from mica.engines.spark.batches import REFUSED
 from mica.engines.spark.catalyst import Query, Relation
 from mica.engines.spark.cloned_session import over_frames
+from mica.engines.spark.doors import is_enabled
 from mica.engines.spark.engine import Spark
 from mica.engines.spark.folds import Folded, find
 from mica.engines.spark.marks import MarkedPlan, framed
@@ -28,7 +30,7 @@ from mica.query.narrowed import Narrowed
 from mica.query.pushed import implied, translate, value_text
 from mica.schema.ddl import quote_if_needed, type_to_ddl
 from mica.schema.hidden import FIELDS, METADATA, is_hidden, shown
-from mica.table import Table
+from mica.table import Table, marked
 from mica.tasks.fold import ReadFolded, foldable
 
 if TYPE_CHECKING:
@@ -52,9 +54,24 @@ def run(spark: SparkSession, text: str, views: Mapping[str, Table], args: Any = 
             return over_frames(spark, text, {view: table.to_df(spark) for view, table in views.items()}, args)
         if anew:
             query, places = _planned(spark, text, views, args, optimised=False)
-        return with_scans(query, [_rows(spark, place, at_once) for place in places])
+        rows = [_rows(spark, place, at_once) for place in places]
+        java = with_scans(query, rows)
+        if plan is not None and not all(one.few for one in rows):
+            java = text_marks.marked(spark, java, plan)
+        return query.qualified(java)
 
-    return Deferred(spark, planned[0].schema, made)
+    plan = _marked(spark, planned[0], text, views)
+    return Deferred(spark, planned[0].schema, made, plan)
+
+
+def _marked(spark: SparkSession, query: Query, text: str, views: Mapping[str, Table]) -> Callable[[], Any] | None:
+    """What gives the text's plan with marks around its tables, for actions of DataFrames that are made of it; None
+    where none runs another plan, or what the text asks for is not in it."""
+    if not is_enabled(spark) or METADATA in words(text) or file_names.asked(text):
+        return None
+    if query.asks_time or query.is_streaming:
+        return None
+    return lambda: query.named({view: marked.mark_of(table.snapshot) for view, table in views.items()})
 
 
 def narrowed(spark: SparkSession, text: str, views: Mapping[str, Table], args: Any = None) -> list[Narrowed]:
@@ -62,15 +79,15 @@ def narrowed(spark: SparkSession, text: str, views: Mapping[str, Table], args: A
     return _planned(spark, text, views, args)[1]
 
 
-def of_plan(spark: SparkSession, marked: MarkedPlan, tables: Mapping[str, Table]) -> DataFrame:
+def of_plan(spark: SparkSession, given: MarkedPlan, tables: Mapping[str, Table]) -> DataFrame:
     """The rows of a plan that has marks of these tables, read at once."""
-    query, places = planned(spark, marked, tables)
+    query, places = planned(spark, given, tables)
     return framed(spark, with_scans(query, [_rows(spark, place, True) for place in places]))
 
 
-def planned(spark: SparkSession, marked: MarkedPlan, tables: Mapping[str, Table]) -> tuple[Query, list[Narrowed]]:
+def planned(spark: SparkSession, given: MarkedPlan, tables: Mapping[str, Table]) -> tuple[Query, list[Narrowed]]:
     """A plan that has marks of these tables, and how each place of a mark is read."""
-    query = Query.of_plan(spark, marked.java, marked.marks, {mark: tables[mark].schema for mark, _ in marked.marks})
+    query = Query.of_plan(spark, given.java, given.marks, {mark: tables[mark].schema for mark, _ in given.marks})
     return query, _places(spark, query, tables)
 
 

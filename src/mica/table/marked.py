@@ -28,7 +28,7 @@ def of_table(spark: SparkSession, frame: DataFrame, snapshot: Snapshot, name: Se
     from mica.engines.spark.deferred import Deferred
 
     if not isinstance(frame, Deferred):
-        return marked(spark, frame, _mark(snapshot), name)
+        return marked(spark, frame, mark_of(snapshot), name)
     # Few rows, which are read whole.
     return frame if name is None else frame.then(lambda rows: named(spark, rows, name))
 
@@ -38,7 +38,8 @@ def known() -> Mapping[str, Snapshot]:
     return dict(_KNOWN)
 
 
-def _mark(snapshot: Snapshot) -> str:
+def mark_of(snapshot: Snapshot) -> str:
+    """The mark of a table, which is one of the last ones now."""
     with _LOCK:
         for mark, one in _KNOWN.items():
             if one is snapshot:

@@ -17,7 +17,7 @@ from mica.cached import cached_property
 from mica.engines.spark.catalog import arguments
 from mica.engines.spark.cloned_session import cloned, in_place_of, view_of
 from mica.engines.spark.making import Maker
-from mica.engines.spark.nodes import Node, Tree, ids, ids_of, items, node
+from mica.engines.spark.nodes import Node, Tree, ids, ids_of, items, leaves, node
 from mica.records import dataclass
 from mica.schema.ddl import quote_if_needed
 from mica.schema.types import VARIANT, StructType
@@ -179,6 +179,24 @@ class Query:
         without = plan.transformDownWithSubqueries(make.rule(pairs))
         without.setAnalyzed()
         return cls(spark, make.dataset.ofRows(clone, without), views, tables)
+
+    def named(self, names: Mapping[str, str]) -> Any:
+        """The analysed plan, its tables under these names (name of a view → name)."""
+        pairs = [
+            (java, self.make.named(java, [names[self._views[number]]]))
+            for java in leaves(self._analysed)
+            if str(java.nodeName()) == "LogicalRDD" and (number := self._identity(java.rdd())) in self._views
+        ]
+        plan = self._analysed.transformUpWithSubqueries(self.make.rule(pairs))
+        plan.setAnalyzed()
+        return plan
+
+    def qualified(self, rows: Any) -> Any:
+        """The rows, a Dataset of the JVM, whose columns may be asked for by the names of their tables, as Spark's."""
+        plan, own = rows.queryExecution().analyzed(), items(self._analysed.output())
+        columns = [column.withQualifier(one.qualifier()) for column, one in zip(items(plan.output()), own, strict=True)]
+        plan = self.make.project(self.make.seq(columns), plan)
+        return self.make.dataset.ofRows(self.spark._jsparkSession, plan)  # noqa: SLF001
 
     @property
     def asks_time(self) -> bool:

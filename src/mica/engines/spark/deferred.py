@@ -12,17 +12,24 @@ from pyspark.sql import SparkSession
 from pyspark.sql.classic.dataframe import DataFrame
 from pyspark.sql.types import StructType, _parse_datatype_json_string
 
+from mica.engines.spark.marks import of_plan
+
 
 class Deferred(DataFrame):
-    """`schema` is a JVM schema; `make` gives the JVM's Dataset, and takes whether it may read rows at once."""
+    """`schema` is a JVM schema; `make` gives the JVM's Dataset, and takes whether it may read rows at once.
+
+    `plan` gives an analysed plan of the same columns, for whoever runs more than that.
+    """
 
     def __new__(cls, *_: Any) -> Self:
         """Spark 4.1's would take a plan and a session only."""
         return object.__new__(cls)
 
-    def __init__(self, session: SparkSession, schema: Any, make: Callable[[bool], Any]) -> None:
+    def __init__(
+        self, session: SparkSession, schema: Any, make: Callable[[bool], Any], plan: Callable[[], Any] | None = None
+    ) -> None:
         super().__init__(None, session)
-        self._java_schema, self._make, self._made = schema, make, None
+        self._java_schema, self._make, self._made, self._plan = schema, make, None, plan
 
     @property
     def _jdf(self) -> Any:
@@ -44,6 +51,10 @@ class Deferred(DataFrame):
     def then(self, change: Callable[[Any], Any]) -> Deferred:
         """What becomes of the JVM's Dataset, with the same columns."""
         return Deferred(self._session, self._java_schema, lambda at_once: change(self._make(at_once)))
+
+    def unmade(self) -> Any:
+        """The DataFrame of the other plan, if there is one, and this one's is not made yet."""
+        return None if self._plan is None or self._made is not None else of_plan(self._session, self._plan())
 
     def unread(self) -> DataFrame:
         """The same, for a view: its rows are read when somebody asks the view for them."""

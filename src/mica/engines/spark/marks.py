@@ -55,18 +55,27 @@ def framed(spark: SparkSession, rows: Any) -> DataFrame:
     return DataFrame(rows, spark)
 
 
+def of_plan(spark: SparkSession, plan: Any) -> DataFrame:
+    """An analysed plan as a DataFrame."""
+    return framed(spark, Maker.of(spark).dataset.ofRows(spark._jsparkSession, plan))  # noqa: SLF001
+
+
 def named(spark: SparkSession, rows: Any, name: Sequence[str]) -> Any:
     """The rows of a Dataset of the JVM under a name, by whose parts columns may be asked for."""
-    make = Maker.of(spark)
-    return make.dataset.ofRows(spark._jsparkSession, make.named(rows.queryExecution().analyzed(), name))  # noqa: SLF001
+    return of_plan(spark, Maker.of(spark).named(rows.queryExecution().analyzed(), name))._jdf  # noqa: SLF001
 
 
 def marked_plan(
-    frame: DataFrame, known: Mapping[str, StructType], then: Callable[[DataFrame], DataFrame] | None = None
+    frame: DataFrame,
+    known: Mapping[str, StructType],
+    then: Callable[[DataFrame], DataFrame] | None = None,
+    *,
+    all_known: bool = False,
 ) -> MarkedPlan | None:
-    """The plan of a DataFrame, or of what `then` makes of its rows, if it has marks of tables that are known, all of
-    which have no more columns than the table (`_metadata`), and scans in their places give the same rows."""
-    java = _with_cached(frame)
+    """The plan of a DataFrame, or of what `then` makes of its rows, if it has marks of tables that are known (or of no
+    others), all of which have no more columns than the table (`_metadata`), and scans in their places give the same
+    rows."""
+    java = with_cached(frame)
     text = str(java.toJSON())
     if MARK not in text or bool(java.isStreaming()) or not bool(java.deterministic()):
         return None
@@ -77,17 +86,23 @@ def marked_plan(
         if not _BY_ORDER.isdisjoint(names) or zones - {zone} or not _takes_the_same(names, nodes):
             return None
     if then is not None:
-        java = _with_cached(then(frame))
-    marks = tuple((mark, node) for mark, node in _found(java) if mark in known)
+        java = with_cached(then(frame))
+    every = tuple(found(java, MARK))
+    marks = tuple((mark, node) for mark, node in every if mark in known)
     fits = all(int(node.output().size()) == len(known[mark].fields) for mark, node in marks)
     # Spark (4.2.1) hands collated strings to Arrow functions from some plans only, and fails in others.
     runs_python = any(_name(one) == "PythonUDF" for nodes in trees for one in nodes)
-    if not marks or not fits or (runs_python and any(any(walk_collated(known[mark])) for mark, _ in marks)):
+    if (
+        not marks
+        or not fits
+        or (all_known and len(marks) < len(every))
+        or (runs_python and any(any(walk_collated(known[mark])) for mark, _ in marks))
+    ):
         return None
     return MarkedPlan(java, marks)
 
 
-def _with_cached(frame: DataFrame) -> Any:
+def with_cached(frame: DataFrame) -> Any:
     """The plan, in which what is cached now is not read again. Asked for it, the DataFrame itself would keep to what is
     cached now, after `cache` or `unpersist`, too: Spark's own `show` and `count` ask another one."""
     java = frame._jdf.queryExecution().commandExecuted()  # noqa: SLF001
@@ -123,12 +138,12 @@ def _takes_the_same(names: list[str], nodes: list[dict[str, Any]]) -> bool:
     return True
 
 
-def _found(java: Any) -> Iterator[tuple[str, Any]]:
-    """The marks of a plan and of its subqueries, with their nodes."""
+def found(java: Any, begins: str) -> Iterator[tuple[str, Any]]:
+    """The nodes of a plan and of its subqueries whose names begin so, with these; not what is inside of them."""
     name = str(java.alias()) if str(java.nodeName()) == "SubqueryAlias" else ""
-    if name.startswith(MARK):
+    if name.startswith(begins):
         yield name, java
         return
     for inner in (java.children(), java.subqueries()):
         for child in items(inner):
-            yield from _found(child)
+            yield from found(child, begins)

@@ -147,6 +147,15 @@ def items(sequence: Any) -> Iterator[Any]:
     return (sequence.apply(i) for i in range(int(sequence.size())))
 
 
+def leaves(plan: Any) -> Iterator[Any]:
+    """The nodes of a plan, and of its subqueries, that have none below them."""
+    below = list(items(plan.children()))
+    if not below:
+        yield plan
+    for child in (*below, *items(plan.subqueries())):
+        yield from leaves(child)
+
+
 def ids(attributes: Any) -> frozenset[int]:
     """The ids of a set of attributes; perhaps more, if names look like ids."""
     return frozenset(int(number) for number in re.findall(r"#(\d+)", str(attributes.toString())))
