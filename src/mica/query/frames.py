@@ -111,7 +111,7 @@ def _number(own: Callable[..., Any], frame: DataFrame, *args: Any, **kwargs: Any
     return own(frame, *args, **kwargs) if found is None else found.collect()[0][0]
 
 
-_WHOLE = "collect explain foreach foreachPartition tail toArrow toLocalIterator toPandas write"
+_WHOLE = "collect explain foreach foreachPartition rdd tail toArrow toJSON toLocalIterator toPandas write"
 #: Who answers which method: those that run a plan.
 ACTIONS: dict[str, Callable[..., Any]] = {
     **{f"DataFrame.{name}": _all for name in _WHOLE.split()},

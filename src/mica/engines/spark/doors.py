@@ -191,8 +191,9 @@ def _classes(spark: SparkSession) -> Mapping[str, type]:
 
 
 def _always(own: Any, answer: Method) -> Any:
-    if isinstance(own, property):
-        return property(_always(own.fget, answer), doc=own.__doc__)
+    getter = getattr(own, "fget", None) or getattr(own, "func", None)  # of a property, or a cached one
+    if getter is not None:
+        return property(_always(getter, answer), doc=own.__doc__)
 
     @wraps(own)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
