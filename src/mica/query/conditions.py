@@ -29,9 +29,10 @@ if TYPE_CHECKING:
 
 
 class Conditions:
-    """The conjuncts above one table, by their numbers in Spark's order, as the session evaluates them."""
+    """The conjuncts above one table, by their numbers in Spark's order, as the session evaluates them. `conjuncts` has
+    of each what mica takes it for, if it has such an expression, and how Spark shows it."""
 
-    def __init__(self, table: Table, spark: SparkSession) -> None:
+    def __init__(self, table: Table, spark: SparkSession, conjuncts: Iterable[tuple[Pushed | None, str]]) -> None:
         self.table, self.spark = table, spark
         self._engine = engines.of(spark)
         ansi, timezone = self._engine.settings()  # the session decides
@@ -42,12 +43,10 @@ class Conditions:
         self.evaluated: dict[int, Pushed] = {}
         self.skipping: dict[int, Pushed] = {}
         self.left: list[tuple[str, str]] = []
-        self._taken = 0
+        for number, (found, shown) in enumerate(conjuncts):
+            self._take(number, found, shown)
 
-    def take(self, found: Pushed | None, shown: str) -> None:
-        """The next conjunct, if it is one of mica's, and how Spark shows it."""
-        number = self._taken
-        self._taken += 1
+    def _take(self, number: int, found: Pushed | None, shown: str) -> None:
         if found is None:
             self.left.append((shown, "not an expression of mica's"))
             return
@@ -100,7 +99,7 @@ class Conditions:
         return replace(whole, where=self.every, **self._chars)
 
     def scan(self, columns: Mapping[str, str] | Sequence[str] | None, where: str | None = None) -> Scan:
-        """A scan of the files that the conditions leave, all of which were taken before."""
+        """A scan of the files that the conditions leave."""
         return replace(self._source, where=where, columns=columns, planned=self._source.plan)
 
     def narrowed(

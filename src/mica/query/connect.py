@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from mica.engines.spark import reader
 from mica.engines.spark.catalog import Parsed, is_temporary
-from mica.engines.spark.catalyst import Extraction
 from mica.engines.spark.doors import own_sql
 from mica.engines.spark.errors import is_sparks
+from mica.engines.spark.needs import Extraction
 from mica.engines.spark.session import without_sql_log
 from mica.query import file_names
 from mica.query.conditions import Conditions
@@ -134,9 +134,7 @@ def _place(
     spark: SparkSession, place: TextPlace, table: Table, prefix: str
 ) -> tuple[Narrowed, list[tuple[int, int, str]]]:
     """How the rows and columns that the text may need are read, and the columns that stand for parts of it."""
-    conditions = Conditions(table, spark)
-    for pushed, shown in place.conditions:
-        conditions.take(pushed, shown)
+    conditions = Conditions(table, spark, place.conditions)
     names = [name for name in table.schema.names if place.columns is None or name in place.columns]
     columns = {name: quote_if_needed(name) for name in names}
     # Spark casts only in rows that are left, and only where a condition asks for it.

@@ -18,6 +18,7 @@ from mica.engines.spark.doors import is_enabled
 from mica.engines.spark.engine import Spark
 from mica.engines.spark.folds import Folded, find
 from mica.engines.spark.marks import MarkedPlan, framed
+from mica.engines.spark.needs import Needs
 from mica.engines.spark.nodes import Node
 from mica.engines.spark.replaced import Rows, with_scans
 from mica.engines.spark.session import without_sql_log
@@ -46,22 +47,23 @@ def run(spark: SparkSession, text: str, views: Mapping[str, Table], args: Any = 
     planned = _planned(spark, text, views, args)
 
     def made(at_once: bool) -> Any:
-        query, places = planned
+        needs, places = planned
+        query = needs.query
         # A view is asked again and again, and in an optimised plan the time is that of its making.
         anew = not at_once and query.asks_time
         if query.is_correlated and (anew or query.is_streaming) and METADATA not in words(text):
             # Spark optimises what stands in a subquery for columns from outside: no scan can take its place before.
             return over_frames(spark, text, {view: table.to_df(spark) for view, table in views.items()}, args)
         if anew:
-            query, places = _planned(spark, text, views, args, optimised=False)
+            needs, places = _planned(spark, text, views, args, optimised=False)
         rows = [_rows(spark, place, at_once) for place in places]
-        java = with_scans(query, rows)
+        java = with_scans(needs, rows)
         if plan is not None and not all(one.few for one in rows):
             java = text_marks.marked(spark, java, plan)
-        return query.qualified(java)
+        return needs.query.qualified(java)
 
-    plan = _marked(spark, planned[0], text, views)
-    return Deferred(spark, planned[0].schema, made, plan)
+    plan = _marked(spark, planned[0].query, text, views)
+    return Deferred(spark, planned[0].query.schema, made, plan)
 
 
 def _marked(spark: SparkSession, query: Query, text: str, views: Mapping[str, Table]) -> Callable[[], Any] | None:
@@ -81,35 +83,35 @@ def narrowed(spark: SparkSession, text: str, views: Mapping[str, Table], args: A
 
 def of_plan(spark: SparkSession, given: MarkedPlan, tables: Mapping[str, Table]) -> DataFrame:
     """The rows of a plan that has marks of these tables, read at once."""
-    query, places = planned(spark, given, tables)
-    return framed(spark, with_scans(query, [_rows(spark, place, True) for place in places]))
+    needs, places = planned(spark, given, tables)
+    return framed(spark, with_scans(needs, [_rows(spark, place, True) for place in places]))
 
 
-def planned(spark: SparkSession, given: MarkedPlan, tables: Mapping[str, Table]) -> tuple[Query, list[Narrowed]]:
-    """A plan that has marks of these tables, and how each place of a mark is read."""
+def planned(spark: SparkSession, given: MarkedPlan, tables: Mapping[str, Table]) -> tuple[Needs, list[Narrowed]]:
+    """What Spark needs for a plan that has marks of these tables, and how each place of a mark is read."""
     query = Query.of_plan(spark, given.java, given.marks, {mark: tables[mark].schema for mark, _ in given.marks})
-    return query, _places(spark, query, tables)
+    return _places(spark, query, tables)
 
 
 def _planned(
     spark: SparkSession, text: str, views: Mapping[str, Table], args: Any, *, optimised: bool = True
-) -> tuple[Query, list[Narrowed]]:
+) -> tuple[Needs, list[Narrowed]]:
     query = _query(spark, text, views, args, optimised)
-    return query, _places(spark, query, views, by_file=file_names.asked(text))
+    return _places(spark, query, views, by_file=file_names.asked(text))
 
 
-def _places(spark: SparkSession, query: Query, views: Mapping[str, Table], *, by_file: bool = False) -> list[Narrowed]:
+def _places(
+    spark: SparkSession, query: Query, views: Mapping[str, Table], *, by_file: bool = False
+) -> tuple[Needs, list[Narrowed]]:
     """How each relation of a plan is read; `by_file`: by Spark's own reader, which knows the names of files."""
-    chosen = [_Place(relation, views[relation.view], spark) for relation in query.relations]
-    if by_file:
-        for place in chosen:
-            place.leave_files()
-    query.decide()
-    for place in chosen:
-        place.refuse_unknown()
-    folded = _folded(query, chosen)
-    limits = [None if by_file else query.limit(place.relation) for place in chosen]
-    return [place.read(folded.get(number), limits[number]) for number, place in enumerate(chosen)]
+    places = {relation: _Place(spark, relation, views[relation.view], by_file=by_file) for relation in query.relations}
+    needs = Needs(query, {relation: place.evaluated for relation, place in places.items()}, extracts=not by_file)
+    folds = find(needs, lambda relation, node, type_: places[relation].text(node, type_))
+    folded = {fold.relation: fold for fold in folds}
+    return needs, [
+        place.read(needs, folded.get(relation), None if by_file else needs.limit(relation))
+        for relation, place in places.items()
+    ]
 
 
 def _query(spark: SparkSession, text: str, views: Mapping[str, Table], args: Any, optimised: bool) -> Query:
@@ -165,44 +167,23 @@ def _rows(spark: SparkSession, place: Narrowed, at_once: bool) -> Rows:
     return Rows(unread(scan.to_df(spark))) if found is None else Rows(found, few=True)
 
 
-def _folded(query: Query, places: list[_Place]) -> dict[int, Folded]:
-    """The places whose rows come in groups, by number."""
-    numbers = {id(place.relation): number for number, place in enumerate(places)}
-
-    def text(relation: Relation, node: Node, type_: str) -> str | None:
-        return places[numbers[id(relation)]].text(node, type_)
-
-    return {numbers[id(fold.relation)]: fold for fold in find(query, text)}
-
-
 class _Place:
-    """How one relation is read; sets `relation.dropped`."""
+    """How one relation is read; `evaluated` has the numbers of the conjuncts that Spark need not evaluate."""
 
-    def __init__(self, relation: Relation, table: Table, spark: SparkSession) -> None:
+    def __init__(self, spark: SparkSession, relation: Relation, table: Table, *, by_file: bool) -> None:
         self.relation, self.table = relation, table
-        self.conditions = Conditions(table, spark)
-        for tree, node in zip(relation.expressions, relation.conjuncts, strict=True):
-            found = translate(node)
-            self.conditions.take(found, "" if found else str(tree.java.toString()))
-        evaluated = self.conditions.evaluated
-        relation.dropped = frozenset(evaluated)
-        for number in list(evaluated):
-            others = [relation.conjuncts[other] for other in evaluated if other != number]
-            if implied(relation.conjuncts[number], others):
-                del evaluated[number]
-
-    def refuse_unknown(self) -> None:
-        """Refuses all of `_metadata`, whose fields are asked for one by one."""
-        if METADATA in self.relation.needed and is_hidden(self.table.schema, (METADATA,)):
-            raise UserError.unknown_column(METADATA, [".".join(one) for one in FIELDS])
-
-    def leave_files(self) -> None:
-        """Leaves the files to Spark's own reader, which knows their names. Errors: UNSUPPORTED_EXPRESSION if it cannot
-        read them."""
-        self.conditions.give_back()
-        file_names.left_to_spark(self.conditions.scan(None))
-        self.relation.dropped = frozenset()
-        self.relation.whole_structs = self.relation.whole_variants = True
+        translated = zip(map(translate, relation.conjuncts), relation.expressions, strict=True)
+        shown = ((found, "" if found else str(tree.java.toString())) for found, tree in translated)
+        self.conditions = Conditions(table, spark, shown)
+        known = self.conditions.evaluated
+        self.evaluated = frozenset(known)
+        for number in list(known):
+            if implied(relation.conjuncts[number], [relation.conjuncts[n] for n in known if n != number]):
+                del known[number]
+        if by_file:
+            self.conditions.give_back()
+            file_names.left_to_spark(self.conditions.scan(None))
+            self.evaluated = frozenset()
 
     def text(self, node: Node, type_: str) -> str | None:
         """The text of an expression by whose values rows may be told from each other; None if there is none."""
@@ -210,24 +191,28 @@ class _Place:
         bound = None if found is None else self.conditions.value(found)
         return None if bound is None or not foldable(bound.type) or type_to_ddl(bound.type) != type_ else found
 
-    def read(self, folded: Folded | None, limit: int | None) -> Narrowed:
-        """How its rows are read for Spark."""
-        relation, where = self.relation, self.conditions.where
-        columns: dict[str, str] | list[str] | None = list(relation.needed) or [_cheapest(self.table)]
+    def read(self, needs: Needs, folded: Folded | None, limit: int | None) -> Narrowed:
+        """How its rows are read for Spark. Errors: UNKNOWN_COLUMN for all of `_metadata`, whose fields are asked for
+        one by one."""
+        if METADATA in needs.asked(self.relation) and is_hidden(self.table.schema, (METADATA,)):
+            raise UserError.unknown_column(METADATA, [".".join(one) for one in FIELDS])
+        needed, extractions = needs.columns[self.relation], needs.extractions[self.relation]
+        where = self.conditions.where
+        columns: dict[str, str] | list[str] | None = needed or [_cheapest(self.table)]
         if folded is not None:
             columns = folded.columns or {"one": "true"}
-        elif relation.whole_variants:
-            columns, relation.needed = None, list(relation.columns.values())
-        elif relation.extractions or where is not None:
-            columns = {name: quote_if_needed(name) for name in relation.needed}
-            columns |= {_unlike(columns, i): e.sql for i, e in enumerate(relation.extractions)}
+        elif not needs.extracts:
+            columns = None
+        elif extractions or where is not None:
+            columns = {name: quote_if_needed(name) for name in needed}
+            columns |= {_unlike(columns, i): e.sql for i, e in enumerate(extractions)}
             columns = columns or {"one": "true"}
         scan = self.conditions.scan(columns, where)
-        failing = {e.failing for e in relation.extractions}
-        whole = [*relation.needed, *(e.sql for e in relation.extractions if e not in failing)]
+        failing = {e.failing for e in extractions}
+        whole = [*needed, *(e.sql for e in extractions if e not in failing)]
         read = whole if folded is None else folded.columns.values()
         by = "mica" if isinstance(columns, dict) else "Spark"
-        return self.conditions.narrowed(relation.view, scan, read, by, folded, limit)
+        return self.conditions.narrowed(self.relation.view, scan, read, by, folded, limit)
 
 
 def _unlike(columns: Mapping[str, str], number: int) -> str:

@@ -1,16 +1,16 @@
-"""Reads Spark's optimised plan of a text: what may be pushed into each of its tables, and what Spark needs of them.
+"""Reads Spark's optimised plan of a text: its nodes, and the places of its tables with the conjuncts right above them.
 
 The rule: Catalyst alone decides what a text means. Each table is a relation without rows that Catalyst cannot fold away
-(a `LogicalRDD`), in a clone of the session, so the user's session never sees it. `replaced` puts scans in their places.
+(a `LogicalRDD`), in a clone of the session, so the user's session never sees it. `needs` says what Spark needs of the
+tables, `replaced` puts scans in their places.
 
 Plans are read through py4j, which Spark Connect does not have.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 from typing import Any
 
 from mica.cached import cached_property
@@ -19,86 +19,7 @@ from mica.engines.spark.cloned_session import cloned, in_place_of, view_of
 from mica.engines.spark.making import Maker
 from mica.engines.spark.nodes import Node, Tree, ids, ids_of, items, leaves, node
 from mica.records import dataclass
-from mica.schema.ddl import quote_if_needed
-from mica.schema.types import VARIANT, StructType
-
-#: Nodes whose columns are found by id. Below other nodes columns are found by position: all of them stay.
-_BY_ID = frozenset(
-    "Project Filter Join Sort Aggregate LocalLimit GlobalLimit Window Sample Repartition RepartitionByExpression "
-    "WindowGroupLimit Offset RebalancePartitions ResolvedHint SubqueryAlias View".split()
-)
-#: Nodes that pass on all rows of what is below them, and those that take no row before they have all of these.
-_ALL_ROWS = frozenset("Project Sort Repartition RepartitionByExpression ResolvedHint RebalancePartitions".split())
-_BLOCKING = frozenset("Sort Aggregate Window Join Repartition RepartitionByExpression".split())
-#: Expressions that may not ask for their first child in a row: they ask for the second one first, or for none once
-#: they have a value, or swallow what fails.
-_LATE_FIRST = frozenset(
-    "Divide IntegralDivide Remainder Pmod StringLocate First AnyValue MaxBy MinBy RegrSlope RegrIntercept RegrR2 "
-    "TryEval".split()
-)
-#: Types of extracted paths that the kernel and Spark share.
-_EXTRACTED = re.compile(
-    r"(STRING|BOOLEAN|TINYINT|SMALLINT|INT|BIGINT|FLOAT|DOUBLE|DATE|TIMESTAMP|TIMESTAMP_NTZ|DECIMAL\(\d+,\d+\))"
-)
-
-
-@dataclass(frozen=True)
-class Extraction:
-    """A column of the scan that stands for an expression over a Variant or a struct: a path as a type, a field, or
-    whether it is null."""
-
-    column: str
-    #: The expression over the table's columns.
-    sql: str
-    type: str
-    strict: bool
-    #: Whether it reads a Variant.
-    variant: bool
-    #: For a cast that Spark may not ask for in every row: the column of the values, as texts, that cannot be cast.
-    failing: Extraction | None = None
-
-    @property
-    def columns(self) -> tuple[Extraction, ...]:
-        """The columns that it needs."""
-        return (self,) if self.failing is None else (self, self.failing)
-
-    @property
-    def guarded(self) -> Extraction:
-        """The same, failing only where Spark asks for it."""
-        if not self.strict or self.type == "STRING":
-            return self
-        tried, kind = f"try_{self.sql}", f"'{self.type}')"
-        text, binary = (tried.removesuffix(kind) + f"'{other}')" for other in ("STRING", "BINARY"))
-        # A BINARY that is no text fails as any other value.
-        other = f"CASE WHEN {binary} IS NOT NULL THEN 'a BINARY' END"
-        failing = f"CASE WHEN {tried} IS NULL THEN coalesce({text}, {other}) END"
-        return replace(
-            self, sql=tried, strict=False, failing=Extraction(self.column, failing, "STRING", False, self.variant)
-        )
-
-
-@dataclass
-class Relation:
-    """One place of a table in a plan."""
-
-    view: str
-    node: Any
-    #: Expression id → column, in the table's order.
-    columns: dict[int, str]
-    #: How often it is in the plan: Catalyst may put one node at several places.
-    places: int = 1
-    #: The conjuncts of the filter right above it, in Spark's order.
-    conjuncts: list[Node] = field(default_factory=list)
-    filter: Plan | None = None
-    expressions: list[Tree] = field(default_factory=list)
-    #: Which conjuncts the scan evaluates, so that Spark need not.
-    dropped: frozenset[int] = frozenset()
-    #: Whether structs and Variants are read whole, because Spark's own reader prunes them.
-    whole_structs: bool = False
-    whole_variants: bool = False
-    #: What Spark needs of it: plain columns, and extractions.
-    needed: list[str] = field(default_factory=list)
-    extractions: list[Extraction] = field(default_factory=list)
+from mica.schema.types import StructType
 
 
 @dataclass(eq=False)
@@ -122,6 +43,31 @@ class Plan:
         return ids_of(self.java.output())
 
 
+@dataclass(frozen=True, eq=False)
+class Relation:
+    """One place of a table in a plan."""
+
+    view: str
+    schema: StructType
+    node: Any
+    #: Expression id → column, in the table's order.
+    columns: Mapping[int, str]
+    #: The filter right above it, if there is one for all of its places.
+    filter: Plan | None = None
+    #: How often it is in the plan: Catalyst may put one node at several places.
+    places: int = 1
+
+    @cached_property
+    def expressions(self) -> list[Tree]:
+        """The conjuncts of its filter, in Spark's order."""
+        return [] if self.filter is None else list(self.filter.expressions[0].conjuncts())
+
+    @cached_property
+    def conjuncts(self) -> list[Node]:
+        """The same as plain data."""
+        return [node(e, self.columns.get) for e in self.expressions]
+
+
 class Query:
     """A plan in which `tables` (name of a view → schema) are empty relations: `views` has the name of each by the
     identity of its rows, `analysed` is a Dataset of a clone of the session."""
@@ -140,7 +86,7 @@ class Query:
         self._views, self._schemas = views, dict(tables)
         self.schema = analysed.schema()
         self.names: list[str] = list(self.schema.fieldNames())
-        self.found: dict[tuple[int, ...], Relation] = {}
+        self._relations: dict[tuple[int, ...], Relation] = {}
         self._subplans: dict[tuple[int, ...], Plan] = {}
         self._analysed = plan = analysed.queryExecution().analyzed()
         if optimised and not self.is_streaming:  # of a stream each batch is optimised by itself
@@ -148,14 +94,6 @@ class Query:
         else:
             plan = self.make.without_names(plan)
         self.root = self._read(plan, None)
-        #: Id of a Variant or struct → its relation and column.
-        self.carriers: dict[int, tuple[Relation, str]] = {}
-        #: Id of a carrier under any name → its id at the relation; and those that are read whole.
-        self.roots: dict[int, int] = {}
-        self.whole: set[int] = set()
-        #: Root → what is extracted from it, and whether that is in an expression that is not evaluated for every row.
-        self.uses: dict[int, dict[Extraction, bool]] = {}
-        self.guarded: set[int] = set()
 
     @classmethod
     def of_text(
@@ -216,9 +154,7 @@ class Query:
     @property
     def relations(self) -> list[Relation]:
         """The places of the tables."""
-        return list(self.found.values())
-
-    # --- reading -----------------------------------------------------------------------------------------------------
+        return list(self._relations.values())
 
     def _identity(self, java: Any) -> int:
         return int(self.make.identity(java))
@@ -240,7 +176,11 @@ class Query:
 
     def relation_of(self, plan: Plan) -> Relation | None:
         """The relation that a leaf is."""
-        return self.found.get(self._key(plan.java)) if plan.name == "LogicalRDD" else None
+        return self._relations.get(self._key(plan.java)) if plan.name == "LogicalRDD" else None
+
+    def filtered(self, plan: Plan) -> Relation | None:
+        """The relation whose filter a node is."""
+        return next((r for r in self.relations if r.filter is plan), None) if plan.name == "Filter" else None
 
     def _key(self, java: Any) -> tuple[int, ...]:
         return (self._identity(java.rdd()), *ids_of(java.output()))
@@ -249,204 +189,13 @@ class Query:
         view = self._views.get(self._identity(java.rdd()))
         if view is None:
             return
-        key = self._key(java)
-        known = self.found.get(key)
-        if known is not None:
-            # One node below different filters.
-            known.conjuncts, known.expressions, known.filter = [], [], None
-            known.places += 1
+        key, schema = self._key(java), self._schemas[view]
+        known = self._relations.get(key)
+        if known is not None:  # one node, below different filters
+            self._relations[key] = replace(known, filter=None, places=known.places + 1)
             return
         found = above if above is not None and above.name == "Filter" else None
-        relation = Relation(view, java, dict(zip(key[1:], self._schemas[view].names, strict=True)), filter=found)
-        self.found[key] = relation
-        if found is not None:
-            relation.expressions = list(found.expressions[0].conjuncts())
-            relation.conjuncts = [node(e, relation.columns.get) for e in relation.expressions]
-
-    # --- what Spark needs --------------------------------------------------------------------------------------------
-
-    def decide(self) -> None:
-        """Sets what Spark needs of each relation, after `dropped` was set."""
-        self.carriers = {}
-        whole: set[int] = set()
-        used: set[int] = set(self.root.output)
-        for relation in self.relations:
-            kinds = {f.name: f.type for f in self._schemas[relation.view].fields}
-            for number, name in relation.columns.items():
-                variant = kinds[name] == VARIANT and not relation.whole_variants
-                if variant or (isinstance(kinds[name], StructType) and not relation.whole_structs):
-                    self.carriers[number] = (relation, name)
-        roots = {number: number for number in self.carriers}
-        uses: dict[int, dict[Extraction, bool]] = {}
-        self.guarded = self._not_in_every_row()
-        for plan in every(self.root):
-            self._uses(plan, roots, whole, used, uses)
-        whole |= {roots[number] for number in used & roots.keys()} & _outputs(self.root, roots)
-        self.roots, self.whole, self.uses = roots, whole, uses
-        for relation in self.relations:
-            relation.needed = [
-                name
-                for number, name in relation.columns.items()
-                if number in whole or (number not in roots and number in used)
-            ]
-            extracted: dict[Extraction, None] = {}
-            for number in relation.columns:
-                if number in roots and number not in whole:
-                    for extraction, conditional in uses.get(number, {}).items():
-                        extracted |= dict.fromkeys((extraction.guarded if conditional else extraction).columns)
-            relation.extractions = list(extracted)
-
-    def _not_in_every_row(self) -> set[int]:
-        """The nodes (`id`) whose expressions Spark may not evaluate for every row that a scan gives."""
-        plans = list(every(self.root))
-        lossless: set[int] = set()
-        for plan in plans:
-            relation = self.dropped(plan)
-            passes = plan.name in _ALL_ROWS or (
-                relation is not None and len(relation.dropped) == len(relation.expressions)
-            )
-            if not plan.children or (passes and all(id(child) in lossless for child in plan.children)):
-                lossless.add(id(plan))
-        found = {
-            id(plan)
-            for plan in plans
-            if len(plan.children) > 1 or not all(id(child) in lossless for child in plan.children)
-        }
-        for plan in plans:
-            below = list(plan.children) if plan.name in ("LocalLimit", "GlobalLimit") else []
-            while below:
-                one = below.pop()
-                if one.name not in _BLOCKING:
-                    found.add(id(one))
-                    below += one.children
-        return found
-
-    def _uses(
-        self,
-        plan: Plan,
-        roots: dict[int, int],
-        whole: set[int],
-        used: set[int],
-        uses: dict[int, dict[Extraction, bool]],
-    ) -> None:
-        dropped = self.dropped(plan)
-        if dropped is not None:
-            expressions = [e for i, e in enumerate(dropped.expressions) if i not in dropped.dropped]
-        elif plan.name not in _BY_ID and plan.children:
-            passed = {number for child in plan.children for number in child.output}
-            used |= passed | plan.references
-            whole |= {roots[number] for number in passed & roots.keys()}
-            expressions = []
-        else:
-            expressions = plan.expressions if plan.references & roots.keys() else []
-            used |= plan.references
-        guarded = id(plan) in self.guarded
-        for number, tree in enumerate(expressions):
-            if dropped is not None:
-                used |= tree.references
-            again = tree.renamed if plan.name == "Project" else None
-            if again is not None and again[0] in roots:
-                source, target = again
-                roots[target] = roots[source]
-                continue
-            self._walk(tree, roots, whole, uses, conditional=guarded or (dropped is not None and number > 0))
-
-    def dropped(self, plan: Plan) -> Relation | None:
-        """The relation whose filter a node is."""
-        return next((r for r in self.relations if r.filter is plan), None) if plan.name == "Filter" else None
-
-    def limit(self, relation: Relation) -> int | None:
-        """How many rows, any of those that the scan gives, are enough; None: all."""
-        for plan in every(self.root):
-            if plan.name != "LocalLimit" or relation.places > 1:
-                continue
-            below = plan.children[0]
-            while below.name == "Project" and not below.subplans:
-                below = below.children[0]
-            if self.dropped(below) is relation and len(relation.dropped) == len(relation.expressions):
-                below = below.children[0]
-            count = plan.expressions[0].text
-            if self.relation_of(below) is relation and count is not None:
-                return int(count)
-        return None
-
-    def _walk(
-        self,
-        tree: Tree,
-        roots: dict[int, int],
-        whole: set[int],
-        uses: dict[int, dict[Extraction, bool]],
-        *,
-        conditional: bool,
-    ) -> None:
-        if not tree.references & roots.keys():
-            return
-        found = self._extraction(tree, roots)
-        if found is not None:
-            number, extraction = roots[found[0]], found[1]
-            known = uses.setdefault(number, {})
-            known[extraction] = conditional or known.get(extraction, False)
-            return
-        if tree.is_column:
-            whole.add(roots[tree.number])
-            return
-        # The second child of an aggregate is its FILTER. Most others ask for their first child in every row, and for
-        # the next ones where it decides nothing: it may be null, or true, or the value that IN looks for.
-        filtered = tree.name == "AggregateExpression" and len(tree.children) > 1
-        within = conditional or filtered or tree.name in _LATE_FIRST
-        for place, child in enumerate(tree.children):
-            self._walk(child, roots, whole, uses, conditional=within or place > 0)
-
-    def extracted(self, tree: Tree) -> Iterator[tuple[Tree, int, Extraction]]:
-        """The expressions below one that columns of scans replace: with the id of the carrier as it is named there."""
-        if not tree.references & self.roots.keys():
-            return
-        found = self._extraction(tree, self.roots)
-        if found is None:
-            for child in tree.children:
-                yield from self.extracted(child)
-        elif self.roots[found[0]] not in self.whole:
-            number, extraction = found
-            conditional = self.uses[self.roots[number]].get(extraction, False)
-            yield tree, number, extraction.guarded if conditional else extraction
-
-    def _extraction(self, tree: Tree, roots: Mapping[int, int]) -> tuple[int, Extraction] | None:
-        """What an expression extracts from a Variant or a struct: the column's id, and the extraction."""
-        name = tree.name
-        if name not in ("VariantGet", "Cast", "IsNull", "IsNotNull", "GetStructField"):
-            return None
-        inner, failing = tree, None
-        if name == "Cast":
-            (inner,), failing = tree.children, tree.strict
-            if inner.name != "VariantGet" or failing is None or inner.type != "VARIANT":
-                return None
-        place = self._field(inner if name == "GetStructField" else inner.children[0], roots)
-        if place is None:
-            return None
-        number, at = place
-        _, column = self.carriers[roots[number]]
-        if name in ("IsNull", "IsNotNull"):
-            variant = inner.children[0].type == "VARIANT"
-            return number, Extraction(column, f"{at} IS NULL", "BOOLEAN", strict=False, variant=variant)
-        if name == "GetStructField":
-            return number, Extraction(column, at, tree.type, strict=False, variant="VARIANT" in tree.type)
-        failing = inner.strict if failing is None else failing
-        path = inner.children[1].text
-        if path is None or not _EXTRACTED.fullmatch(tree.type):
-            return None
-        text = path.replace("\\", "\\\\").replace("'", "\\'")
-        got = f"{'' if failing else 'try_'}variant_get({at}, '{text}', '{tree.type}')"
-        return number, Extraction(column, got, tree.type, bool(failing), variant=True)
-
-    def _field(self, tree: Tree, roots: Mapping[int, int]) -> tuple[int, str] | None:
-        """A column, or a field of a struct: the column's id, and the name at the relation."""
-        if tree.is_column:
-            number = tree.number
-            return (number, quote_if_needed(self.carriers[roots[number]][1])) if number in roots else None
-        if tree.name != "GetStructField":
-            return None
-        found = self._field(tree.children[0], roots)
-        return None if found is None else (found[0], f"{found[1]}.{quote_if_needed(tree.field)}")
+        self._relations[key] = Relation(view, schema, java, dict(zip(key[1:], schema.names, strict=True)), found)
 
 
 def _optimising(spark: Any) -> Any:
@@ -463,7 +212,3 @@ def every(plan: Plan) -> Iterator[Plan]:
     for sub in plan.subplans:
         yield from every(sub)
     yield plan
-
-
-def _outputs(plan: Plan, roots: Mapping[int, int]) -> set[int]:
-    return {roots[number] for number in plan.output if number in roots}

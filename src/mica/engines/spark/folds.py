@@ -13,8 +13,9 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from mica.engines.spark.catalyst import Plan, Query, Relation, every
+from mica.engines.spark.catalyst import Plan, Relation, every
 from mica.engines.spark.making import Maker
+from mica.engines.spark.needs import Needs
 from mica.engines.spark.nodes import Node, Tree, items, node
 from mica.records import dataclass
 from mica.tasks.fold import Fold, Measure
@@ -183,13 +184,13 @@ class Folded:
         return found
 
 
-def find(query: Query, texts: Texts) -> Iterator[Folded]:
+def find(needs: Needs, texts: Texts) -> Iterator[Folded]:
     """The aggregates of a query that may take rows in groups."""
-    plans = list(every(query.root))
+    plans = list(every(needs.query.root))
     limited = {id(below): (count, order) for plan in plans for below, count, order in _limited(plan)}
     for plan in plans:
         if plan.name == "Aggregate":
-            found = _chain(query, plan)
+            found = _chain(needs, plan)
             asks = None if found is None else _Asks(found, texts).all()
             if found is None or not asks:
                 continue
@@ -210,19 +211,17 @@ def _limited(plan: Plan) -> Iterator[tuple[Plan, int, Tree]]:
         yield below, int(count), order
 
 
-def _chain(query: Query, aggregate: Plan) -> Folded | None:
+def _chain(needs: Needs, aggregate: Plan) -> Folded | None:
     plans, plan = [aggregate], aggregate.children[0]
     while plan.name == "Project" and not plan.subplans:
         plans.append(plan)
         plan = plan.children[0]
-    filtered = query.dropped(plan)
+    filtered = needs.query.filtered(plan)
     if filtered is not None:
         plans.append(plan)
         plan = plan.children[0]
-    relation = query.relation_of(plan)
-    if relation is None or relation.places > 1 or aggregate.subplans:
-        return None
-    if len(relation.dropped) < len(relation.expressions):
+    relation = needs.query.relation_of(plan)
+    if relation is None or relation.places > 1 or aggregate.subplans or needs.left(relation):
         return None
     return Folded(relation, aggregate, plans)
 

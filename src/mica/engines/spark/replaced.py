@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mica.engines.spark.catalyst import Extraction, Plan, Query, Relation, every
+from mica.engines.spark.catalyst import Plan, Relation, every
 from mica.engines.spark.folds import Folded
+from mica.engines.spark.needs import Extraction, Needs
 from mica.engines.spark.nodes import items
 from mica.records import dataclass
 
@@ -31,17 +32,17 @@ class Rows:
     few: bool = False
 
 
-def with_scans(query: Query, rows: Sequence[Rows]) -> Any:
+def with_scans(needs: Needs, rows: Sequence[Rows]) -> Any:
     """The query over these rows, one for each relation, as a Dataset of the JVM."""
-    plan = _Replacing(query, rows).plan()
+    query, plan = needs.query, _Replacing(needs, rows).plan()
     java = query.make.dataset.ofRows(query.spark._jsparkSession, plan)  # noqa: SLF001
     return java if list(java.columns()) == query.names else java.toDF(query.make.seq(query.names))
 
 
 class _Replacing:
-    def __init__(self, query: Query, rows: Sequence[Rows]) -> None:
-        self.query, self.make = query, query.make
-        self.rows = list(zip(query.relations, rows, strict=True))
+    def __init__(self, needs: Needs, rows: Sequence[Rows]) -> None:
+        self.needs, self.query, self.make = needs, needs.query, needs.query.make
+        self.rows = list(zip(self.query.relations, rows, strict=True))
         self._leaves: dict[tuple[int, Extraction], Any] = {}
 
     def plan(self) -> Any:
@@ -65,22 +66,19 @@ class _Replacing:
     def _places(self, relation: Relation, rows: Rows) -> Iterator[tuple[Any, Any]]:
         """The relation, and its filter if the scan evaluates a part of it."""
         scan = self._scan(relation, rows)
-        if relation.filter is not None and relation.dropped:
-            kept = [e.java for i, e in enumerate(relation.expressions) if i not in relation.dropped]
+        if relation.filter is not None and self.needs.evaluated[relation]:
+            kept = [tree.java for tree in self.needs.left(relation)]
             new = self.make.filter(self.make.all_of(kept), scan) if kept else scan
             yield relation.filter.java, new
         yield relation.node, scan
 
     def _expressions(self, plan: Plan) -> Iterator[tuple[Any, Any]]:
         """The extractions of a node, each with its column."""
-        if not plan.references & self.query.roots.keys():
+        if not plan.references & self.needs.roots.keys():
             return
-        relation = self.query.dropped(plan)
-        kept = plan.expressions
-        if relation is not None:
-            kept = [e for i, e in enumerate(relation.expressions) if i not in relation.dropped]
-        for tree in kept:
-            for old, number, extraction in self.query.extracted(tree):
+        relation = self.query.filtered(plan)
+        for tree in plan.expressions if relation is None else self.needs.left(relation):
+            for old, number, extraction in self.needs.extracted(tree):
                 column = self._leaf(number, extraction)
                 if extraction.failing is not None:
                     column = self.make.checked(column, self._leaf(number, extraction.failing), extraction.type)
@@ -88,7 +86,7 @@ class _Replacing:
 
     def _passing(self, plan: Plan) -> Iterator[tuple[Any, Any]]:
         """A list of columns that passes on a Variant or struct passes its extractions on instead."""
-        roots, whole = self.query.roots, self.query.whole
+        roots, whole = self.needs.roots, self.needs.whole
         if plan.name != "Project" or not plan.references & roots.keys():
             return
         found: list[Any] = []
@@ -107,8 +105,8 @@ class _Replacing:
 
     def _passed(self, source: int, target: int, root: int) -> list[Any]:
         """The extractions of a column in a list of columns, under its old name or a new one."""
-        relation, column = self.query.carriers[root]
-        own = [e for e in relation.extractions if e.column == column]
+        relation, column = self.needs.carriers[root]
+        own = [e for e in self.needs.extractions[relation] if e.column == column]
         if source == target:
             return [self._leaf(source, e) for e in own]
         return [self.make.alias(self._leaf(source, e), e.sql, self._leaf(target, e).exprId()) for e in own]
@@ -123,9 +121,8 @@ class _Replacing:
         columns = list(items(plan.output()))
         own, places = relation.node.output(), {name: at for at, name in enumerate(relation.columns.values())}
         numbers = {name: number for number, name in relation.columns.items()}
-        found = [
-            self.make.alias(c, n, own.apply(places[n]).exprId()) for c, n in zip(columns, relation.needed, strict=False)
-        ]
-        for column, e in zip(columns[len(relation.needed) :], relation.extractions, strict=False):
+        needed = self.needs.columns[relation]
+        found = [self.make.alias(c, n, own.apply(places[n]).exprId()) for c, n in zip(columns, needed, strict=False)]
+        for column, e in zip(columns[len(needed) :], self.needs.extractions[relation], strict=False):
             found.append(self.make.alias(column, e.sql, self._leaf(numbers[e.column], e).exprId()))
         return self.make.project(self.make.seq(found), plan)
