@@ -26,13 +26,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
+from functools import partial
 
 from mica.arguments import Mode
 from mica.errors import UserError
 from mica.properties import COMMENT
 from mica.query.row_statements import Delete, Insert, MergeInto, RowChange, RowStatement, Update
 from mica.query.statement_parts import QUERY, ended
-from mica.query.table_statements import TableStatementRead, Unread, read_table_statement
+from mica.query.table_statements import TABLE_STATEMENTS, TableStatementRead, Unread, read_table_statement
 from mica.records import dataclass
 from mica.schema.ddl import parse_ddl
 from mica.schema.lexical import GAP, SPACE
@@ -158,62 +159,30 @@ Statement = (
     UnkeptView | StoredView | Selected | Inserts | TableStatementRead
 )  # fmt: skip
 
-_BEGINS = re.compile(
-    rf"(?is){GAP}(DELETE{SPACE}FROM|UPDATE|INSERT|MERGE|OPTIMIZE|REORG|VACUUM|DESC(?:RIBE)?{SPACE}HISTORY|"
-    rf"ALTER{SPACE}TABLE|ALTER{SPACE}VIEW(?=.*\bAS\b)|FROM(?=.*\bINSERT\b)|RESTORE|(?:DROP|TRUNCATE){SPACE}TABLE|"
-    rf"DESC(?:RIBE)?|CONVERT{SPACE}TO{SPACE}DELTA|COMMENT{SPACE}ON{SPACE}TABLE|"
-    rf"SHOW{SPACE}(?:TBLPROPERTIES|COLUMNS|PARTITIONS|CREATE{SPACE}TABLE)|"
-    rf"WITH(?=.*\b(?:INSERT|MERGE|UPDATE|DELETE)\b)|REPLACE{SPACE}TABLE(?=.*\b(?:USING{SPACE}mica|CLONE)\b)|"
-    rf"CREATE{SPACE}(?:OR{SPACE}REPLACE{SPACE}|EXTERNAL{SPACE}(?=TABLE))?(?:TABLE|(?:(?:GLOBAL{SPACE})?"
-    rf"TEMP(?:ORARY)?{SPACE})?VIEW)"
-    rf"(?=.*\b(?:USING{SPACE}mica|AS|LIKE|CLONE)\b))\b"
-)
 
-
-#: Spark's own statement: files of a query.
-_INTO_FOLDER = re.compile(rf"(?is){GAP}INSERT{SPACE}OVERWRITE{SPACE}(?:LOCAL{SPACE})?DIRECTORY{SPACE}(?:['\"]|USING\b)")
+def begins(text: str) -> bool:
+    """Whether a text begins like one of these statements."""
+    return _reader(text) is not None
 
 
 def makes_ours(text: str) -> bool:
     """Whether a text makes a table of mica's: one with another clause is none of Spark's, for which that would be the
     name of a table that is not there."""
-    begin = _BEGINS.match(text)
-    return begin is not None and _words(begin)[-1] == "TABLE" and _Statement(ended(text)).makes_ours()
-
-
-def _words(begin: re.Match[str]) -> list[str]:
-    return re.sub(SPACE, " ", begin[1]).upper().split()
-
-
-def begins(text: str) -> bool:
-    """Whether a text begins like one of these statements."""
-    return _BEGINS.match(text) is not None
+    return _reader(text) is _CREATED and _Statement(ended(text)).makes_ours()
 
 
 def parse_statement(text: str) -> Statement | Unread | None:
     """The statement; None for a text that begins otherwise. Errors: INVALID_EXPRESSION, with the place in the text."""
+    read = _reader(text)
+    return None if read is None else read(ended(text))
+
+
+def _reader(text: str) -> _Read | None:
     begin = _BEGINS.match(text)
-    if begin is None:
-        return None
-    words, text = _words(begin), ended(text)
-    if words[-1] == "TABLE" and words[0] in ("CREATE", "REPLACE") and (clone := _Statement(text).clone()) is not None:
-        return clone
-    if words == ["CREATE", "TABLE"] and (like := _Statement(text).like()) is not None:
-        return like
-    if words[0] in ("CREATE", "REPLACE") and (words[-1] != "TABLE" or not _Statement(text).makes_ours()):
-        return _Statement(text).selected()
-    if words[0] in ("WITH", "FROM"):
-        return _after_ctes(text) if words[0] == "WITH" else _shared(text, "")
-    if words == ["ALTER", "VIEW"]:
-        return _Statement(text).altered()
-    if words[0] == "INSERT" and _INTO_FOLDER.match(text):
-        return _Statement(text).written()
-    is_history = words[-1] == "HISTORY" and len(text) > begin.end()  # DESC of a table may be called so
-    read = _STATEMENTS.get("HISTORY" if is_history else words[0])
-    return read_table_statement(text) if read is None else read(_Statement(text))
+    return None if begin is None or begin.lastindex is None else _READERS[begin.lastindex - 1]
 
 
-def _shared(text: str, ctes: str) -> Inserts | None:
+def _shared(text: str, ctes: str = "") -> Inserts | None:
     """The INSERTs behind a FROM; None for a query."""
     try:
         return _Statement(text).inserts(ctes)
@@ -286,7 +255,7 @@ class _Statement(RowStatement):
         self.end()
         return VacuumOf(table, retain, dry, lite)
 
-    def describe(self) -> History:
+    def history(self) -> History:
         self.at += 2
         table = self.place()
         limit = self.count() if self.accept("LIMIT") else None
@@ -314,8 +283,19 @@ class _Statement(RowStatement):
         mode = "ignore" if mode == "error" and self.accept("IF", "NOT", "EXISTS") else mode
         return self.table(), mode, replaces
 
+    def created(self) -> Statement | None:
+        """CREATE TABLE or REPLACE TABLE, of mica's or of Spark's."""
+        is_plain = self.word() == "CREATE" and self.word(1) == "TABLE"
+        table, mode, replaces = self.made()
+        found = self.clone(table, mode, replaces) or (self.like(table, mode) if is_plain else None)
+        if found is not None:
+            return found
+        self.at = 0
+        return self.create() if self.makes_ours() else self.selected()
+
     def create(self) -> Create | None:
-        """CREATE TABLE; None for a name in Spark's catalog of a table that is there: USING mica OPTIONS (path …)."""
+        """CREATE TABLE … USING mica; None where OPTIONS (path …) make it a name in Spark's catalog of a table that is
+        there."""
         external = self.word(1) == "EXTERNAL"
         table, mode, replaces = self.made()
         ddl = self.parenthesised()[1:-1] if self.mark() == "(" else ""
@@ -366,9 +346,8 @@ class _Statement(RowStatement):
         more = self.parenthesised()[1:-1]
         return tuple(parse_ddl(more).names), more
 
-    def like(self) -> CreateLike | None:
+    def like(self, table: tuple[str, ...], mode: Mode) -> CreateLike | None:
         """CREATE TABLE … LIKE, of a table that may be mica's; None for any other CREATE TABLE."""
-        table, mode, _ = self.made()
         if not self.accept("LIKE"):
             return None
         source, ours, location, properties = self.table(), False, None, dict[str, str]()
@@ -383,9 +362,8 @@ class _Statement(RowStatement):
                 return None  # of Spark's: other formats, and how rows are stored in them
         return CreateLike(table, source, mode, location, properties, ours)
 
-    def clone(self) -> CloneOf | None:
+    def clone(self, table: tuple[str, ...], mode: Mode, replaces: bool) -> CloneOf | None:
         """CREATE TABLE … SHALLOW CLONE; None for any other CREATE TABLE. Errors: INVALID_ARGUMENT for a deep one."""
-        table, mode, replaces = self.made()
         if self.accept("CLONE") or self.accept("DEEP", "CLONE"):
             raise UserError(
                 "INVALID_ARGUMENT",
@@ -480,18 +458,42 @@ class _Statement(RowStatement):
         return None
 
 
+#: What may follow a WITH.
 _CHANGES: Mapping[str, Callable[[_Statement], RowChange]] = {
     "DELETE": _Statement.delete,
     "UPDATE": _Statement.update,
     "INSERT": _Statement.insert,
     "MERGE": _Statement.merge,
 }
-_STATEMENTS: Mapping[str, Callable[[_Statement], Statement | None]] = {
-    **_CHANGES,
-    "OPTIMIZE": _Statement.optimize,
-    "REORG": _Statement.reorg,
-    "VACUUM": _Statement.vacuum,
-    "HISTORY": _Statement.describe,
-    "CREATE": _Statement.create,
-    "REPLACE": _Statement.create,
+_Read = Callable[[str], "Statement | Unread | None"]
+
+
+def _by(read: Callable[[_Statement], Statement | Unread | None]) -> _Read:
+    return lambda text: read(_Statement(text))
+
+
+_CREATED = _by(_Statement.created)
+#: How each statement begins, with a blank for all that parts two words, and what reads it: the first one that fits.
+_STATEMENTS: Mapping[str, _Read] = {
+    "DELETE FROM": _by(_Statement.delete),
+    "UPDATE": _by(_Statement.update),
+    # Spark's own: files of a query.
+    r"INSERT OVERWRITE (?:LOCAL )?DIRECTORY(?= (?:['\"]|USING\b))": _by(_Statement.written),
+    "INSERT": _by(_Statement.insert),
+    "MERGE": _by(_Statement.merge),
+    rf"WITH(?=.*\b(?:{'|'.join(_CHANGES)})\b)": _after_ctes,
+    r"FROM(?=.*\bINSERT\b)": _shared,
+    "OPTIMIZE": _by(_Statement.optimize),
+    "REORG": _by(_Statement.reorg),
+    "VACUUM": _by(_Statement.vacuum),
+    rf"DESC(?:RIBE)? HISTORY(?={GAP}[^;])": _by(_Statement.history),
+    r"CREATE (?:OR REPLACE |EXTERNAL )?TABLE(?=.*\b(?:USING mica|AS|LIKE|CLONE)\b)": _CREATED,
+    r"REPLACE TABLE(?=.*\b(?:USING mica|CLONE)\b)": _CREATED,
+    r"CREATE (?:OR REPLACE )?(?:(?:GLOBAL )?TEMP(?:ORARY)? )?VIEW(?=.*\b(?:USING mica|AS|LIKE|CLONE)\b)": _by(
+        _Statement.selected
+    ),
+    r"ALTER VIEW(?=.*\bAS\b)": _by(_Statement.altered),
+    **{begin: partial(read_table_statement, read=read) for begin, read in TABLE_STATEMENTS.items()},
 }
+_READERS = tuple(_STATEMENTS.values())
+_BEGINS = re.compile(rf"(?is){GAP}(?:{'|'.join('({})'.format(begin.replace(' ', SPACE)) for begin in _STATEMENTS)})\b")

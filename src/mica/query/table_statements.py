@@ -100,27 +100,24 @@ class Unread:
     error: UserError
 
 
-def read_table_statement(text: str) -> TableStatementRead | Unread:
-    """The statement of a text that begins like one of these."""
+def read_table_statement(
+    text: str, read: Callable[[TableStatement], TableStatementRead]
+) -> TableStatementRead | Unread:
+    """The statement of a text that begins like one of these, which is read so."""
+    statement = None
     try:
-        return TableStatement(text).read()
+        statement = TableStatement(text)
+        return read(statement)
     except UserError as e:  # Spark may know its marks
-        return Unread((), e)
+        return Unread(() if statement is None else statement.named, e)
 
 
 class TableStatement(Parts):
-    """Parses one statement. Errors, but for `read`: INVALID_EXPRESSION, with the place."""
+    """Parses one statement. Errors: INVALID_EXPRESSION, with the place."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.named: tuple[str, ...] = ()
-
-    def read(self) -> TableStatementRead | Unread:
-        """The statement, by its first word."""
-        try:
-            return _STATEMENTS[self.word()](self)
-        except UserError as e:
-            return Unread(self.named, e)
 
     def table(self) -> tuple[str, ...]:
         """The name of the table: the first one."""
@@ -392,14 +389,14 @@ _CHANGES: Mapping[tuple[str, ...], Callable[[TableStatement], dict[str, Any]]] =
     ("AFTER",): lambda s: {"after": quote_if_needed(s.identifier())},
 }
 
-_STATEMENTS: Mapping[str, Callable[[TableStatement], TableStatementRead]] = {
-    "ALTER": TableStatement.alter,
+#: How each statement begins, with a blank for all that parts two words, and what reads it.
+TABLE_STATEMENTS: Mapping[str, Callable[[TableStatement], TableStatementRead]] = {
+    "ALTER TABLE": TableStatement.alter,
     "RESTORE": TableStatement.restore,
-    "TRUNCATE": TableStatement.truncate,
-    "DROP": TableStatement.drop,
-    "DESCRIBE": TableStatement.describe,
-    "DESC": TableStatement.describe,
-    "SHOW": TableStatement.show,
-    "CONVERT": TableStatement.convert,
-    "COMMENT": TableStatement.comment,
+    "TRUNCATE TABLE": TableStatement.truncate,
+    "DROP TABLE": TableStatement.drop,
+    "DESC(?:RIBE)?": TableStatement.describe,
+    f"SHOW (?:{'|'.join(map(' '.join, _SHOWN))})": TableStatement.show,
+    "CONVERT TO DELTA": TableStatement.convert,
+    "COMMENT ON TABLE": TableStatement.comment,
 }

@@ -9,7 +9,8 @@ import pytest
 import mica
 from mica.errors import UserError
 from mica.log.clustering import cluster_by
-from mica.query.table_statements import TableCall, read_table_statement
+from mica.query.statements import parse_statement
+from mica.query.table_statements import TableCall
 
 _DDL = "id INT, s STRUCT<a: INT>, `b.c` STRING, v VARIANT, f BOOLEAN, x INT, y INT"
 
@@ -96,5 +97,5 @@ def test_what_contradicts_the_clustering_is_refused(tmp_path: Path) -> None:
 
 def test_the_statement(tmp_path: Path) -> None:
     for text, columns in (("(a, `s`.b)", ["a", "s.b"]), ("NONE", []), ("(`x y`)", ["`x y`"])):
-        found = read_table_statement(f"ALTER TABLE delta.`{tmp_path}` CLUSTER BY {text}")
+        found = parse_statement(f"ALTER TABLE delta.`{tmp_path}` CLUSTER BY {text}")
         assert found == TableCall(("delta", str(tmp_path)), "cluster_by", {"columns": columns})
