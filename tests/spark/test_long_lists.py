@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import mica
-from mica.query import entry, select
+from mica.query import select
+from mica.query.tables import tables_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -60,7 +61,7 @@ def test_rows_are_those_of_spark(spark: SparkSession, table: mica.Table, where: 
     text = f"SELECT id FROM delta.`{table.path}` WHERE {where}"
     wanted = {row.id for row in spark.sql(f"SELECT id FROM of_lists WHERE {where}").collect()}
     assert {row.id for row in mica.sql(text, spark).collect()} == wanted
-    named = entry.tables_of(text, spark)
+    named = tables_of(text, spark)
     assert named is not None
     (scan,) = select.narrowed(spark, named.text, named.views)
     assert scan.scan.kept.num_rows == files

@@ -12,8 +12,9 @@ import mica
 from mica.engines.spark.engine import Spark
 from mica.errors import UserError
 from mica.format.source import register
-from mica.query import entry, select
+from mica.query import select
 from mica.query.narrowed import Narrowed
+from mica.query.tables import tables_of
 from mica.scan import little
 from tests.oracle import conf
 
@@ -32,7 +33,7 @@ def events(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> mic
 
 
 def scans(spark: SparkSession, text: str) -> list[Narrowed]:
-    found = entry.tables_of(text, spark)
+    found = tables_of(text, spark)
     assert found is not None
     return select.narrowed(spark, found.text, found.views)
 

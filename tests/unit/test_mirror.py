@@ -40,6 +40,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "query/select.py": "tests/property/test_sql_spark.py",
         "query/settings.py": "tests/spark/test_sql_settings.py",
         "query/subqueries.py": "tests/spark/test_subqueries.py",
+        "query/tables.py": "tests/spark/test_sql_tables.py",
         "query/variables.py": "tests/spark/test_sql_settings.py",
         "format/source.py": "tests/spark/test_format.py",
         "scan/little.py": "tests/spark/test_fed.py",

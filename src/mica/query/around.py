@@ -20,7 +20,7 @@ from mica.engines.spark.doors import own_sql
 from mica.engines.spark.session import has_delta
 from mica.engines.spark.types import unread
 from mica.errors import MicaError, UserError
-from mica.query import changes, names
+from mica.query import names
 from mica.query.insert import Query
 from mica.query.parameters import Sql, bound, has_places
 from mica.query.row_statements import behind
@@ -28,8 +28,8 @@ from mica.query.statement_parts import QUERY, VALUE_QUERY, Parts, ended
 from mica.query.statements import Create, Inserts, Selected, Statement, StoredView, UnkeptView, View, parse_statement
 from mica.query.subqueries import constants
 from mica.query.table_statements import ConvertToDelta, Drop, Relocate, Rename, Unread
+from mica.query.tables import tables_of, target
 from mica.query.viewed import over_views
-from mica.query.views import Tables
 from mica.records import dataclass
 from mica.schema.ddl import quote_if_needed
 from mica.schema.lexical import GAP, SPACE
@@ -56,7 +56,7 @@ def explains(text: str) -> bool:
 
 
 def run(
-    spark: SparkSession, text: str, query: Query, tables: Tables, again: Callable[[str], DataFrame],
+    spark: SparkSession, text: str, query: Query, again: Callable[[str], DataFrame],
 ) -> DataFrame | None:  # fmt: skip
     """The statement's result; None if it is Spark's. `query` gives the rows of a query, `again` runs a text as
     this one. Errors: INVALID_ARGUMENT for EXPLAIN of a statement that mica runs; Spark's own."""
@@ -66,7 +66,7 @@ def run(
 
     def ours(query: str) -> bool:
         try:
-            found = tables(query)
+            found = tables_of(query, spark)
         except MicaError:
             raise
         except Exception:  # noqa: BLE001 - Spark's error names the place in the whole text
@@ -218,7 +218,7 @@ def _is_ours(spark: SparkSession, statement: Statement) -> bool:
         return len(statement.table) == 1 and names.is_registered(statement.table[0])
     for table in statement.tables if isinstance(statement, Inserts) else (statement.table,):
         known = len(table) > 1 and has_delta(spark)
-        if not known and changes.target(spark, table, catalogs=False) is not None:
+        if not known and target(spark, table, catalogs=False) is not None:
             return True
     return False
 

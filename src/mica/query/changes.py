@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from mica import compute as pc
-from mica import engines, late
+from mica import engines
 from mica.engines.spark import catalog
 from mica.engines.spark.scripts import local_variables
 from mica.engines.spark.session import has_delta
@@ -26,7 +26,6 @@ from mica.properties import parse_names
 from mica.query import described, inserts, names, settings, views
 from mica.query.cloned import is_catalogs, make_clone
 from mica.query.insert import Query, insert
-from mica.query.located import located
 from mica.query.made import in_warehouse, like, make
 from mica.query.optimized import optimized
 from mica.query.row_statements import Delete, Insert, MergeInto, RowChange, Update, behind, of_columns
@@ -47,9 +46,9 @@ from mica.query.statements import (
 )
 from mica.query.subqueries import with_values
 from mica.query.table_statements import ConvertToDelta, Drop, Question, Relocate, Rename, TableCall
+from mica.query.tables import tables_of, target, unknown
 from mica.query.view_changes import viewed
 from mica.query.viewed import over_views
-from mica.query.views import Tables
 from mica.schema.ddl import parse_new_columns, quote_if_needed, quoted, spelled
 from mica.storage import Storage
 from mica.table import Table
@@ -66,7 +65,7 @@ if TYPE_CHECKING:
 Shaping = Optimize | VacuumOf | History | TableCall | Question
 
 
-def run(spark: SparkSession, statement: Statement, query: Query, text: str, tables: Tables) -> DataFrame | None:
+def run(spark: SparkSession, statement: Statement, query: Query, text: str) -> DataFrame | None:
     """The statement's result; None if it names no table of mica's.
 
     Errors: those of the calls of `Table`; INVALID_ARGUMENT for a view that Spark cannot store.
@@ -81,14 +80,11 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str, tabl
         case CloneOf():
             return _cloned(spark, statement)
         case View() | UnkeptView() | StoredView():
-            return _nothing(spark) if views.make(spark, statement, query, tables) else None
+            return _nothing(spark) if views.make(spark, statement, query) else None
         case Selected():
-            return _selected(spark, statement, query) if views.reads_ours(tables, statement.query) else None
+            return _selected(spark, statement, query) if views.reads_ours(spark, statement.query) else None
         case Inserts():
-            one = partial(run, spark, tables=tables)
-            return inserts.run(
-                spark, statement, query, partial(target, spark), lambda own, text, rows: one(own, rows, text)
-            )
+            return inserts.run(spark, statement, query, partial(run, spark))
         case Rename():
             return _renamed(spark, statement)
         case Relocate():
@@ -96,19 +92,19 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str, tabl
         case Drop():
             return _dropped(spark, statement)
         case Delete() | Update() | Insert() | MergeInto():
-            return _on_rows(spark, statement, query, text, tables)
+            return _on_rows(spark, statement, query, text)
         case _:
             return _on_table(spark, statement, text)
 
 
-def _on_rows(spark: SparkSession, statement: RowChange, query: Query, text: str, tables: Tables) -> DataFrame | None:
+def _on_rows(spark: SparkSession, statement: RowChange, query: Query, text: str) -> DataFrame | None:
     """The numbers of rows that change; None if the table, and what an INSERT selects, is Spark's."""
     table, ctes = target(spark, statement.table), statement.ctes
     # Spark has an INSERT into such a view, and runs it.
     shown = viewed(spark, statement.table) if table is None and not isinstance(statement, Insert) else None
     table = table if shown is None else shown.table
     if table is None:
-        return _into_sparks(spark, statement, query, text, tables) if isinstance(statement, Insert) else None
+        return _into_sparks(spark, statement, query, text) if isinstance(statement, Insert) else None
     settings.refuse_other_meaning(spark, text, [ctes, _query_of(statement)])
     if not isinstance(statement, Insert) or statement.where is not None:
         settings.refuse_other_blanks(spark, table.schema)
@@ -121,7 +117,7 @@ def _on_rows(spark: SparkSession, statement: RowChange, query: Query, text: str,
         return query(ran[-1])
 
     with user_metadata(settings.user_metadata(spark)):
-        with from_itself(lambda: any(_reads(tables(text), table) for text in ran)):
+        with from_itself(lambda: any(_reads(tables_of(text, spark), table) for text in ran)):
             done = _rows_changed(spark, table, statement, noted, settings.txn(spark))
         settings.reset_txn(spark)
         if shown is not None:
@@ -129,9 +125,9 @@ def _on_rows(spark: SparkSession, statement: RowChange, query: Query, text: str,
         return done
 
 
-def _into_sparks(spark: SparkSession, statement: Insert, query: Query, text: str, tables: Tables) -> DataFrame | None:
+def _into_sparks(spark: SparkSession, statement: Insert, query: Query, text: str) -> DataFrame | None:
     """Spark's INSERT of what a query of mica's tables gives; None if it has none."""
-    if not views.reads_ours(tables, statement.query, statement.ctes):
+    if not views.reads_ours(spark, statement.query, statement.ctes):
         return None
     before = ended(text).removeprefix(statement.ctes).removesuffix(statement.query)
     return _selected(spark, Selected(before, behind(statement.ctes, statement.query)), query)
@@ -185,19 +181,6 @@ def _refuse_unknown(spark: SparkSession, statement: Shaping | CloneOf) -> None:
     if has_delta(spark):
         return
     raise unknown(name)
-
-
-def unknown(name: tuple[str, ...]) -> UserError:
-    """The error for a name that is no table of mica's, where none of Spark's is meant."""
-    near = late.difflib.get_close_matches(name[-1].lower(), names.all_registered(), 3)
-    hint = f"Is {near[0]} meant?" if near else "Name it by its path: delta.`PATH`."
-    if name[0].lower() == "parquet" and len(name) > 1:
-        hint = f"Only delta-spark clones Parquet files; CONVERT TO DELTA {spelled(name)} makes a table of them."
-    return UserError(
-        "TABLE_NOT_FOUND",
-        f"neither mica.register nor the session's catalog has a Delta table {spelled(name)}",
-        hint=hint,
-    )
 
 
 def _is_catalogs(statement: Shaping) -> bool:
@@ -301,32 +284,6 @@ def _shaped(spark: SparkSession, table: Table, statement: Shaping) -> DataFrame:
             return _frame(spark, described.answer(table, what, key, name, zone, partition))
         case TableCall():
             return _called(spark, table, statement)
-
-
-def target(spark: SparkSession, parts: tuple[str, ...], *, catalogs: bool = True, reads: bool = False) -> Table | None:
-    """The table that a statement names; None if it is not mica's. With `catalogs` a Delta table of Spark's catalog is
-    mica's too; without, the statement is left to Spark, which keeps the catalog's entry up to date. One that only
-    `reads` may name a version by its path. Errors: those of `Table.open`; INVALID_ARGUMENT for a version to change."""
-    if names.is_path(parts) and not _is_in_database(spark, parts):
-        pinned = names.at_version(parts[1], partial(settings.moment, spark))
-        if pinned is not None and not reads:
-            message = f"a statement changes a table at its newest version, and {parts[1]} names another one"
-            raise UserError("INVALID_ARGUMENT", message, hint=f"Name the table by its path alone: {pinned.path}.")
-        return pinned or Table.open(parts[1])
-    if len(parts) == 1:
-        found = names.registered(parts[0])
-        if found is not None:
-            # Writing moves a Table: one that is kept for queries stays where it is.
-            return found if names.is_table(parts[0]) else Table(found.snapshot)
-    if not catalogs:
-        return None
-    place = located(spark, spelled(parts))
-    return None if place is None else Table.open(place)
-
-
-def _is_in_database(spark: SparkSession, parts: tuple[str, ...]) -> bool:
-    """Whether a name that might be a path is one of a database called so: the quotes around it are gone here."""
-    return names.IDENTIFIER.fits(parts[1]) and spark.catalog.tableExists(".".join(parts))
 
 
 def _called(spark: SparkSession, table: Table, call: TableCall) -> DataFrame:

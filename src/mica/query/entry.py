@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from mica import late
 from mica.arguments import SESSION, TEXT, takes
-from mica.engines.spark import catalog
 from mica.engines.spark.doors import own_sql
 from mica.engines.spark.errors import is_condition
 from mica.engines.spark.session import current, has_delta, is_connect, without_sql_log
@@ -25,13 +24,13 @@ from mica.query.parameters import bound, has_places
 from mica.query.statement_parts import name_parts
 from mica.query.statements import begins, makes_ours, parse_statement
 from mica.query.table_statements import Unread
-from mica.schema.lexical import GAP, SKIPPED, SPACE
+from mica.query.tables import relations, tables_of, target
+from mica.schema.lexical import GAP, SPACE
 from mica.table import marked
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from mica.table import Table
 
 #: A path that Spark looked for as a name.
 _UNKNOWN_PATH = re.compile(r"`(?:delta|mica)`\.`[^`]+` cannot be found", re.IGNORECASE)
@@ -51,8 +50,6 @@ _OF_VIEW = re.compile(
     r"Unexpected table relation|`(?:unknown|mica)` does not support (?:UPDATE|DELETE|MERGE)"
     r"|does not support deletes: mica|UNSUPPORTED_INSERT\.RDD"
 )
-#: How a query begins. `WITH` and `FROM` may also lead to an INSERT, as Spark's parser decides.
-_QUERY = re.compile(rf"(?>(?:\s|\(|{SKIPPED})*)(?:SELECT|WITH|FROM|VALUES|TABLE|MAP|REDUCE)\b", re.IGNORECASE)
 
 
 @takes(text=TEXT, spark=SESSION)
@@ -125,9 +122,7 @@ def run(text: str, spark: SparkSession, args: Any, otherwise: Callable[[], DataF
     if isinstance(statement, Unread):
         return _tried(spark, statement, partial(hinted, otherwise))
     if statement is not None:
-        done = changes.run(
-            spark, statement, lambda query: sql(query, spark), given, lambda query: tables_of(query, spark)
-        )
+        done = changes.run(spark, statement, lambda query: sql(query, spark), given)
         return hinted(otherwise) if done is None else done
     if args and has_delta(spark):
         # The parser of delta-spark 4.4.0 loses parameters.
@@ -177,7 +172,6 @@ def _around(text: str, spark: SparkSession, args: Any, otherwise: Callable[[], D
         spark,
         text,
         lambda query: sql(query, spark),
-        lambda query: tables_of(query, spark),
         lambda text: run(text, spark, None, otherwise),
     )
 
@@ -187,7 +181,7 @@ def _tried(spark: SparkSession, statement: Unread, otherwise: Callable[[], DataF
     try:
         return otherwise()
     except Exception:
-        if changes.target(spark, statement.table, catalogs=False) is None:
+        if target(spark, statement.table, catalogs=False) is None:
             raise
         raise statement.error from None
 
@@ -195,7 +189,7 @@ def _tried(spark: SparkSession, statement: Unread, otherwise: Callable[[], DataF
 def _is_sparks(text: str, spark: SparkSession) -> bool:
     """Whether a statement that mica does not know is one of Spark's, of tables that are not mica's."""
     try:
-        found = _relations(spark, text)
+        found = relations(spark, text)
     except Exception:  # noqa: BLE001 - not Spark's either: the error is mica's
         return False
     parsed = () if found is None else found.names
@@ -206,60 +200,6 @@ def _is_sparks(text: str, spark: SparkSession) -> bool:
         return not ours and not names.by_path(text, partial(settings.moment, spark)).views
     except UserError:  # it names a path where no table is, or not yet
         return False
-
-
-def tables_of(text: str, spark: SparkSession) -> names.Named | None:
-    """The mica tables of a query; None if the text is not a query."""
-    if not _QUERY.match(text):
-        return None
-    moment, given = partial(settings.moment, spark), text
-    text = names.selected(text) if is_connect(spark) else text  # sqlglot does not read TABLE
-    parsed = _relations(spark, text)
-    if parsed is None:
-        named = names.by_path(text, moment)
-        return names.Named(named.text, {**named.views, **_mentioned(named.text)}, named.pinned)
-    if parsed.changes:
-        return None
-    is_taken, place_of = partial(catalog.is_temporary, spark), partial(located, spark)
-    named = names.by_path(text, moment, is_taken, place_of, parsed.names)
-    if named.text != text:
-        parsed = _relations(spark, named.text) or parsed
-    text, views = named.text, dict(named.views)
-    catalogued = dict[str, str]()
-    for name in parsed.names:
-        if name.lower() in {view.lower() for view in views}:
-            continue
-        table = names.registered(name)
-        if table is not None:
-            views[name] = table
-            continue
-        # Of a version or time that mica does not read, the table is Spark's.
-        place = None if name in parsed.travelled else place_of(name)
-        if place is None:
-            continue
-        table = names.opened(place)
-        if "." in name:
-            # Of two tables with the same last part, neither view is called so.
-            others = {other.rpartition(".")[2].lower() for other in parsed.names if other != name}
-            found = names.renamed(text, name.split("."), {view.lower() for view in views} | others, is_taken)
-            # Without a view Spark reads the table itself. A name may stand in the text with its catalog, too.
-            if found is not None and found[0] != text:
-                text, view = found
-                views[view], catalogued[view] = table, name
-        else:
-            views[name], catalogued[name] = table, name
-            text = names.shortened(text, (spark.catalog.currentDatabase(), name))
-    return names.Named(text, views, named.pinned, catalogued, given)
-
-
-def _relations(spark: SparkSession, text: str) -> catalog.Parsed | None:
-    """The tables that a text names; None on Spark Connect for a text that cannot be read there."""
-    return connect.relations(spark, text) if is_connect(spark) else catalog.relations(spark, text)
-
-
-def _mentioned(text: str) -> dict[str, Table]:
-    """The registered tables that a text may name: where no parser of Spark's says which words are names of tables."""
-    return {name: table for name in sorted(names.words(text)) if (table := names.registered(name)) is not None}
 
 
 def _hinted(text: str, work: Callable[[], DataFrame]) -> DataFrame:

@@ -14,6 +14,7 @@ from mica.engines.spark.types import is_frame
 from mica.errors import UserError
 from mica.query import connect, entry, frames, select, variables
 from mica.query.narrowed import Narrowed
+from mica.query.tables import tables_of
 from mica.records import dataclass
 from mica.scan.explanation import Explanation
 from mica.scan.scan import Scan
@@ -47,7 +48,7 @@ def explain(
         return QueryExplanation(tuple(_of_frame(text)), analyze)
     spark = current(spark)
     text = entry.identified(variables.substituted(text, spark), spark, args)
-    found = entry.tables_of(text, spark)
+    found = tables_of(text, spark)
     if found is None or not found.views:
         raise UserError(
             "INVALID_ARGUMENT",

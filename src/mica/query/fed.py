@@ -20,11 +20,11 @@ from mica.engines.spark.types import from_spark
 from mica.errors import UserError
 from mica.expressions.coerce import is_number
 from mica.query import names, settings
-from mica.query.changes import target, unknown
 from mica.query.parameters import bound
 from mica.query.row_statements import INSIDE
 from mica.query.statement_parts import Parts
 from mica.query.statements import View, parse_statement
+from mica.query.tables import target, unknown
 from mica.schema.lexical import GAP, SPACE
 from mica.schema.types import INTEGRALS
 from mica.table import Table

@@ -15,22 +15,20 @@ from mica.query import described
 from mica.query.insert import Query, refuse_unfit
 from mica.query.row_statements import Insert, behind
 from mica.query.statements import Inserts, parse_statement
+from mica.query.tables import target
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-    from mica.table import Table
 
 
 def run(
     spark: SparkSession,
     statement: Inserts,
     query: Query,
-    target: Callable[[tuple[str, ...]], Table | None],
-    insert: Callable[[Insert, str, Query], DataFrame | None],
+    insert: Callable[[Insert, Query, str], DataFrame | None],
 ) -> DataFrame | None:
     """The number of rows; None if Spark knows all tables that get some. `insert` runs one into a table of mica's."""
-    if not any(target(table) is not None for table in statement.tables):
+    if not any(target(spark, table) is not None for table in statement.tables):
         return None
     made = dict[str, "DataFrame"]()
 
@@ -45,7 +43,7 @@ def run(
     ours, theirs = list[tuple[Insert, str]](), list[str]()
     for text in statement.texts:
         one = parse_statement(text)
-        table = target(one.table) if isinstance(one, Insert) else None
+        table = target(spark, one.table) if isinstance(one, Insert) else None
         if table is None or not isinstance(one, Insert):
             theirs.append(text)
             if str(query(f"EXPLAIN {text}").collect()[0][0]).startswith("Error"):
@@ -56,6 +54,6 @@ def run(
     if theirs:  # a table of Spark's is read before it gets rows
         made |= {text: rows.localCheckpoint() for text, rows in made.items()}
     done = [query(text) for text in theirs]
-    done += [found for one, text in ours if (found := insert(one, text, prepared)) is not None]
+    done += [found for one, text in ours if (found := insert(one, prepared, text)) is not None]
     counts = [row[0] for rows in done for row in rows.collect()]  # one of Spark's has none
     return spark.createDataFrame(described.counts({"num_affected_rows": sum(counts), "num_inserted_rows": sum(counts)}))

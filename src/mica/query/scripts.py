@@ -30,7 +30,7 @@ _NAMES = re.compile(r"(?i)\b(?:delta|mica)\s*\.\s*`|\bIMMEDIATE\b")
 _SET = re.compile(rf"(?is){GAP}SET\b(?!{GAP}VAR(?:IABLE)?\b)")
 
 #: Runs a statement as `mica.sql` does; the second one is what Spark makes of it.
-Statement = Callable[[str, "Callable[[], DataFrame]"], "DataFrame"]
+Run = Callable[[str, "Callable[[], DataFrame]"], "DataFrame"]
 
 
 def begins(text: str) -> bool:
@@ -38,9 +38,7 @@ def begins(text: str) -> bool:
     return _BEGINS.match(text) is not None
 
 
-def run(
-    spark: SparkSession, text: str, args: Any, statement: Statement, otherwise: Callable[[], DataFrame]
-) -> DataFrame:
+def run(spark: SparkSession, text: str, args: Any, run_one: Run, otherwise: Callable[[], DataFrame]) -> DataFrame:
     """The rows of the script's last query; none without one.
 
     Errors: Spark's for the script; those of its statements, if no handler takes them.
@@ -69,10 +67,10 @@ def run(
             lent.lend_named(text)
             yield
 
-    return script.run(lambda text, by_spark: _result(text, by_spark, statement), lending)
+    return script.run(lambda text, by_spark: _result(text, by_spark, run_one), lending)
 
 
-def _result(text: str, by_spark: Callable[[], DataFrame], statement: Statement) -> DataFrame | None:
+def _result(text: str, by_spark: Callable[[], DataFrame], run_one: Run) -> DataFrame | None:
     """The rows of a statement of a script; None of what is no query."""
     from mica.engines.spark.deferred import Deferred
 
@@ -84,7 +82,7 @@ def _result(text: str, by_spark: Callable[[], DataFrame], statement: Statement) 
         return by_spark()
 
     begin = _SET.match(text)
-    rows = statement(text if begin is None else f"SET VAR {text[begin.end() :]}", noted)
+    rows = run_one(text if begin is None else f"SET VAR {text[begin.end() :]}", noted)
     # A query of a change feed is Spark's, too, but of another text.
     asked = asked or (fed.calls(text) and parse_statement(text) is None)
     is_result = isinstance(rows, Deferred) or (asked and not is_command(rows))

@@ -6,7 +6,6 @@ which the tables have their paths. A view over no table of mica's is Spark's to 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from mica.engines.spark import catalog
@@ -20,33 +19,31 @@ from mica.query.row_statements import behind
 from mica.query.select import with_metadata
 from mica.query.statement_parts import ended
 from mica.query.statements import StoredView, UnkeptView, View
+from mica.query.tables import tables_of
 from mica.schema.ddl import quote_if_needed, spelled
 from mica.schema.hidden import METADATA
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: The tables of mica's that a query names.
-Tables = Callable[[str], "names.Named | None"]
 
-
-def reads_ours(tables: Tables, query: str, ctes: str = "") -> bool:
+def reads_ours(spark: SparkSession, query: str, ctes: str = "") -> bool:
     """Whether a query reads a table of mica's, or the change feed of one."""
-    found = tables(behind(ctes, query))
+    found = tables_of(behind(ctes, query), spark)
     return names.FED in query or (found is not None and bool(found.views))
 
 
-def make(spark: SparkSession, statement: View | UnkeptView | StoredView, query: Query, tables: Tables) -> bool:
+def make(spark: SparkSession, statement: View | UnkeptView | StoredView, query: Query) -> bool:
     """Makes the view; False if Spark is to make it. Errors: INVALID_ARGUMENT for one that Spark cannot store, and for a
     temporary one with a clause that it would not keep."""
     statement = _temporary(spark, statement) if isinstance(statement, StoredView) else statement
     if isinstance(statement, StoredView):
-        named = tables(statement.query)
+        named = tables_of(statement.query, spark)
         if named is None or not named.views:
             return False
         _store(spark, statement, named)
         return True
-    if not reads_ours(tables, statement.query):
+    if not reads_ours(spark, statement.query):
         return False
     if isinstance(statement, UnkeptView):
         raise UserError(
