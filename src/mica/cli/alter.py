@@ -59,7 +59,7 @@ def run(
 
     Each option is a commit of its own, but --set and --unset are one together, and so are --drop-column."""
 
-    values = {**pairs(properties or (), "--set"), **dict.fromkeys(unset or ())}
+    values = {**pairs(properties, "--set"), **dict.fromkeys(unset or ())}
     asked: list[Change] = [*([(Table.set_properties, (values,))] if values else [])]
     asked += _each(add_feature, Table.add_feature)
     asked += _each(add_columns, Table.add_columns)
@@ -81,7 +81,7 @@ def run(
         raise UserError(
             "INVALID_ARGUMENT", f"--nullable and --not-null name {both[0]!r}", hint="Leave one of them out."
         )
-    opened = Table.open(table, storage_options=storage_options(storage_option or ()))
+    opened = Table.open(table, storage_options=storage_options(storage_option))
     for call, arguments in asked:
         call(opened, *arguments)
     if json:
@@ -102,4 +102,4 @@ def _each(texts: Texts, call: Callable[[Table, str], Any]) -> list[Change]:
 
 
 def _named(texts: Texts, option: str, call: Callable[[Table, str, str], Any]) -> list[Change]:
-    return [(call, pair) for pair in pairs(texts or (), option).items()]
+    return [(call, pair) for pair in pairs(texts, option).items()]

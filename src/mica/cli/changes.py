@@ -33,7 +33,7 @@ def run(
     json: options.JsonRows = False,
 ) -> None:
     """Show the rows that changed, with the type, version and time of each change."""
-    opened = Table.open(table, storage_options=storage_options(storage_option or ()))
+    opened = Table.open(table, storage_options=storage_options(storage_option))
     if from_version is None and from_timestamp is None:
         from_version = 0
     scan = opened.changes(

@@ -34,7 +34,7 @@ def run(
     With --erased: which files, of which versions, and which files of the log hold a path. Exit status 1 if there are
     any.
     """
-    stored = storage_options(storage_option or ())
+    stored = storage_options(storage_option)
     if erased is not None:
         if version is not None or on_spark:
             raise UserError(

@@ -106,10 +106,10 @@ def warned(message: Warning | str, *_: Any, **__: Any) -> None:
     sys.stderr.write(plain(f"warning: {spoken(str(message))}\n"))
 
 
-def pairs(texts: Sequence[str], option: str, *, secret: bool = False) -> dict[str, str]:
-    """Parses the `name=value` texts of a repeated option; an error does not show secret values."""
+def pairs(texts: Sequence[str] | None, option: str, *, secret: bool = False) -> dict[str, str]:
+    """Parses the `name=value` texts of a repeated option, if it is given; an error does not show secret values."""
     found = dict[str, str]()
-    for number, text in enumerate(texts, 1):
+    for number, text in enumerate(texts or (), 1):
         name, equals, value = text.partition("=")
         if not equals or not name:
             raise typer.BadParameter(
@@ -208,6 +208,6 @@ def _text(progress: Progress, seconds: float) -> str:
     return ", ".join(parts)
 
 
-def storage_options(texts: Sequence[str]) -> Mapping[str, str] | None:
+def storage_options(texts: Sequence[str] | None) -> Mapping[str, str] | None:
     """`--storage-option name=value`, repeated."""
     return pairs(texts, "--storage-option", secret=True) or None

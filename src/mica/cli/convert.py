@@ -33,7 +33,7 @@ def run(
 ) -> None:
     """Rewrite a table or Parquet files in the standard or the early shredding layout."""
     spark = spark_session() if on_spark else None
-    stored = storage_options(storage_option or ())
+    stored = storage_options(storage_option)
     report = convert_files(
         source,
         target,

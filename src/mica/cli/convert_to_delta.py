@@ -25,9 +25,7 @@ def run(
 ) -> None:
     """Make a folder of Parquet files a Delta table; the files stay where they are."""
     spark = spark_session() if on_spark else None
-    table = Table.convert_to_delta(
-        folder, partition_by, storage_options=storage_options(storage_option or ()), spark=spark
-    )
+    table = Table.convert_to_delta(folder, partition_by, storage_options=storage_options(storage_option), spark=spark)
     files, rows = table.files().num_rows, table.count()
     if json:
         print_json({"table": table.path, "version": table.version, "files": files, "rows": rows})

@@ -23,7 +23,7 @@ def run(
     json: options.Json = False,
 ) -> None:
     """Show what is installed and reachable, and what is wrong; the exit status is 1 if something is."""
-    looked = doctor(table, spark_session if spark else None, storage_options(storage_option or ()))
+    looked = doctor(table, spark_session if spark else None, storage_options(storage_option))
     found = [replace(one, way_out=one.way_out and spoken(one.way_out)) for one in looked]
     wrong = [finding for finding in found if finding.way_out is not None]
     if json:

@@ -29,7 +29,7 @@ def run(
     for text in asked:
         if text not in KINDS:
             raise typer.BadParameter(f"{text!r} is none of {', '.join(KINDS)}.", param_hint="--fail-on")
-    found = drift(Table.open(table, storage_options=storage_options(storage_option or ())), since)
+    found = drift(Table.open(table, storage_options=storage_options(storage_option)), since)
     if html is not None:
         write_page(html, found.to_html(), json=json)
     if json:

@@ -27,7 +27,7 @@ def run(
     Files of older versions keep it until mica vacuum; mica check --erased lists what holds it still.
     """
     spark = spark_session() if on_spark else None
-    opened = Table.open(table, storage_options=storage_options(storage_option or ()))
+    opened = Table.open(table, storage_options=storage_options(storage_option))
     done = opened.erase(path, where, spark=spark, txn=txn_of(txn))
     if json:
         print_commit(done)

@@ -23,7 +23,7 @@ def run(
     json: options.Json = False,
 ) -> None:
     """List the files of a table, or those that a condition does not skip: path, partition, rows, bytes."""
-    opened = Table.open(table, version, timestamp, storage_options(storage_option or ()))
+    opened = Table.open(table, version, timestamp, storage_options(storage_option))
     scan = opened.scan(where)
     kept = from_numpy(scan.plan.kept)
     snapshot = opened.snapshot

@@ -101,7 +101,7 @@ def run(
             table,
             spark=spark,
             column=column,
-            columns=pairs(computed or (), "--add"),
+            columns=pairs(computed, "--add"),
             partition_by=partition_by or (),
             sort_by=sort_by or (),
             shredding=shredding,
@@ -110,13 +110,13 @@ def run(
             on_error=on_error,
             quarantine=quarantine,
             target_file_size=target_file_size,
-            properties=pairs(table_property or (), "--property"),
+            properties=pairs(table_property, "--property"),
             duplicate_keys="last" if last_key_wins else "error",
             invalid_utf8=invalid_utf8,
             max_size=max_size,
             idempotent=idempotent,
             schema_evolution=schema_evolution,
-            storage_options=storage_options(storage_option or ()),
+            storage_options=storage_options(storage_option),
         )
     if json:
         print_json(report.to_dict())

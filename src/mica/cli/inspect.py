@@ -20,7 +20,7 @@ def run(
     json: options.Json = False,
 ) -> None:
     """Show a file's shredding tree: type, share typed, bytes, and rows and bytes of the residual per path."""
-    rows = inspect_file(file, storage_options(storage_option or ()))
+    rows = inspect_file(file, storage_options(storage_option))
     if html is not None:
         write_page(html, document(file, fragment(file, [tree.picture(rows)])), json=json)
     if json:

@@ -24,7 +24,7 @@ def run(
     json: options.Json = False,
 ) -> None:
     """Show the history of a table, newest first."""
-    opened = Table.open(table, storage_options=storage_options(storage_option or ()))
+    opened = Table.open(table, storage_options=storage_options(storage_option))
     rows = commits(opened.snapshot.storage, limit=limit, opened=opened.snapshot)
     if json:
         print_json([{name: dict(v) if isinstance(v, list) else v for name, v in row.items()} for row in rows])

@@ -33,7 +33,7 @@ def run(
 ) -> None:
     """Join a table's small files, drop the rows that deletion vectors delete, or order all rows by some columns."""
     spark = spark_session() if on_spark else None
-    opened = Table.open(table, storage_options=storage_options(storage_option or ()))
+    opened = Table.open(table, storage_options=storage_options(storage_option))
     done = opened.optimize(
         where, zorder_by=zorder_by, purge=purge, target_file_size=target_file_size, spark=spark, txn=txn_of(txn)
     )

@@ -19,7 +19,7 @@ def run(
     json: options.Json = False,
 ) -> None:
     """Rewrite a Parquet file to OUT, or a table's faulty files in one commit."""
-    done = repair(source, target, storage_options=storage_options(storage_option or ()))
+    done = repair(source, target, storage_options=storage_options(storage_option))
     if json:
         print_json({"files": done.files, "rows": done.rows, "version": done.version, "violations": len(done.report)})
         return

@@ -33,7 +33,7 @@ def run(
     if schema and unshred:
         raise UserError("INVALID_ARGUMENT", "--schema and --unshred were given", hint="Give one of them.")
     spark = spark_session() if on_spark else None
-    opened = Table.open(table, storage_options=storage_options(storage_option or ()))
+    opened = Table.open(table, storage_options=storage_options(storage_option))
     wanted: dict[str, str | None] | str | None = None
     if unshred:
         wanted = {spelled(column): None for column in variant_columns(opened.schema)}

@@ -27,7 +27,7 @@ def run(
     json: options.Json = False,
 ) -> None:
     """Add or refresh the bounds of collated columns and variant paths; no data is rewritten."""
-    opened = Table.open(table, storage_options=storage_options(storage_option or ()))
+    opened = Table.open(table, storage_options=storage_options(storage_option))
     leaves = bounded_columns(opened.schema, opened.protocol, opened.properties, opened.partition_by)
     if column:
         named = {find(name, [leaf.column for leaf in leaves]) for name in column}

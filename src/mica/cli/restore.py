@@ -24,7 +24,7 @@ def run(
     """Restore the content of an older version as the newest one, in one commit; nothing is rewritten."""
     if version is None and timestamp is None:
         raise typer.BadParameter("Give --version or --timestamp.")
-    opened = Table.open(table, storage_options=storage_options(storage_option or ()))
+    opened = Table.open(table, storage_options=storage_options(storage_option))
     done = opened.restore(version, timestamp, txn=txn_of(txn))
     if json:
         print_json(done.to_dict())

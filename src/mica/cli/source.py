@@ -25,7 +25,7 @@ def scan_of(
 ) -> Scan:
     """A scan of the one table, or of the Parquet files."""
     wanted = named(columns)
-    stored = storage_options(options or ())
+    stored = storage_options(options)
     newest = version is None and timestamp is None
     if len(sources) == 1 and sources[0].endswith(".parquet"):
         # A file, or a folder that may be a table: its log is read once.

@@ -89,8 +89,8 @@ def named(tables: list[str] | None, stored: list[str] | None) -> Iterator[None]:
     """Registers the tables of `--table`, with the options of `--storage-option`."""
     from mica.query.names import register
 
-    for name, path in pairs(tables or (), "--table").items():
-        register(name, path, storage_options=storage_options(stored or ()))
+    for name, path in pairs(tables, "--table").items():
+        register(name, path, storage_options=storage_options(stored))
     yield
 
 

@@ -25,7 +25,7 @@ def run(
     json: options.Json = False,
 ) -> None:
     """Show the bounds that the log holds for each file."""
-    opened = Table.open(table, version, timestamp, storage_options(storage_option or ()))
+    opened = Table.open(table, version, timestamp, storage_options(storage_option))
     found = []
     for row in opened.files().select(["path", "size", "stats"]).to_pylist():
         stats = decoded(row["stats"], opened.schema)

@@ -39,12 +39,12 @@ def run(
         interval=interval,
         max_files=max_files,
         max_bytes=max_bytes,
-        storage_options=storage_options(storage_option or ()),
+        storage_options=storage_options(storage_option),
         column=column,
-        columns=pairs(computed or (), "--add"),
+        columns=pairs(computed, "--add"),
         partition_by=partition_by or (),
         on_error=on_error,
-        properties=pairs(table_property or (), "--property"),
+        properties=pairs(table_property, "--property"),
     ):
         if json:
             print_json_line(report.to_dict())

@@ -16,7 +16,7 @@ def run(
     json: options.Json = False,
 ) -> None:
     """Suggest what would make a table easier and faster to read. Nothing is changed."""
-    opened = Table.open(table, version, timestamp, storage_options(storage_option or ()))
+    opened = Table.open(table, version, timestamp, storage_options(storage_option))
     found = suggest(opened)
     if json:
         print_json([one.to_dict() for one in found])

@@ -40,7 +40,7 @@ def run(
     json: options.Json = False,
 ) -> None:
     """Delete data files that no version within the retention uses; without --delete, list them."""
-    opened = Table.open(table, storage_options=storage_options(storage_option or ()))
+    opened = Table.open(table, storage_options=storage_options(storage_option))
     kept = float(retention) if retention is not None and _HOURS.fullmatch(retention) else retention
     done = opened.vacuum(kept, dry_run=dry_run, enforce_retention=enforce_retention, lite=lite)
     if json:
