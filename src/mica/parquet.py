@@ -123,7 +123,8 @@ def write_parquet(
     rows = data if engine.owns(data) else arrow(data, StructType(tuple(StructField(n, VARIANT) for n in named)))
     schema = _as_meant(from_arrow(engine.schema(rows)), named)
     spec = bare_spec(place.storage, schema, shredding, place.name, partition_by)
-    spec = replace(spec, layout=layout, omit_untyped=untyped != UNTYPED[0])
+    as_asked = replace(spec.shredding, layout=layout, omit_untyped=untyped != UNTYPED[0])
+    spec = replace(spec, shredding=as_asked)
     if isinstance(rows, pa.Table):
         rows = rows.to_reader(max_chunksize=BATCH_ROWS)  # one task, since file names do not keep the order of rows
     facts = bare.write(engine, spec, source(engine, spec, rows))

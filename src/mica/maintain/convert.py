@@ -134,7 +134,7 @@ def convert_files(
     else:
         storage = place.storage
         spec = bare_spec(storage, given.schema, {}, partition_by=partition_by)
-        facts = bare.write(engine, replace(spec, layout=layout), rows)
+        facts = bare.write(engine, replace(spec, shredding=replace(spec.shredding, layout=layout)), rows)
         place.settle()
     return Conversion(
         target=str(storage),

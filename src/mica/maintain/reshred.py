@@ -78,7 +78,7 @@ def _trees(
     target: Target, spec: WriteSpec, schema: Any, engine: Engine, scan: Scan, files: Sequence[FilePart]
 ) -> Trees:
     """The wanted tree of each column that is to be reshredded."""
-    if spec.trees is None:  # the table does not allow shredding
+    if spec.shredding.trees is None:  # the table does not allow shredding
         wanted = ShreddingWishes.of(schema, target.variants)
         given = dict(wanted.trees)
         typed = [".".join(at) for at in (*wanted.steering, *(at for at, tree in given.items() if tree != pa.null()))]
@@ -90,7 +90,7 @@ def _trees(
                 column=typed[0],
             )
         return given or dict.fromkeys(target.variants, pa.null())
-    given = dict(spec.trees)
+    given = dict(spec.shredding.trees)
     # Columns that a call does not name stay as they are.
     chosen = target.variants if schema is None else ShreddingWishes.of(schema, target.variants).steering
     return given | _inferred(spec, [at for at in chosen if at not in given], engine, scan, files)
@@ -111,7 +111,7 @@ def _inferred(
     if found is None:
         return {}
     [rows] = found.combine_chunks().to_batches()
-    return {name: kernel.infer(rows, name, spec.limits_of(name)).tree for name in columns}
+    return {name: kernel.infer(rows, name, spec.shredding.limits_of(name)).tree for name in columns}
 
 
 def _metrics(files: dict[int, FilePart], facts: Facts) -> dict[str, int]:

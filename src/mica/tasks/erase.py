@@ -106,9 +106,11 @@ def traces(
 
 def _write_spec(spec: EraseSpec, file: DataFileReader) -> WriteSpec:
     write = shredded_as(spec.write, file.reader)
-    if not spec.whole or not write.trees or spec.column not in write.trees:
+    trees = write.shredding.trees
+    if not spec.whole or not trees or spec.column not in trees:
         return write
-    return replace(write, trees={**write.trees, spec.column: without_path(write.trees[spec.column], spec.steps)})
+    trees = {**trees, spec.column: without_path(trees[spec.column], spec.steps)}
+    return replace(write, shredding=replace(write.shredding, trees=trees))
 
 
 def without_path(tree: pa.DataType, steps: tuple[Step, ...]) -> pa.DataType:

@@ -137,11 +137,12 @@ class IngestSpec:
 
 def ingest_splits(spec: IngestSpec, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
     """Writes the documents of the splits to data files; yields facts, with those of kind `read` as it proceeds."""
-    infers, limits = spec.write.trees is not None and spec.tree is None, spec.write.limits_of((spec.column,))
+    shredding = spec.write.shredding
+    infers, limits = shredding.trees is not None and spec.tree is None, shredding.limits_of((spec.column,))
     mine, bare = lane.current(), spec.bare
     places = [(split.name, split.start) for split in splits]
     with TableWriter(spec.write) as writer, BadLines(spec.quarantine, places) as bad:
-        tree = spec.tree if spec.write.trees is not None and spec.tree is not None else pa.null()
+        tree = spec.tree if shredding.trees is not None and spec.tree is not None else pa.null()
         # Arrow cannot select rows of views: those of a partition, or those that are good.
         views = not spec.write.partition_by and (bare or spec.quarantine is None)
         documents = _Documents(bad, partial(_completed, spec, mine))
@@ -159,7 +160,7 @@ def ingest_splits(spec: IngestSpec, splits: Sequence[Split]) -> Iterator[pa.Reco
                 # Waiting documents have the columns of a file that begins with them.
                 if infers and writer.rolls() and not documents.waiting:
                     tree, left = readers.sampled(at, reader).infer(limits)
-                    writer.report_left(facts_of((spec.column,), left, limits) if spec.write.reports_left else ())
+                    writer.report_left(facts_of((spec.column,), left, limits) if shredding.reports_left else ())
                 batch = reader.next_batch(tree, BATCH_ROWS, BATCH_BYTES)
                 bad.take(reader)
                 if batch is None:

@@ -93,7 +93,7 @@ def _is_named_as(file: pa.Schema, wanted: StructType) -> bool:
 
 def _transcribed(spec: WriteSpec, reader: kernel.FileReader) -> list[dict[str, Any]] | None:
     """Converts page by page; None if that is not possible."""
-    if spec.trees is None or reader.num_rows == 0:
+    if spec.shredding.trees is None or reader.num_rows == 0:
         return None  # a table that allows no shredding; a file of no rows becomes none
     file = DataFileWriter(spec, ())
     try:
@@ -122,12 +122,12 @@ def _moved(spec: WriteSpec, reader: kernel.FileReader) -> list[dict[str, Any]]:
     for f in spec.schema.fields:
         if found[f.name] is not None:
             # A table without shredding gets whole Variants, and so do lists and maps, which are never shredded.
-            moves = spec.trees is not None and contains(f.type, VARIANT) and not nests_variants(f.type)
+            moves = spec.shredding.trees is not None and contains(f.type, VARIANT) and not nests_variants(f.type)
             places[f.name] = len(items) + len(moving)
             moving |= {f.name} if moves else set()
-            items.append(kernel.Request((f.name,), name=f.name, layout=spec.layout if moves else None))
+            items.append(kernel.Request((f.name,), name=f.name, layout=spec.shredding.layout if moves else None))
     rebuilt = 0
-    with TableWriter(replace(spec, trees=None)) as writer:
+    with TableWriter(replace(spec, shredding=replace(spec.shredding, trees=None))) as writer:
         for batch in reader.scan(items, max_rows=BATCH_ROWS, max_bytes=BATCH_BYTES):
             rebuilt += sum(pc.sum(batch.column(places[name] + 1)).as_py() or 0 for name in moving)
             made = [

@@ -51,8 +51,9 @@ def reshred_files(spec: ReshredSpec, files: Iterable[FilePart]) -> Iterator[pa.R
         if all(tree is None or tree[0] == spec.trees[name] for name, tree in found.items()):
             return
         write = shredded_as(spec.write, reader)
-        if write.trees is not None:
-            write = replace(write, trees={**write.trees, **spec.trees})
+        given = write.shredding.trees
+        if given is not None:
+            write = replace(write, shredding=replace(write.shredding, trees={**given, **spec.trees}))
         yield from write_files(write, read_file(spec.read, part))
         yield facts([{"kind": "remove", "file": part.number}], spec.write.collated)
 

@@ -50,7 +50,7 @@ def unshred_files(spec: RewriteSpec, files: Iterable[FilePart]) -> Iterator[pa.R
 
     def unshred(part: FilePart) -> Iterator[pa.RecordBatch]:
         reader = opened(spec, part)
-        trees = [reader.tree(physical_names(spec.read.columns, at)) for at in spec.write.variants]
+        trees = [reader.tree(physical_names(spec.read.columns, at)) for at in spec.write.shredding.variants]
         if any(tree is None or tree != (pa.null(), False) for tree in trees):
             yield from _rewritten(spec, part, reader)
 
@@ -59,7 +59,7 @@ def unshred_files(spec: RewriteSpec, files: Iterable[FilePart]) -> Iterator[pa.R
 
 def opened(spec: RewriteSpec, part: FilePart) -> kernel.FileReader:
     """The file, with the table's Variant columns."""
-    variants = [physical_names(spec.read.columns, at) for at in spec.write.variants]
+    variants = [physical_names(spec.read.columns, at) for at in spec.write.shredding.variants]
     place, rel = spec.read.storage.locate(part.path)
     return kernel.open_file(place, rel, part.size, variants=variants, tails=spec.read.tails)
 
@@ -74,11 +74,12 @@ def join_files(spec: RewriteSpec, files: Sequence[FilePart], readers: int = 1) -
 
 def shredded_as(spec: WriteSpec, reader: kernel.FileReader) -> WriteSpec:
     """The write spec with the shredding schemas of this file."""
-    if spec.trees is None:
+    given = spec.shredding
+    if given.trees is None:
         return spec
-    found = {names: reader.tree(physical_names(spec.schema, names)) for names in spec.variants}
+    found = {names: reader.tree(physical_names(spec.schema, names)) for names in given.variants}
     trees = {names: one[0] for names, one in found.items() if one is not None}
     steered = {
-        names: kernel.steer(trees[names], spec.limits_of(names, "kept")) for names in spec.steering.keys() & trees
+        names: kernel.steer(trees[names], given.limits_of(names, "kept")) for names in given.steering.keys() & trees
     }
-    return replace(spec, trees={**trees, **steered})
+    return replace(spec, shredding=replace(given, trees={**trees, **steered}))

@@ -116,13 +116,13 @@ def _trees(
 ) -> Mapping[tuple[str, ...], pa.DataType] | None:
     """The trees of all Variants, if each is a column of its own that the new file shreds as this file does."""
     variants = [value for value in outputs.values() if contains(value.type, VARIANT)]
-    if write.trees is None or not variants or not all(isinstance(v.expr, LeafRef) for v in outputs.values()):
+    if write.shredding.trees is None or not variants or not all(isinstance(v.expr, LeafRef) for v in outputs.values()):
         return None
     found = {}
     for value in variants:
         names = value.leaves[0].column
         tree = file.reader.tree(physical_names(file.spec.columns, names)) if value.type == VARIANT else None
-        if tree is None or tree[1] or pa.types.is_null(tree[0]) or tree[0] != write.trees.get(names):
+        if tree is None or tree[1] or pa.types.is_null(tree[0]) or tree[0] != write.shredding.trees.get(names):
             return None
         found[names] = tree[0]
     return found

@@ -37,25 +37,21 @@ from mica.tasks import candidates, lane
 from mica.tasks.batches import cut
 from mica.tasks.facts import facts, numbers
 from mica.tasks.groups import MAX_OPEN, groups, together
-from mica.tasks.late_types import late_tags
 from mica.tasks.left import facts_of
 from mica.tasks.physical import is_mapped, physical
 from mica.tasks.rules import Rules
+from mica.tasks.shredding import Shredding
 from mica.tasks.stored import StoredRows
 from mica.tasks.strings import gathered
 from mica.tasks.unshred import unshredded
 from mica.variant import kernel
 from mica.variant.plain import to_variants
-from mica.variant.shredding import Limits
-from mica.variant.steering import Steering, When
 
 #: Rows and bytes of the sample from which a file's shredding schema is chosen.
 SAMPLE_ROWS, SAMPLE_BYTES = 4096, 16 << 20
 
 #: Rows that are shredded at once have about so many bytes then.
 SHREDDED_BYTES = 16 << 20
-#: A tag of a file that `optimize` writes again even alone: rules leave some of its paths for later.
-LATER = "mica.shredLater"
 
 
 @dataclass(frozen=True)
@@ -67,14 +63,7 @@ class WriteSpec:
     partition_by: tuple[str, ...] = ()
     #: Of partition columns the texts that are spelled otherwise than `stats.partition` does, by how it spells them.
     spelled: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    #: Shredding trees by the path of the column; an absent Variant column is inferred per file. None: shred nothing.
-    trees: Mapping[tuple[str, ...], pa.DataType] | None = field(default_factory=dict)
-    variants: tuple[tuple[str, ...], ...] = ()
-    #: Rules of inference by the path of the column, and whether rows are new or those of files that are shredded again.
-    steering: Mapping[tuple[str, ...], Steering] = field(default_factory=dict)
-    moment: When = "new"
-    #: Whether files report the paths that did not become typed columns (`tasks/left.py`).
-    reports_left: bool = False
+    shredding: Shredding = field(default_factory=Shredding)
     properties: Mapping[str, str] = field(default_factory=dict)
     #: Variant paths (names of the column in lower case, normalized path) that get bounds before all others.
     bounded: frozenset[Named] = frozenset()
@@ -91,16 +80,10 @@ class WriteSpec:
     kind: Literal["add", "cdc"] = "add"
     directory: str = ""
     options: kernel.FileOptions = field(default_factory=kernel.FileOptions)
-    #: The shredding layout, `standard`, or `early` for files outside of tables; and whether a file's first rows decide
-    #: where it has `untyped_value`.
-    layout: kernel.Layout = "standard"
-    omit_untyped: bool = False
     #: Who clustered the rows of the files (PROTOCOL.md, "Clustered Table").
     clustering_provider: str | None = None
     #: False if the rows are those of files that the same commit removes.
     data_change: bool = True
-    #: Whether the Variants come from JSON, which has none of the types that Spark's Variants lack.
-    from_json: bool = False
     #: Columns whose strings are gathered for a comparator, and its version.
     collated: tuple[CollatedColumn, ...] = ()
     version: str = ""
@@ -110,16 +93,6 @@ class WriteSpec:
     rules: Rules = field(default_factory=Rules)
     #: The columns for ids and versions of rows that are written again, if the table tracks rows.
     row_ids: tuple[str, str] | None = None
-
-    def limits_of(self, column: tuple[str, ...], moment: When | None = None) -> Limits:
-        """The limits of inference for a Variant column, with its rules."""
-        steering = self.steering.get(column)
-        return Limits() if steering is None else steering.limits(Limits(), moment or self.moment)
-
-    def tags_of(self, late_types: bool) -> dict[str, str]:
-        """The tags of a file with Variants, which may hold late types or not."""
-        waits = self.moment != "again" and any(one.has_later for one in self.steering.values())
-        return {**late_tags(late_types), **({LATER: "yes"} if waits else {})}
 
     def stored(self, names: Iterable[str]) -> StructType:
         """The columns of files for rows with columns of these names: those of the table, and the ids that rows keep.
@@ -283,12 +256,12 @@ class DataFileWriter:
     """An unfinished data file of one partition."""
 
     def __init__(self, spec: WriteSpec, values: tuple[str | None, ...]) -> None:
-        self.spec = spec
+        self.spec, self._shredding = spec, spec.shredding
         names = (physical_name(spec.schema.field(name)) for name in spec.partition_by)
         self.values = dict(zip(names, values, strict=True))
         self._mapped = is_mapped(spec.schema)
         #: The Variants by their names in the file, with those that the spec has.
-        self._variants = {physical_names(spec.schema, at): at for at in spec.variants}
+        self._variants = {physical_names(spec.schema, at): at for at in spec.shredding.variants}
         prefix = "part" if spec.kind == "add" else spec.kind
         name = spec.name or new_file_name(f".{spec.options.get('compression', 'zstd')}.parquet", spec.mark, prefix)
         self.path = "/".join(part for part in (spec.directory, partition_directory(self.values), name) if part)
@@ -324,11 +297,11 @@ class DataFileWriter:
             batch = physical(kernel.arrow(batch), self.spec.schema)
             trees = None if trees is None else {physical_names(self.spec.schema, at): t for at, t in trees.items()}
         batch = kernel.taken(batch)
-        if self._has_variants and not self.spec.from_json:
+        if self._has_variants and not self._shredding.from_json:
             if trees is None:
                 batch = kernel.settle_nested(batch)
             self._late_types = self._late_types or kernel.may_hold_late_types(batch)
-        if self._writer is None and trees is None and self._must_infer():
+        if self._writer is None and trees is None and self._shredding.infers:
             self._waiting.append(batch)
             self._waiting_bytes += batch.nbytes
             if self._waiting_bytes >= SAMPLE_BYTES or sum(b.num_rows for b in self._waiting) >= SAMPLE_ROWS:
@@ -349,7 +322,7 @@ class DataFileWriter:
             self.abort()
             return None
         columns = [(f.name, f.nullable) for f in self.spec.schema.fields]
-        made = kernel.transcribe(reader, columns, self.spec.layout, path=self._place(), options=self.spec.options)
+        made = kernel.transcribe(reader, columns, self._shredding.layout, path=self._place(), options=self.spec.options)
         if made is None:
             self.abort()
             return None
@@ -404,7 +377,7 @@ class DataFileWriter:
                 partition_columns=self.spec.partition_by,
                 first=self.spec.bounded,
             ),
-            "tags": self.spec.tags_of(self._late_types) if self._has_variants else None,
+            "tags": self._shredding.tags_of(self._late_types) if self._has_variants else None,
             "candidates": self._candidates,
         }
 
@@ -420,29 +393,26 @@ class DataFileWriter:
 
     def _given_trees(self) -> Mapping[tuple[str, ...], pa.DataType]:
         """The trees of the table. A table without shredding still gets its Variants validated and encoded again."""
-        if self.spec.trees is not None:
-            given = self.spec.trees
+        if self._shredding.trees is not None:
+            given = self._shredding.trees
             return {name: given[at] for name, at in self._variants.items() if at in given}
-        return {} if self.spec.from_json else {name: pa.null() for name in self._variants}
-
-    def _must_infer(self) -> bool:
-        return self.spec.trees is not None and any(name not in self.spec.trees for name in self.spec.variants)
+        return {} if self._shredding.from_json else {name: pa.null() for name in self._variants}
 
     def _begin_inferred(self) -> None:
-        trees = dict(self._given_trees()) if self.spec.trees is not None else {}
+        trees = dict(self._given_trees()) if self._shredding.trees is not None else {}
         sample = pa.Table.from_batches(map(kernel.arrow, self._waiting)).combine_chunks().to_batches()[0]
-        if self._must_infer():
+        if self._shredding.infers:
             for name, at in self._variants.items():
                 if name not in trees:
-                    limits = self.spec.limits_of(at)
+                    limits = self._shredding.limits_of(at)
                     trees[name], left = kernel.infer(sample, name, limits)
-                    self.left += facts_of(at, left, limits) if self.spec.reports_left else ()
+                    self.left += facts_of(at, left, limits) if self._shredding.reports_left else ()
         self._trees = trees
         waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
         for batch in waiting:
             for piece in self._pieces(batch):
                 if self._writer is None:
-                    self._begin(self._shredded(sample) if self.spec.omit_untyped else piece)
+                    self._begin(self._shredded(sample) if self._shredding.omit_untyped else piece)
                 self._put(piece)
 
     def _pieces(self, batch: kernel.Batch) -> Iterator[kernel.Batch]:
@@ -457,13 +427,13 @@ class DataFileWriter:
             yield piece
 
     def _shredded(self, batch: kernel.R) -> kernel.R:
-        early = self.spec.layout == "early"
+        early = self._shredding.layout == "early"
         return kernel.shred(batch, self._trees, early=early) if self._trees else batch
 
     def _begin(self, first: kernel.Rows) -> None:
         """Opens the file for rows of this schema, with a shredding schema that fits them."""
-        schema = kernel.fitting_schema(kernel.arrow(first)) if self.spec.omit_untyped else first.schema
-        self._fits = schema if self.spec.omit_untyped else None
+        schema = kernel.fitting_schema(kernel.arrow(first)) if self._shredding.omit_untyped else first.schema
+        self._fits = schema if self._shredding.omit_untyped else None
         self._writer = kernel.FileWriter(schema, path=self._place(), **self.spec.options)
 
     def _place(self) -> str | None:

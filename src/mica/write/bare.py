@@ -15,6 +15,7 @@ from mica.records import dataclass
 from mica.scan.find import data_of
 from mica.schema.types import StructType, variant_columns
 from mica.storage import Storage
+from mica.tasks.shredding import Shredding
 from mica.tasks.write import WriteSpec, new_mark, write_files
 from mica.variant.wanted import ShreddingWishes
 from mica.write import flow
@@ -99,9 +100,7 @@ def bare_spec(
         storage=storage,
         schema=schema,
         partition_by=tuple(partition_columns_of(schema, partition_by)),
-        variants=variants,
-        trees=wanted.trees,
-        steering=wanted.steering,
+        shredding=Shredding(variants, wanted.trees, wanted.steering),
         name=name,
         mark=new_mark(),
         target_file_size=(1 << 62) if name else (128 << 20),

@@ -36,7 +36,8 @@ from mica.stats.partition import column_texts
 from mica.tasks.ahead import readers_of
 from mica.tasks.parts import FilePart
 from mica.tasks.rewrite import RewriteSpec, join_files
-from mica.tasks.write import LATER, WriteSpec
+from mica.tasks.shredding import LATER
+from mica.tasks.write import WriteSpec
 from mica.write import flow, zorder
 from mica.write.commit import Commit
 from mica.write.facts import Facts

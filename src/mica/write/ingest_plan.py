@@ -49,9 +49,9 @@ def plan(storage: Storage, found: Snapshot | None, options: IngestOptions) -> In
     rules = target.rules(options.ansi, options.timezone)
     refuse_given(target.schema, bound, str(storage))
     spec = IngestSpec(
-        write=replace(write, from_json=True, rules=rules, reports_left=True),
+        write=replace(write, rules=rules, shredding=replace(write.shredding, from_json=True, reports_left=True)),
         column=column,
-        tree=None if write.trees is None else write.trees.get((column,)),
+        tree=None if write.shredding.trees is None else write.shredding.trees.get((column,)),
         columns=bound,
         keys=_sort_keys(options.sort_by, target.schema, column, bound, options.ansi, options.timezone),
         quarantine=_quarantine(storage, options) if options.on_error == "quarantine" else None,

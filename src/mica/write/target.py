@@ -47,6 +47,7 @@ from mica.stats.partition import column_texts, zoneless
 from mica.storage import Storage
 from mica.tasks.parts import FilePart
 from mica.tasks.rules import Rules
+from mica.tasks.shredding import Shredding
 from mica.tasks.write import WriteSpec, new_mark
 from mica.variant.steering import When
 from mica.variant.wanted import ShreddingWishes
@@ -151,10 +152,9 @@ class Target:
             storage=self.storage,
             schema=schema,
             partition_by=self.metadata.partition_columns,
-            trees=wanted.trees if shreds else None,
-            steering=wanted.steering if shreds else {},
-            moment=moment,
-            variants=variants,
+            shredding=Shredding(
+                variants, wanted.trees if shreds else None, wanted.steering if shreds else {}, moment=moment
+            ),
             properties=self._properties(),
             materialized=features.supports(self.protocol, "materializePartitionColumns"),
             bounds=features.supports(self.protocol, "variantShredding"),
