@@ -28,11 +28,12 @@ def enable(spark: SparkSession | None = None) -> SparkSession:
 
     Actions of DataFrames that were made of `spark.sql`, `spark.table`, `spark.read.table` or `Table.to_df` read of a
     table what they need, as a text does, and skip files (not on Spark Connect); what Spark runs otherwise, as `cache`,
-    it reads by its own reader, which prunes columns and paths, or as the text says that it was made of. `df.write.saveAsTable` and `insertInto`, `df.writeTo`,
-    `spark.readStream.table`, `toTable` and `spark.catalog` take registered names too, as `format("mica")` takes their
-    paths, with the options of the reader or writer; on Spark Connect those that write or stream refuse the name.
-    Sessions that Spark clones of this one, as for `foreachBatch`, are enabled with it; one of `newSession` is not. On
-    Spark Connect texts with `{names}` of Python objects (keyword arguments of `spark.sql`) go to Spark unchanged.
+    it reads by its own reader, which prunes columns and paths, or as the text says that it was made of.
+    `df.write.saveAsTable` and `insertInto`, `df.writeTo`, `spark.readStream.table`, `toTable` and `spark.catalog` take
+    registered names too, as `format("mica")` takes their paths, with the options of the reader or writer; on Spark
+    Connect those that write or stream refuse the name. Sessions that Spark clones of this one, as for `foreachBatch`,
+    are enabled with it; one of `newSession` is not. On Spark Connect texts with `{names}` of Python objects (keyword
+    arguments of `spark.sql`) go to Spark unchanged.
     """
     session = current(spark)
     register(session)
