@@ -246,3 +246,17 @@ def test_the_same_rows_as_spark(tables: None, spark: SparkSession, number: int) 
         assert narrow == whole, text
         found = frames.narrowed(spark.sql(text.format(one="marked_one", two="marked_two")))
         assert found is None or _answer(lambda: found) == whole, text
+        if number % 3 == 0:
+            found = _made_of(spark, text.format(one="narrow_one", two="narrow_two"))
+            assert found is None or _answer(lambda: found) == whole, text
+
+
+def _made_of(spark: SparkSession, text: str) -> Any:
+    """What an action reads of a DataFrame that is made of a text."""
+    mica.enable(spark)
+    try:
+        with mock.patch.object(little, "given", return_value=None):
+            made = spark.sql(text)
+            return frames.narrowed(made.toDF(*map(str, range(len(made.columns)))))
+    finally:
+        mica.disable(spark)

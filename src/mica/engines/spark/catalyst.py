@@ -131,9 +131,11 @@ class Query:
 
     def qualified(self, rows: Any) -> Any:
         """The rows, a Dataset of the JVM, whose columns may be asked for by the names of their tables, as Spark's."""
-        plan, own = rows.queryExecution().analyzed(), items(self._analysed.output())
-        columns = [column.withQualifier(one.qualifier()) for column, one in zip(items(plan.output()), own, strict=True)]
-        plan = self.make.project(self.make.seq(columns), plan)
+        plan, own = rows.queryExecution().analyzed(), self._analysed.output()
+        if not plan.outputSet().equals(self._analysed.outputSet()):
+            columns = zip(items(plan.output()), items(own), strict=True)
+            own = self.make.seq([column.withQualifier(one.qualifier()) for column, one in columns])
+        plan = self.make.project(own, plan)
         return self.make.dataset.ofRows(self.spark._jsparkSession, plan)  # noqa: SLF001
 
     @property
