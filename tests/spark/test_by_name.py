@@ -79,6 +79,37 @@ def test_changes_of_spark_s_catalogs_lead_to_those_of_mica(spark: SparkSession, 
     assert "table_changes" in "".join(failed.value.__notes__)
 
 
+def test_a_view_that_is_made_later_comes_before_a_registered_name(spark: SparkSession, table: mica.Table) -> None:
+    """As before a table of Spark's: mica's was read, whatever the session called so."""
+    _rows(spark, (7, 7)).createOrReplaceTempView("Named")
+    try:
+        assert spark.sql("SELECT * FROM named").collect() == [(7, 7)]
+        for frame in (spark.table("named"), spark.read.table("named"), mica.sql("TABLE named", spark)):
+            assert frame.collect() == [(7, 7)]
+        assert [column.isPartition for column in spark.catalog.listColumns("named")] == [False, False]
+        spark.sql(f"INSERT INTO delta.`{table.path}` TABLE named")
+        assert _of(table) == [(1, 0), (2, 1), (7, 7)]
+        for text in ("DELETE FROM named", "OPTIMIZE named", "DESCRIBE HISTORY named"):
+            with pytest.raises(UserError, match="named is a temporary view"):
+                spark.sql(text)
+        assert len(_of(table)) == 3, "no statement changes a table that queries do not see by the name"
+    finally:
+        spark.catalog.dropTempView("named")
+    assert spark.sql("SELECT count(*) FROM named").collect() == [(3,)]
+    # A view over the table of its name.
+    mica.sql("CREATE TEMPORARY VIEW named AS SELECT id FROM named WHERE id > 1", spark)
+    assert sorted(spark.table("named").collect()) == [(2,), (7,)]
+    mica.register("Named", table.path)
+    assert spark.table("named").count() == 3, "who registers a name after a view means it"
+    spark.table("named").where("id > 1").createOrReplaceTempView("named")
+    assert sorted(row.id for row in spark.table("named").collect()) == [2, 7]
+    spark.sql("CREATE TEMPORARY FUNCTION how_many() RETURNS BIGINT RETURN (SELECT count(*) FROM named)")
+    assert spark.sql("SELECT how_many()").collect() == [(2,)]
+    spark.sql("DROP TEMPORARY FUNCTION how_many")
+    spark.catalog.dropTempView("named")
+    assert spark.table("named").count() == 3
+
+
 @pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize("by", ["name", "path", "version"])
 def test_a_dataframe_of_a_table_is_pruned_by_spark(spark: SparkSession, tmp_path: Path, by: str) -> None:

@@ -22,6 +22,7 @@ from mica.engines.spark.types import unread
 from mica.errors import MicaError, UserError
 from mica.query import names
 from mica.query.insert import Query
+from mica.query.lent import is_hidden
 from mica.query.parameters import Sql, bound, has_places
 from mica.query.row_statements import behind
 from mica.query.statement_parts import QUERY, VALUE_QUERY, Parts, ended
@@ -90,7 +91,7 @@ def run(
         case SetVariable(pieces=pieces):
             return over_views(spark, pieces, ours, query)
         case Cached(query=""):
-            _refuse_whole(found.name)
+            _refuse_whole(spark, found.name)
         case Cached():
             return _cached(spark, found, query) if ours(found.query) else None
         case Immediate():
@@ -223,9 +224,9 @@ def _is_ours(spark: SparkSession, statement: Statement) -> bool:
     return False
 
 
-def _refuse_whole(name: str) -> None:
+def _refuse_whole(spark: SparkSession, name: str) -> None:
     """Refuses to cache a table of mica's without a query: its scans read files, whatever Spark holds in memory."""
-    if names.is_registered(name):
+    if names.is_registered(name) and not is_hidden(spark, name):
         raise UserError(
             "INVALID_ARGUMENT",
             f"CACHE TABLE {name} would hold rows that no query asks for: mica reads the table's files",

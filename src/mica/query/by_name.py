@@ -20,7 +20,7 @@ from mica.format.options import STORAGE
 from mica.query import names, settings
 from mica.query.entry import run
 from mica.query.entry import table as of_name
-from mica.query.lent import Lent
+from mica.query.lent import Lent, is_hidden
 from mica.query.parameters import bound
 from mica.schema.ddl import quoted
 
@@ -291,6 +291,13 @@ ANSWERS: Mapping[str, Answer] = {
     "Catalog.dropTable": _stated_only("DROP TABLE"),
     "Catalog.createTable": _not_made,
 }
+#: What PySpark answers of a temporary view.
+_OF_VIEWS = ("DataFrameReader.table", "DataStreamReader.table", "Catalog.getTable", "Catalog.listColumns")
+
+
+def _unless_hidden(answer: Answer) -> Answer:
+    """PySpark's own answer for a name that the session has a view of its own by."""
+    return lambda call: call.by(call.name) if is_hidden(call.session, call.name) else answer(call)
 
 
 def _by_session(call: NamedCall) -> Any:
@@ -333,4 +340,6 @@ ANSWERS_BY_CONNECT: Mapping[str, Answer] = {
 
 def answers(spark: SparkSession) -> Mapping[str, Answer]:
     """Who answers which method of a session."""
-    return ANSWERS_BY_CONNECT if is_connect(spark) else ANSWERS
+    if is_connect(spark):
+        return ANSWERS_BY_CONNECT
+    return {**ANSWERS, **{door: _unless_hidden(ANSWERS[door]) for door in _OF_VIEWS}}

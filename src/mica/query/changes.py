@@ -104,7 +104,10 @@ def _on_rows(spark: SparkSession, statement: RowChange, query: Query, text: str)
     shown = viewed(spark, statement.table) if table is None and not isinstance(statement, Insert) else None
     table = table if shown is None else shown.table
     if table is None:
-        return _into_sparks(spark, statement, query, text) if isinstance(statement, Insert) else None
+        if isinstance(statement, Insert):
+            return _into_sparks(spark, statement, query, text)
+        _refuse_hidden(statement, statement.table)
+        return None
     settings.refuse_other_meaning(spark, text, [ctes, _query_of(statement)])
     if not isinstance(statement, Insert) or statement.where is not None:
         settings.refuse_other_blanks(spark, table.schema)
@@ -138,6 +141,7 @@ def _on_table(spark: SparkSession, statement: Shaping, text: str) -> DataFrame |
     reads = isinstance(statement, Question | History)
     table = target(spark, statement.table, catalogs=not _is_catalogs(statement), reads=reads)
     if table is None:
+        _refuse_hidden(statement, statement.table)
         _refuse_unknown(spark, statement)
         return None
     settings.refuse_other_meaning(spark, text)
@@ -166,6 +170,20 @@ def _cloned(spark: SparkSession, statement: CloneOf) -> DataFrame | None:
     with user_metadata(settings.user_metadata(spark)):
         done = make_clone(spark, statement, source)
     return _nothing(spark) if done is None else spark.createDataFrame(done)
+
+
+def _refuse_hidden(statement: Statement, parts: tuple[str, ...]) -> None:
+    """Refuses a registered name that is no table, since the session has a view of its own by it, where Spark would not
+    say so. Errors: INVALID_ARGUMENT."""
+    name = parts[0]
+    describes = isinstance(statement, Question) and statement.what != "detail"
+    if len(parts) > 1 or describes or isinstance(statement, Insert) or not names.is_registered(name):
+        return
+    raise UserError(
+        "INVALID_ARGUMENT",
+        f"{name} is a temporary view of the session, which comes before the table that is registered by this name",
+        hint=f"Name the table by its path, delta.`PATH`, or take the view away: DROP VIEW {name}.",
+    )
 
 
 def _refuse_unknown(spark: SparkSession, statement: Shaping | CloneOf) -> None:

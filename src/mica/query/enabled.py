@@ -31,7 +31,8 @@ def enable(spark: SparkSession | None = None) -> SparkSession:
     it reads by its own reader, which prunes columns and paths, or as the text says that it was made of.
     `df.write.saveAsTable` and `insertInto`, `df.writeTo`, `spark.readStream.table`, `toTable` and `spark.catalog` take
     registered names too, as `format("mica")` takes their paths, with the options of the reader or writer; on Spark
-    Connect those that write or stream refuse the name. Sessions that Spark clones of this one, as for `foreachBatch`,
+    Connect those that write or stream refuse the name. A temporary view that is made after a name was registered comes
+    before it. Sessions that Spark clones of this one, as for `foreachBatch`,
     are enabled with it; one of `newSession` is not. On Spark Connect texts with `{names}` of Python objects (keyword
     arguments of `spark.sql`) go to Spark unchanged.
     """

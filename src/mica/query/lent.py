@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from mica.log.snapshot import Snapshot
+    from mica.table import Table
 
 _UNKNOWN = re.compile(r"\[TABLE_OR_VIEW_NOT_FOUND\] The table or view `(\w+)` cannot be found")
 _LISTS = re.compile(rf"(?is){GAP}SHOW{SPACE}(?:(?P<names>TABLES|VIEWS)|TABLE{SPACE}EXTENDED)\b")
@@ -133,6 +134,26 @@ class Lent:
     def names(self) -> tuple[str, ...]:
         """What is lent."""
         return tuple(self._lent)
+
+
+def registered(spark: SparkSession, name: str) -> Table | None:
+    """The table of a registered name, but for one that `is_hidden`."""
+    if not names.is_registered(name) or is_hidden(spark, name):
+        return None
+    return names.registered(name)
+
+
+def is_hidden(spark: SparkSession, name: str) -> bool:
+    """Whether a registered name is that of a temporary view which the session made itself after that (not one that is
+    lent): the view comes first, as it does before a table of Spark's. Not on Spark Connect, where asking for it is a
+    request for each name."""
+    if is_connect(spark):
+        return False
+    with _LOCK:
+        held = _HELD.get(Lent(spark)._key(name))  # noqa: SLF001 - its own
+        own = catalog.temporary(spark, name) if held is None else held.own
+    before = names.view_before(name)
+    return own is not None and (before is None or not catalog.is_same_view(spark, own, before))
 
 
 def mentioned(spark: SparkSession, text: str) -> list[str]:

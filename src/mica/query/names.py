@@ -15,6 +15,7 @@ from threading import Lock
 from typing import Any
 
 from mica.arguments import TEXT, Kind, refuse_other, takes
+from mica.engines.spark import catalog
 from mica.engines.spark.catalog import CATALOG, PROVIDERS
 from mica.errors import UserError
 from mica.log.at_path import at_path
@@ -59,6 +60,7 @@ _POINT = re.compile(rf"{GAP}\.{GAP}")
 IDENTIFIER = Kind("an identifier: letters, digits and _", lambda v: bool(TEXT.fits(v) and re.fullmatch(r"\w+", v)))
 
 _REGISTERED: dict[str, Table | Storage] = {}
+_BEFORE: dict[str, Any] = {}
 #: The tables of the last places, so that a query reads only what is new in their logs. A relative path is another one
 #: in another working directory.
 _OPENED: dict[tuple[str, frozenset[tuple[str, str]]], Table] = {}
@@ -72,17 +74,26 @@ def register(
 ) -> Table:
     """Gives a table a name for `mica.sql` in this process, and returns it: `mica.register("events", "/data/events")`.
     A path is read at its newest version by each query, with `storage_options` as in `Table.open`; a `Table` at its own
-    version. A name that was registered before is replaced.
+    version. A name that was registered before is replaced; a temporary view by it that a session makes later comes
+    first there.
 
     Errors: INVALID_ARGUMENT for a name that is not one identifier, and for options of a `Table`; TABLE_NOT_FOUND.
     """
     if isinstance(table, Table):
         if storage_options is not None:
             raise UserError.bad_value("storage_options", sorted(storage_options), "none: a Table has its own")
-        return give(name, table)
-    if not isinstance(table, str | os.PathLike):
+        found = give(name, table)
+    elif isinstance(table, str | os.PathLike):
+        found = give(name, Storage.open(table, storage_options))
+    else:
         raise UserError.bad_value("table", table, "a mica.Table or a path")
-    return give(name, Storage.open(table, storage_options))
+    _BEFORE[name.lower()] = catalog.temporary_now(name)
+    return found
+
+
+def view_before(name: str) -> Any:
+    """The temporary view that the session had by a name when that was registered, as `catalog.temporary` gives it."""
+    return _BEFORE.get(name.lower())
 
 
 def give(name: str, known: Table | Storage) -> Table:

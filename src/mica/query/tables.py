@@ -14,7 +14,7 @@ from mica import late
 from mica.engines.spark import catalog
 from mica.engines.spark.session import is_connect
 from mica.errors import UserError
-from mica.query import connect, names, settings
+from mica.query import connect, lent, names, settings
 from mica.query.located import located
 from mica.schema.ddl import spelled
 from mica.schema.lexical import SKIPPED
@@ -48,7 +48,7 @@ def tables_of(text: str, spark: SparkSession) -> names.Named | None:
     for name in parsed.names:
         if name.lower() in {view.lower() for view in views}:
             continue
-        table = names.registered(name)
+        table = lent.registered(spark, name)
         if table is not None:
             views[name] = table
             continue
@@ -92,7 +92,7 @@ def target(spark: SparkSession, parts: tuple[str, ...], *, catalogs: bool = True
             raise UserError("INVALID_ARGUMENT", message, hint=f"Name the table by its path alone: {pinned.path}.")
         return pinned or Table.open(parts[1])
     if len(parts) == 1:
-        found = names.registered(parts[0])
+        found = lent.registered(spark, parts[0])
         if found is not None:
             # Writing moves a Table: one that is kept for queries stays where it is.
             return found if names.is_table(parts[0]) else Table(found.snapshot)

@@ -7,10 +7,12 @@ Spark Connect session is asked by statements: it has no JVM, and no parser that 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from mica.engines.spark.doors import own_sql
+from mica.engines.spark.making import Maker
 from mica.engines.spark.nodes import items
 from mica.engines.spark.session import is_connect, without_sql_log
 from mica.records import dataclass
@@ -75,6 +77,22 @@ def temporary(spark: SparkSession, name: str) -> Any:
         return None
     found = _state(spark).catalog().getRawTempView(name)
     return found.get() if found.isDefined() else None
+
+
+def temporary_now(name: str) -> Any:
+    """The temporary view of this name in the active session, if there is one."""
+    if "pyspark.sql" not in sys.modules:
+        return None
+    from pyspark.sql import SparkSession
+
+    spark = SparkSession.getActiveSession()
+    return None if spark is None else temporary(spark, name)
+
+
+def is_same_view(spark: SparkSession, one: Any, other: Any) -> bool:
+    """Whether they are one view, not only alike; the other one may be of a JVM that is gone."""
+    identity = Maker.of(spark).identity
+    return one._gateway_client is other._gateway_client and bool(identity(one) == identity(other))  # noqa: SLF001
 
 
 def temporary_table(name: str) -> Any:
