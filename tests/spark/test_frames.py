@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import Observation
 from pyspark.sql import functions as sql
 from pyspark.sql.classic.dataframe import DataFrame as Classic
 
 import mica
 from mica.engines.spark import marks, text_marks
+from mica.engines.spark.errors import may_be_of_row
 from mica.errors import UserError
 from mica.query import frames, here
 from mica.table import marked
@@ -288,6 +290,22 @@ def test_a_row_that_spark_does_not_come_to_fails_no_take(frame: DataFrame) -> No
     assert (found.head() is None, len(found.take(1)), found.isEmpty()) == (False, 1, False)
     with pytest.raises(Exception, match="INVALID"):
         found.collect()
+
+
+def test_nor_does_one_of_few_rows_that_are_here(frame: DataFrame) -> None:
+    found = frame.select("id").where("p = 'even' AND 10 / (id - 38) < 3")
+    assert frames.narrowed(found, lambda frame: frame.limit(1)) is not None
+    assert (found.head() is None, len(found.take(1)), found.isEmpty()) == (False, 1, False)
+    with pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
+        found.collect()
+
+
+def test_a_job_that_was_cancelled_is_not_run_again() -> None:
+    assert may_be_of_row(PySparkException("[DIVIDE_BY_ZERO] Division by zero."))
+    assert not may_be_of_row(
+        PySparkException("x: org.apache.spark.SparkException: [SPARK_JOB_CANCELLED] Job 1 cancelled")
+    )
+    assert not may_be_of_row(ValueError("[DIVIDE_BY_ZERO]"))
 
 
 def test_what_an_action_does_not_take_spark_refuses(frame: DataFrame, capsys: pytest.CaptureFixture[str]) -> None:

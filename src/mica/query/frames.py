@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from mica.engines.spark import text_marks
-from mica.engines.spark.errors import is_of_task
+from mica.engines.spark.errors import may_be_of_row
 from mica.engines.spark.marks import MarkedPlan, marked_plan
 from mica.engines.spark.session import is_connect
 from mica.query import select
@@ -98,7 +98,7 @@ def _some(own: Callable[..., Any], frame: DataFrame, *args: Any, **kwargs: Any) 
     try:
         return own(found or frame, *args, **kwargs)
     except Exception as e:
-        if found is None or not is_of_task(e):
+        if found is None or not may_be_of_row(e):
             raise
         return own(frame, *args, **kwargs)  # Spark stops before it comes to a row that cannot be cast, if it may
     finally:

@@ -20,9 +20,9 @@ def is_condition(error: BaseException, name: str) -> bool:
     return f"[{name}]" in str(error) or f"[{name}." in str(error)
 
 
-def is_of_task(error: BaseException) -> bool:
-    """Whether it is an error of mica's in a task of Spark's."""
-    return type(error).__name__ == "PythonException" and "mica.errors." in str(error)
+def may_be_of_row(error: BaseException) -> bool:
+    """Whether a row may be what failed, in a task or where Spark evaluates few rows; not that somebody cancelled it."""
+    return is_sparks(error) and not is_condition(error, "SPARK_JOB_CANCELLED")
 
 
 def is_unread(error: BaseException) -> bool:
