@@ -351,6 +351,28 @@ def test_a_table_of_few_rows_has_its_name_too(spark: SparkSession, tmp_path: Pat
         mica.disable(spark)
 
 
+def test_few_rows_are_computed_no_earlier_than_those_of_files(spark: SparkSession, tmp_path: Path) -> None:
+    """Of a bare local relation Catalyst takes each projection at once, below a filter that comes later."""
+    made = mica.Table.create(tmp_path / "t", "id INT, s STRING", properties={"delta.enableDeletionVectors": "true"})
+    made.append([{"id": 1, "s": "7"}, {"id": 2, "s": "x"}, {"id": 3, "s": "8"}])
+    made.delete("id = 3")
+    cast = made.to_df(spark).withColumn("n", sql.expr("CAST(s AS INT)"))
+    assert [row.n for row in cast.where("id = 1").collect()] == [7]
+    assert cast.count() == 2
+    assert cast.select("id").where("id > 0")._jdf.queryExecution().optimizedPlan().nodeName() == "LocalRelation"
+    with pytest.raises(Exception, match="CAST_INVALID_INPUT"):
+        cast.collect()
+
+
+def test_few_rows_beside_a_table_leave_it_narrowed(spark: SparkSession, frame: DataFrame, tmp_path: Path) -> None:
+    made = mica.Table.create(tmp_path / "t", "k INT", properties={"delta.enableDeletionVectors": "true"})
+    made.append([{"k": 34}, {"k": 35}])
+    made.delete("k = 35")
+    joined = frame.join(made.to_df(spark), sql.expr("id = k")).select("id")
+    assert frames.narrowed(joined) is not None
+    assert [row.id for row in joined.collect()] == [34]
+
+
 def test_two_processes_of_one_jvm_have_other_marks() -> None:
     assert runpy.run_path(marks.__file__)["MARK"] != marks.MARK
 

@@ -29,6 +29,8 @@ from mica.engines.local import IN_PROCESS
 from mica.engines.spark import comparator, jobs, types, zones
 from mica.engines.spark.at_hand import at_hand
 from mica.engines.spark.batches import REFUSED, Late, for_spark
+from mica.engines.spark.making import Maker
+from mica.engines.spark.marks import framed
 from mica.engines.spark.session import is_true
 from mica.errors import UserError
 from mica.expressions.bind import BoundExpr
@@ -147,7 +149,10 @@ class Spark(Engine):
 
     def given(self, rows: pa.Table, schema: StructType) -> DataFrame:
         """Rows of this process in Spark's form (`for_spark`), as a DataFrame."""
-        return self.session.createDataFrame(rows, types.to_spark(schema))
+        found: Any = self.session.createDataFrame(rows, types.to_spark(schema))
+        make = Maker.of(self.session)
+        plan = make.unfolded(found._jdf.queryExecution().analyzed())  # noqa: SLF001
+        return framed(self.session, make.dataset.ofRows(found._jdf.sparkSession(), plan))  # noqa: SLF001
 
     # --- a merge's own jobs ------------------------------------------------------------------------------------------
 

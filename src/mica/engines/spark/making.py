@@ -39,8 +39,9 @@ class Maker:
         self.negated = catalyst.expressions.Not
         self.project, self.filter = catalyst.plans.logical.Project, catalyst.plans.logical.Filter
         self._named_rows, self._identifier = catalyst.plans.logical.SubqueryAlias, catalyst.AliasIdentifier
-        self._repartition = catalyst.plans.logical.Repartition
+        self._repartition, self._limited = catalyst.plans.logical.Repartition, catalyst.plans.logical.GlobalLimit
         self.type = jvm.org.apache.spark.sql.types.DataType
+        self._int = self.type.fromDDL("INT")
         self._nothing = jvm.org.apache.spark.sql.types.Metadata.empty()
         self.dataset = jvm.org.apache.spark.sql.classic.Dataset
         self._nodes_of_names = catalyst.analysis.EliminateSubqueryAliases, catalyst.analysis.EliminateView
@@ -100,6 +101,12 @@ class Maker:
     def in_one(self, plan: Any) -> Any:
         """The rows of a plan in one partition: what groups or sorts few rows there needs no shuffle."""
         return self._repartition(1, False, plan)
+
+    def unfolded(self, plan: Any) -> Any:
+        """Rows of the driver, of which Catalyst computes nothing before it has moved filters and left out columns. Of a
+        bare local relation it takes each projection at once, for all rows. A limit that cuts nothing goes later."""
+        most = plan.maxRows()
+        return self._limited(self._literal(most.get(), self._int), plan) if most.isDefined() else plan
 
     def without_names(self, plan: Any) -> Any:
         """An analysed plan without the nodes that only gave names to what is below them."""

@@ -127,7 +127,7 @@ def _takes_the_same(names: list[str], nodes: list[dict[str, Any]]) -> bool:
     """Whether what takes a few rows takes the same ones in any order: the first of sorted rows, one of equal rows."""
     for place, name in enumerate(names):
         below = [*names[place + 1 :], ""]
-        if name in _LIMITS:
+        if name in _LIMITS and not (name == "GlobalLimit" and below[0] == "LocalRelation"):  # `Maker.unfolded`
             cut = next((one for one in nodes[place + 1 :] if _name(one) not in _PASSING), {})
             if not cut.get("global"):  # of rows that are sorted within partitions others are the first
                 return False
