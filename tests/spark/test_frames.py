@@ -373,6 +373,28 @@ def test_few_rows_beside_a_table_leave_it_narrowed(spark: SparkSession, frame: D
     assert [row.id for row in joined.collect()] == [34]
 
 
+def test_a_version_that_is_opened_again_has_its_mark(frame: DataFrame, table: mica.Table) -> None:
+    found = frame.where("id > 30")
+    for _ in range(6):
+        mica.Table.open(table.path).to_df(frame.sparkSession)
+    assert frames.narrowed(found) is not None
+
+
+def test_a_table_that_is_asked_for_is_known_longer_than_others(spark: SparkSession, tmp_path: Path) -> None:
+    made = mica.Table.create(tmp_path / "t", "id INT")
+    made.append([{"id": 0}])
+    mica.enable(spark)
+    try:
+        found, idle = made.to_df(spark), mica.Table.open(made.path, version=0).to_df(spark)
+        for number in range(1, 6):
+            made.append([{"id": number}])
+            made.to_df(spark)
+            assert frames.narrowed(found) is not None
+        assert frames.narrowed(idle) is None
+    finally:
+        mica.disable(spark)
+
+
 def test_two_processes_of_one_jvm_have_other_marks() -> None:
     assert runpy.run_path(marks.__file__)["MARK"] != marks.MARK
 

@@ -21,7 +21,7 @@ from mica.engines.spark.session import is_connect
 from mica.query import select
 from mica.query.narrowed import Narrowed
 from mica.table import Table
-from mica.table.marked import known
+from mica.table.marked import known, used
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -77,7 +77,10 @@ def _marked(
     schemas = {mark: one.schema for mark, one in snapshots.items()}
     of_text = opened is not None or given is not frame
     found = marked_plan(opened or given, schemas, then, all_known=of_text)
-    return found, {} if found is None else {mark: Table(snapshots[mark]) for mark, _ in found.marks}
+    if found is None:
+        return None, {}
+    used(mark for mark, _ in found.marks)
+    return found, {mark: Table(snapshots[mark]) for mark, _ in found.marks}
 
 
 def _all(own: Callable[..., Any], frame: DataFrame, *args: Any, **kwargs: Any) -> Any:

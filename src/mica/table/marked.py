@@ -1,12 +1,12 @@
 """The tables inside of an enabled session's DataFrames.
 
-The rule: a mark (`engines/spark/marks.py`) stands for a table at one version, which is known as long as the table is
-one of the last ones. A table that is forgotten is read by Spark.
+The rule: a mark (`engines/spark/marks.py`) stands for a table at one version, which is known as long as it is one of
+the last that were opened or asked for. A table that is forgotten is read by Spark.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ from mica.log.snapshot import Snapshot
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-#: The tables of the last marks, of each place at its last versions.
+#: The tables of the last marks, of each place at its last versions, those of the latest use last.
 _KNOWN: dict[str, Snapshot] = {}
 _KEPT, _VERSIONS = 64, 4
 _LOCK, _NUMBERS = Lock(), count()
@@ -38,11 +38,18 @@ def known() -> Mapping[str, Snapshot]:
     return dict(_KNOWN)
 
 
+def used(marks: Iterable[str]) -> None:
+    """Keeps the tables of these marks longer than others: somebody asked for their rows."""
+    with _LOCK:
+        _KNOWN.update({mark: _KNOWN.pop(mark) for mark in marks if mark in _KNOWN})
+
+
 def mark_of(snapshot: Snapshot) -> str:
     """The mark of a table, which is one of the last ones now."""
     with _LOCK:
         for mark, one in _KNOWN.items():
-            if one is snapshot:
+            if _is_same(one, snapshot):
+                _KNOWN[mark] = _KNOWN.pop(mark)
                 return mark
         others = [mark for mark, one in _KNOWN.items() if str(one.storage) == str(snapshot.storage)]
         for oldest in {*others[: 1 - _VERSIONS], *list(_KNOWN)[: 1 - _KEPT]}:
@@ -50,3 +57,11 @@ def mark_of(snapshot: Snapshot) -> str:
         mark = f"{MARK}{next(_NUMBERS)}"
         _KNOWN[mark] = snapshot
     return mark
+
+
+def _is_same(one: Snapshot, other: Snapshot) -> bool:
+    """Whether they are one version of one table, which may have been opened twice, with the same rights."""
+    return one is other or (
+        (one.version, one.fingerprint, str(one.storage)) == (other.version, other.fingerprint, str(other.storage))
+        and one.storage.options == other.storage.options
+    )
