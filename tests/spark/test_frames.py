@@ -420,3 +420,20 @@ def test_functions_of_python_get_collated_strings_by_spark(spark: SparkSession, 
         ]
     finally:
         mica.disable(spark)
+
+
+@pytest.mark.usefixtures("by_tasks")
+def test_what_reads_a_collated_table_by_python_is_none_of_these(spark: SparkSession, tmp_path: Path) -> None:
+    made = mica.Table.create(
+        tmp_path / "t", "id INT, s STRING COLLATE UTF8_LCASE", properties={"delta.enableDeletionVectors": "true"}
+    )
+    made.append([{"id": 1, "s": "A"}, {"id": 2, "s": "a"}])
+    made.delete("id = 2")
+    mica.enable(spark)
+    try:
+        frame = made.to_df(spark).where("s = 'a'")
+        assert frames.narrowed(frame) is not None
+        assert frames.narrowed(frame.select(sql.udf(str.lower)("s"))) is None
+        assert [row.id for row in frame.collect()] == [1]
+    finally:
+        mica.disable(spark)

@@ -79,8 +79,8 @@ def marked_plan(
     text = str(java.toJSON())
     if MARK not in text or bool(java.isStreaming()) or not bool(java.deterministic()):
         return None
-    trees, zone = list(_trees(json.loads(text))), str(frame.sparkSession.conf.get("spark.sql.session.timeZone"))
-    for nodes in trees:
+    whole, zone = json.loads(text), str(frame.sparkSession.conf.get("spark.sql.session.timeZone"))
+    for nodes in _trees(whole):
         names = [_name(one) for one in nodes]
         zones = {one["timeZoneId"] for one in nodes if one.get("timeZoneId") is not None}
         if not _BY_ORDER.isdisjoint(names) or zones - {zone} or not _takes_the_same(names, nodes):
@@ -90,14 +90,10 @@ def marked_plan(
     every = tuple(found(java, MARK))
     marks = tuple((mark, node) for mark, node in every if mark in known)
     fits = all(int(node.output().size()) == len(known[mark].fields) for mark, node in marks)
+    if not marks or not fits or (all_known and len(marks) < len(every)):
+        return None
     # Spark (4.2.1) hands collated strings to Arrow functions from some plans only, and fails in others.
-    runs_python = any(_name(one) == "PythonUDF" for nodes in trees for one in nodes)
-    if (
-        not marks
-        or not fits
-        or (all_known and len(marks) < len(every))
-        or (runs_python and any(any(walk_collated(known[mark])) for mark, _ in marks))
-    ):
+    if any(any(walk_collated(known[mark])) for mark, _ in marks) and _runs_python(whole):
         return None
     return MarkedPlan(java, marks)
 
@@ -110,13 +106,33 @@ def with_cached(frame: DataFrame) -> Any:
     return again.queryExecution().withCachedData()
 
 
-def _trees(given: Any) -> Iterator[list[dict[str, Any]]]:
-    """The trees of a plan as Catalyst writes it: each is the list of its nodes, every one before those below it, whose
-    fields have the trees of expressions, and these those of subqueries."""
+def _trees(
+    given: Any, part: Callable[[list[dict[str, Any]]], list[dict[str, Any]]] = list
+) -> Iterator[list[dict[str, Any]]]:
+    """The trees of a plan as Catalyst writes it, or a part of each: each is the list of its nodes, every one before
+    those below it, whose fields have the trees of expressions, and these those of subqueries."""
     if isinstance(given, list) and given and all(isinstance(one, dict) and "class" in one for one in given):
+        given = part(given)
         yield given
     for inner in given.values() if isinstance(given, dict) else given if isinstance(given, list) else ():
-        yield from _trees(inner)
+        yield from _trees(inner, part)
+
+
+def _runs_python(plan: Any) -> bool:
+    """Whether a plan has functions of Python, beside those by which the rows of tables are read inside of marks."""
+    return any(_name(one) == "PythonUDF" for nodes in _trees(plan, _outside) for one in nodes)
+
+
+def _outside(nodes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The nodes of a tree without those below marks."""
+    found, below = list[dict[str, Any]](), 0
+    for one in nodes:
+        if below:
+            below += int(one["num-children"]) - 1
+        else:
+            found.append(one)
+            below = int(str((one.get("identifier") or {}).get("name", "")).startswith(MARK))
+    return found
 
 
 def _name(node: Mapping[str, Any]) -> str:
