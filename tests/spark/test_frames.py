@@ -275,6 +275,20 @@ def test_the_columns_are_nullable_as_those_of_the_dataframe(frame: DataFrame) ->
     assert [field.nullable for field in found.toArrow().schema] == [False, False, True]
 
 
+def test_a_field_keeps_its_comment_when_it_is_written(spark: SparkSession, tmp_path: Path) -> None:
+    made = mica.Table.create(tmp_path / "t", "id INT, s STRUCT<a: INT COMMENT 'of a', b: INT>")
+    made.append([{"id": 1, "s": {"a": 2, "b": 3}}])
+    mica.enable(spark)
+    try:
+        found = made.to_df(spark).where("id = 1").select("s.a", sql.expr("s.b").alias("c"))
+        rows = frames.narrowed(found)
+    finally:
+        mica.disable(spark)
+    assert rows is not None
+    written = json.loads(rows._jdf.queryExecution().analyzed().schema().json())["fields"]
+    assert [field["metadata"] for field in written] == [{"comment": "of a"}, {}]
+
+
 def test_times_are_those_of_the_zone_when_the_dataframe_was_made(spark: SparkSession, frame: DataFrame) -> None:
     found = frame.select(sql.expr("hour(timestamp_seconds(id))"))
     assert frames.narrowed(found) is not None

@@ -82,6 +82,8 @@ class _Replacing:
                 column = self._leaf(number, extraction)
                 if extraction.failing is not None:
                     column = self.make.checked(column, self._leaf(number, extraction.failing), extraction.type)
+                if old.name == "GetStructField":
+                    column = column.withMetadata(old.java.metadata())  # a field's comment is that of the column
                 yield old.java, self.make.negated(column) if old.name == "IsNotNull" else column
 
     def _passing(self, plan: Plan) -> Iterator[tuple[Any, Any]]:
