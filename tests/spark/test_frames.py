@@ -20,6 +20,7 @@ from mica.engines.spark import marks, text_marks
 from mica.engines.spark.errors import may_be_of_row
 from mica.errors import UserError
 from mica.query import frames, here
+from mica.scan import little
 from mica.table import marked
 from tests.oracle import conf
 from tests.support import spark_version
@@ -405,6 +406,24 @@ def test_a_table_that_is_asked_for_is_known_longer_than_others(spark: SparkSessi
             made.to_df(spark)
             assert frames.narrowed(found) is not None
         assert frames.narrowed(idle) is None
+    finally:
+        mica.disable(spark)
+
+
+def test_many_rows_of_small_files_are_narrowed_too(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = mica.Table.create(tmp_path / "t", "id INT", properties={"delta.enableDeletionVectors": "true"})
+    made.append([{"id": 1}, {"id": 2}, {"id": 3}])
+    made.delete("id = 1")
+    mica.enable(spark)
+    try:
+        few = made.to_df(spark).where("id > 2")
+        assert frames.narrowed(few) is None, "they are in the driver"
+        monkeypatch.setattr(little, "FEW_ROWS", 0)
+        for many in (made.to_df(spark).where("id > 2"), made.to_df(spark)):
+            assert frames.narrowed(many, lambda frame: frame.groupBy().count()) is not None
+        assert (many.where("id > 2").count(), few.count(), many.count()) == (1, 1, 2)
     finally:
         mica.disable(spark)
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from mica.engines.spark.marks import MARK, marked, named
+from mica.engines.spark.marks import MARK, is_here, marked, named
 from mica.log.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -29,8 +29,13 @@ def of_table(spark: SparkSession, frame: DataFrame, snapshot: Snapshot, name: Se
 
     if not isinstance(frame, Deferred):
         return marked(spark, frame, mark_of(snapshot), name)
-    # Few rows, which are read whole.
-    return frame if name is None else frame.then(lambda rows: named(spark, rows, name))
+
+    def made(rows: Any) -> Any:
+        # Of small files, which may have many rows: few are here already.
+        rows = rows if is_here(rows) else named(spark, rows, [mark_of(snapshot)])
+        return rows if name is None else named(spark, rows, name)
+
+    return frame.then(made)
 
 
 def known() -> Mapping[str, Snapshot]:

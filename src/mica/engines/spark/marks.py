@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from mica.engines.spark.making import Maker
-from mica.engines.spark.nodes import items
+from mica.engines.spark.nodes import items, leaves
 from mica.records import dataclass
 from mica.schema.collations import walk_collated
 from mica.schema.types import StructType
@@ -63,6 +63,11 @@ def of_plan(spark: SparkSession, plan: Any) -> DataFrame:
 def named(spark: SparkSession, rows: Any, name: Sequence[str]) -> Any:
     """The rows of a Dataset of the JVM under a name, by whose parts columns may be asked for."""
     return of_plan(spark, Maker.of(spark).named(rows.queryExecution().analyzed(), name))._jdf  # noqa: SLF001
+
+
+def is_here(rows: Any) -> bool:
+    """Whether the rows of a Dataset of the JVM are in the driver."""
+    return all(str(leaf.nodeName()) == "LocalRelation" for leaf in leaves(rows.queryExecution().analyzed()))
 
 
 def marked_plan(
