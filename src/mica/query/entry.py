@@ -25,6 +25,7 @@ from mica.query.statement_parts import name_parts
 from mica.query.statements import begins, makes_ours, parse_statement
 from mica.query.table_statements import Unread
 from mica.query.tables import relations, tables_of, target
+from mica.query.using import using_mica
 from mica.schema.lexical import GAP, SPACE
 from mica.table import marked
 
@@ -89,6 +90,8 @@ def sql(
 def run(text: str, spark: SparkSession, args: Any, otherwise: Callable[[], DataFrame]) -> DataFrame:
     """The rows of a text, or what `otherwise` makes of it if it names no table of mica's."""
     text = variables.substituted(text, spark)
+    if not has_delta(spark) and (ours := using_mica(text)) != text:
+        text, otherwise = ours, partial(own_sql, spark, ours, args)
     if scripts.begins(text):
         return scripts.run(spark, text, args, lambda text, own: run(text, spark, None, own), otherwise)
     if lent.lists(text):
