@@ -28,6 +28,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "engines/spark/doors.py": "tests/spark/test_by_name.py",
         "query/fed.py": "tests/spark/test_fed.py",
         "query/fixed.py": "tests/unit/query/test_described.py",
+        "query/by_format.py": "tests/spark/test_by_format.py",
         "query/here.py": "tests/property/test_sql_spark.py",
         "query/insert.py": "tests/spark/test_sql_statements.py",
         "query/inserts.py": "tests/spark/test_sql_around.py",

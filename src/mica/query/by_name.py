@@ -17,31 +17,33 @@ from mica.engines.spark.doors import Answer, NamedCall, own_sql
 from mica.engines.spark.session import is_connect
 from mica.errors import UserError
 from mica.format.options import STORAGE
-from mica.query import names, settings
+from mica.query import names
 from mica.query.entry import run
 from mica.query.entry import table as of_name
 from mica.query.lent import Lent, is_hidden
 from mica.query.parameters import bound
 from mica.schema.ddl import quoted
+from mica.table import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _FORMATS = ("mica", "delta")
-#: Options in lower case: which version is read, and which rows are replaced.
+#: Options in lower case: which version is read.
 _VERSIONS = {"versionasof", "timestampasof"}
-_REPLACED = {"partitionoverwritemode", "replacewhere"}
 
 
 def _read(call: NamedCall) -> Any:
     """As `spark.table` where nothing was told: no version, no columns, no filter."""
     table = names.registered(call.name) if names.is_table(call.name) else None  # which is read at its own version
-    if table is not None and call.told.options & _VERSIONS:
+    if table is not None and call.told.options.keys() & _VERSIONS:
         raise UserError(
             "INVALID_ARGUMENT",
             f"{call.name} is a table at version {table.version}, and another version is asked for",
             hint=f"Give the name to the path instead, {call.place}: it is read at any version.",
         )
+    if call.told.schema:
+        return call.by(call.name)  # which refuses it
     if not call.told.options:
         return of_name(call.name, call.session, lambda: call.by(call.name))
     if table is not None:
@@ -50,7 +52,8 @@ def _read(call: NamedCall) -> Any:
 
 
 def _loaded(call: NamedCall) -> Any:
-    return _with_store(call).format("mica").load(call.place).alias(call.name)
+    found = _with_store(call).format("mica").load(call.place)
+    return found if call.is_path else found.alias(call.name)
 
 
 def _with_store(call: NamedCall) -> Any:
@@ -75,23 +78,13 @@ def _moved(name: str) -> None:
 def _saved(call: NamedCall) -> None:
     _refuse_format(call)
     writer, given = call.on, call.given
-    writer.mode(given.get("mode")).options(**given.get("options", {}))
-    mode = str(given.get("mode") or call.told.mode).lower()
-    if mode == "ignore":
-        return
-    if mode in ("error", "errorifexists", "default"):
-        raise UserError(
-            "TABLE_EXISTS",
-            f"{call.name} is the table {call.place}, and the mode is ErrorIfExists",
-            hint="Use the mode append, overwrite or ignore.",
-        )
+    mode, options = str(given.get("mode") or call.told.mode).lower(), given.get("options", {})
+    writer.mode(given.get("mode")).options(**options)
     if given.get("partitionBy") is not None:
         writer.partitionBy(given["partitionBy"])
-    _check_partitions(call)
-    options = call.told.options | {name.lower() for name in given.get("options", {})}
-    # A Python source does not see the session's settings, and would replace all partitions.
-    if mode == "overwrite" and not options & _REPLACED and settings.is_dynamic(call.session):
-        writer.option("partitionOverwriteMode", "dynamic")
+    told = {**call.told.options, **{name.lower(): value for name, value in options.items()}}
+    if mode == "append" or (mode == "overwrite" and str(told.get("overwriteschema")).lower() != "true"):
+        _check_partitions(call)
     _with_store(call).format("mica").save(call.place)
     _moved(call.name)
 
@@ -123,7 +116,7 @@ def _inserted(call: NamedCall) -> None:
     view, session = f"mica_{uuid.uuid4().hex}", call.session
     call.rows.createTempView(view)
     try:
-        text = f"INSERT {'OVERWRITE' if replaces else 'INTO'} {quoted(call.name)} TABLE {view}"
+        text = f"INSERT {'OVERWRITE' if replaces else 'INTO'} {call.spelled} TABLE {view}"
         run(text, session, None, lambda: own_sql(session, text))
     finally:
         session.catalog.dropTempView(view)
@@ -140,7 +133,9 @@ def _streamed(call: NamedCall) -> Any:
 
 
 def _exists(call: NamedCall) -> Any:
-    return True if call.given.get("dbName") is None else call.by(call.name)
+    if call.given.get("dbName") is not None:
+        return call.by(call.name)
+    return not call.is_path or Table.exists(call.place)
 
 
 def _as_view(call: NamedCall) -> Any:
@@ -159,7 +154,7 @@ def _columns(call: NamedCall) -> Any:
 
 def _stated(before: str, call: NamedCall) -> DataFrame:
     """The result of a statement of `spark.sql` about the table."""
-    text, session = f"{before} {quoted(call.name)}", call.session
+    text, session = f"{before} {call.spelled}", call.session
     return run(text, session, None, lambda: own_sql(session, text))
 
 
@@ -308,7 +303,7 @@ def _by_session(call: NamedCall) -> Any:
             f"{call.name} is the table {call.place}, and on Spark Connect a reader of its name takes no options",
             hint=f"Load {call.place!r} by format mica, or name a version in a query: {call.name} VERSION AS OF n.",
         )
-    return call.session.table(quoted(call.name))
+    return call.session.table(call.spelled)
 
 
 def _by_path(way: str) -> Answer:

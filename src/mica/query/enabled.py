@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from mica.arguments import SESSION, takes
 from mica.engines.spark.doors import close_doors, open_doors, with_names
-from mica.engines.spark.session import current, is_connect
+from mica.engines.spark.session import current, has_delta, is_connect
 from mica.format.source import register
 from mica.query import names
+from mica.query.by_format import BY_FORMAT
 from mica.query.by_name import answers, listed
 from mica.query.entry import run, table
 from mica.query.frames import ACTIONS
@@ -32,13 +33,19 @@ def enable(spark: SparkSession | None = None) -> SparkSession:
     `df.write.saveAsTable` and `insertInto`, `df.writeTo`, `spark.readStream.table`, `toTable` and `spark.catalog` take
     registered names too, as `format("mica")` takes their paths, with the options of the reader or writer; on Spark
     Connect those that write or stream refuse the name. A temporary view that is made after a name was registered comes
-    before it. Sessions that Spark clones of this one, as for `foreachBatch`,
-    are enabled with it; one of `newSession` is not. On Spark Connect texts with `{names}` of Python objects (keyword
-    arguments of `spark.sql`) go to Spark unchanged.
+    before it.
+
+    Readers and writers of the format tell it their mode, partition columns and what it needs of the session, and give
+    a new name of `saveAsTable` or `toTable` to a table in the warehouse. In a session without delta-spark
+    `format("delta")`, `USING delta` and a path for a name mean mica (on Spark Connect `USING delta` alone).
+
+    Sessions that Spark clones of this one, as for `foreachBatch`, are enabled with it; one of `newSession` is not. On
+    Spark Connect texts with `{names}` of Python objects (keyword arguments of `spark.sql`) go to Spark unchanged.
     """
     session = current(spark)
     register(session)
-    open_doors(session, names.place_of, answers(session), METHODS if is_connect(session) else METHODS | ACTIONS)
+    methods = METHODS if is_connect(session) else {**METHODS, **ACTIONS, **BY_FORMAT}
+    open_doors(session, _place_of, answers(session), methods)
     return session
 
 
@@ -68,6 +75,14 @@ def _sql(
 
 def _table(own: Callable[..., DataFrame], spark: SparkSession, tableName: str) -> DataFrame:  # noqa: N803
     return table(tableName, spark, lambda: own(spark, tableName))
+
+
+def _place_of(spark: SparkSession, name: str) -> str | None:
+    """The place of a registered name; that of a path, unless delta-spark has these."""
+    path = names.path_of(name)
+    if path is None:
+        return names.place_of(name)
+    return None if is_connect(spark) or has_delta(spark) else path
 
 
 #: Who answers which method whatever it is given.

@@ -61,6 +61,8 @@ def make(
         return None
     rows = None if statement.query is None else query(statement.query)
     schema: Any = statement.ddl or (None if rows is None else rows.schema)
+    if schema is None and statement.mode == "ignore" and isinstance(base, Snapshot):
+        return None  # it has its name and its columns
     if schema is None:
         raise UserError("INVALID_DDL", "CREATE TABLE names no columns", hint="Add (name TYPE, …), or AS SELECT ….")
     # The columns of a query become nullable, as delta-spark's do: that no literal is null says nothing of later rows.
@@ -109,7 +111,7 @@ def storage_for(spark: SparkSession, statement: Create | CloneOf, there: str | N
             hint="Give it a name of one part, or make it at a path: delta.`PATH`, or LOCATION '…'.",
         )
     if place is None:
-        _refuse_other_table(spark, quote_if_needed(parts[0]))
+        refuse_other_table(spark, quote_if_needed(parts[0]))
         place = in_warehouse(spark, parts[0])
     return (names.storage_of(parts[0]) if there is not None else None) or Storage.open(place)
 
@@ -172,7 +174,7 @@ def in_warehouse(spark: SparkSession, name: str) -> str:
     return os.path.join(str(spark.conf.get("spark.sql.warehouse.dir")).removeprefix("file:"), name)  # noqa: PTH118
 
 
-def _refuse_other_table(spark: SparkSession, name: str) -> None:
+def refuse_other_table(spark: SparkSession, name: str) -> None:
     """Refuses the name of a table of Spark's that is no Delta table: its files would be beside mica's."""
     if spark.catalog.tableExists(name) and catalog.delta_location(spark, name) is None:
         raise UserError(

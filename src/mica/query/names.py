@@ -104,6 +104,12 @@ def give(name: str, known: Table | Storage) -> Table:
     return found
 
 
+def promise(name: str, place: Storage) -> None:
+    """Gives a name to a table that is about to be made."""
+    with _LOCK:
+        _REGISTERED[name.lower()] = place
+
+
 def rename(name: str, new: str) -> None:
     """Gives a registered table another name. Errors: INVALID_ARGUMENT as for `register`; TABLE_EXISTS."""
     refuse_other("name", new, IDENTIFIER)
@@ -244,6 +250,12 @@ def by_path(
 def is_path(parts: Sequence[str]) -> bool:
     """Whether a name has the form of a path: delta.`/data/events`."""
     return len(parts) == 2 and parts[0].lower() in PROVIDERS
+
+
+def path_of(name: str) -> str | None:
+    """The path of a name that is one; None for any other."""
+    found = LEXED.fullmatch(name)
+    return None if found is None or found["path"] is None else found["inner"].replace("``", "`")
 
 
 def identified(text: str, args: Any = None, constant: Callable[[str], object] = lambda _: None) -> str:

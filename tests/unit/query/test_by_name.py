@@ -33,7 +33,7 @@ class Noted:
 
 
 #: A reader that was told nothing is `spark.table`.
-_NOTHING, _WHERE = Told(), Told(options=frozenset(["where"]))
+_NOTHING, _WHERE = Told(), Told(options={"where": "0"})
 
 
 def _asked(door: str, told: Told = _NOTHING, **given: Any) -> list[tuple[Any, ...]]:

@@ -12,7 +12,8 @@ import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial, wraps
+from dataclasses import field
+from functools import wraps
 from importlib import import_module
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from mica.engines.spark.nodes import items
 from mica.engines.spark.session import is_connect
 from mica.records import dataclass
+from mica.schema.ddl import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -34,9 +36,9 @@ _ONE_PART = re.compile(r"(?s)\s*(?:`(?P<quoted>[^`]*)`|(?P<plain>\w+))\s*")
 #: What readers and writers are told, by the names of Spark's fields, which are private: those of the class of the Java
 #: object, or of the one that it extends.
 _TOLD = {
-    "DataFrameReader": ("_jreader", True, ("source", "extraOptions")),
+    "DataFrameReader": ("_jreader", True, ("source", "extraOptions", "userSpecifiedSchema")),
     "DataFrameWriter": ("_jwrite", True, ("source", "extraOptions", "curmode", "partitioningColumns")),
-    "DataStreamReader": ("_jreader", False, ("source", "extraOptions")),
+    "DataStreamReader": ("_jreader", False, ("source", "extraOptions", "userSpecifiedSchema")),
     "DataStreamWriter": ("_jwrite", False, ("source", "extraOptions", "outputMode", "partitioningColumns")),
 }
 
@@ -44,18 +46,20 @@ _TOLD = {
 @dataclass(frozen=True)
 class Told:
     """What a reader or writer was told before the call: the mode, the format if it is not the session's default (Spark
-    does not keep whether that was told), the options in lower case and the partition columns."""
+    does not keep whether that was told), the options by their names in lower case, the partition columns, and whether
+    there is a schema."""
 
     mode: str = "Append"
     format: str | None = None
-    options: frozenset[str] = frozenset()
+    options: Mapping[str, str] = field(default_factory=dict)
     partition_by: tuple[str, ...] = ()
+    schema: bool = False
 
 
 @dataclass(frozen=True)
 class NamedCall:
-    """A call of a method that takes a name: PySpark's method, the object, the name, the place of the table that it is,
-    the other arguments, and what the object was told."""
+    """A call of a method that takes a name: PySpark's method, the object, the name (of one part, or with a path, as it
+    is spelled), the place of the table that it is, the other arguments, and what the object was told."""
 
     own: Callable[..., Any]
     on: Any
@@ -76,24 +80,36 @@ class NamedCall:
         found: SparkSession = _session(self.on)
         return found
 
+    @property
+    def is_path(self) -> bool:
+        """Whether the name is a path: delta.`/data/events`."""
+        return "`" in self.name
+
+    @property
+    def spelled(self) -> str:
+        """The name as a text has it."""
+        return self.name if self.is_path else quoted(self.name)
+
     def by(self, name: str) -> Any:
         """What PySpark's method gives for a name."""
         return self.own(self.on, name, **self.given)
 
 
 Answer = Callable[[NamedCall], Any]
+#: The place of a table by its name in a session.
+PlaceOf = Callable[[Any, str], str | None]
 #: What answers any call of a method: it is given PySpark's own, and what that would be given.
 Method = Callable[..., Any]
 
 
 def open_doors(
     spark: SparkSession,
-    place_of: Callable[[str], str | None],
+    place_of: PlaceOf,
     answers: Mapping[str, Answer],
     methods: Mapping[str, Method],
 ) -> None:
     """Lets `answers` (`DataFrameReader.table`, …) answer calls in a session whose name `place_of` knows, and `methods`
-    (`SparkSession.sql`, …) all calls."""
+    (`SparkSession.sql`, …) all calls, or of a method that has an answer all others."""
     with _LOCK:
         _forget_stopped()
         if asks(spark):
@@ -102,14 +118,13 @@ def open_doors(
             spark.conf.set(_MARK, str(id(spark)))
         _ASKED[id(spark)] = spark
         classes = _classes(spark)
-        doors = {door: partial(_door, place_of=place_of, answer=answer) for door, answer in answers.items()}
-        doors |= {door: partial(_always, answer=method) for door, method in methods.items()}
-        for door, made in doors.items():
+        for door in {**methods, **answers}:
             of, _, name = door.partition(".")
             found = classes.get(of)
             if found is not None and hasattr(found, name) and (found, name) not in _OWN:  # Spark 4.1 has fewer
-                own = _OWN[found, name] = getattr(found, name)
-                setattr(found, name, made(own))
+                made = _OWN[found, name] = getattr(found, name)
+                made = _always(made, methods[door]) if door in methods else made
+                setattr(found, name, _door(made, place_of, answers[door]) if door in answers else made)
 
 
 def close_doors(spark: SparkSession) -> None:
@@ -202,7 +217,7 @@ def _always(own: Any, answer: Method) -> Any:
     return method
 
 
-def _door(own: Callable[..., Any], place_of: Callable[[str], str | None], answer: Answer) -> Callable[..., Any]:
+def _door(own: Callable[..., Any], place_of: PlaceOf, answer: Answer) -> Callable[..., Any]:
     signature = inspect.signature(own)
     of, named, *_ = signature.parameters
 
@@ -210,12 +225,13 @@ def _door(own: Callable[..., Any], place_of: Callable[[str], str | None], answer
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         if asks(_session(self)):
             given = signature.bind(self, *args, **kwargs).arguments
-            one = _ONE_PART.fullmatch(str(given.pop(named)))
-            name = "" if one is None else one["plain"] or one["quoted"]
-            place = place_of(name)
+            name = str(given.pop(named)).strip()
+            one = _ONE_PART.fullmatch(name)
+            name = name if one is None else one["plain"] or one["quoted"]
+            place = place_of(_session(self), name)
             if place is not None:
                 given.pop(of)
-                with _as_before(self) as told:
+                with as_before(self) as told:
                     return answer(NamedCall(own, self, name, place, given, told))
         return own(self, *args, **kwargs)
 
@@ -223,8 +239,9 @@ def _door(own: Callable[..., Any], place_of: Callable[[str], str | None], answer
 
 
 @contextmanager
-def _as_before(of: Any) -> Iterator[Told]:
+def as_before(of: Any) -> Iterator[Told]:
     """What a reader or writer was told, which it is told again in the end: what an answer tells it is for this call."""
+    attributes = dict(vars(of))
     where, extends, parts = _TOLD.get(type(of).__name__, ("", False, ()))
     if not where or is_connect(of):
         yield Told()
@@ -232,9 +249,9 @@ def _as_before(of: Any) -> Iterator[Told]:
     java = getattr(of, where)
     made = java.getClass().getSuperclass() if extends else java.getClass()
     fields = {part: made.getDeclaredField(part) for part in parts}
-    for field in fields.values():
-        field.setAccessible(True)
-    before = {part: field.get(java) for part, field in fields.items()}
+    for one in fields.values():
+        one.setAccessible(True)
+    before = {part: one.get(java) for part, one in fields.items()}
     source = str(before["source"])
     default = _session(of).conf.get("spark.sql.sources.default")
     columns = before.get("partitioningColumns")
@@ -242,12 +259,15 @@ def _as_before(of: Any) -> Iterator[Told]:
         yield Told(
             mode=str(before.get("curmode", "Append")),
             format=None if source == default else source,
-            options=frozenset(str(key).lower() for key in items(before["extraOptions"].keySet().toSeq())),
+            options={str(pair._1()).lower(): str(pair._2()) for pair in items(before["extraOptions"].toSeq())},  # noqa: SLF001
             partition_by=() if columns is None or columns.isEmpty() else tuple(map(str, items(columns.get()))),
+            schema="userSpecifiedSchema" in before and not before["userSpecifiedSchema"].isEmpty(),
         )
     finally:
         for part, value in before.items():
             fields[part].set(java, value)
+        vars(of).clear()
+        vars(of).update(attributes)
 
 
 def _session(of: Any) -> Any:

@@ -1,0 +1,206 @@
+"""What readers and writers of `format("mica")` in an enabled session tell the source, which sees neither them nor the
+session.
+
+The rule: a mode, partition columns and settings of the session, which Spark does not tell a Python source, become
+options of the same call. Where the session lacks delta-spark, `format("delta")` is mica's: nobody else would take it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from mica.engines.spark import catalog
+from mica.engines.spark.doors import Told, as_before
+from mica.engines.spark.session import has_delta
+from mica.errors import UserError
+from mica.format.options import STORAGE, local_path
+from mica.log.snapshot import exists
+from mica.query import names, settings
+from mica.query.entry import table
+from mica.query.made import in_warehouse, refuse_other_table
+from mica.schema.ddl import quote_if_needed, quoted
+from mica.storage import Storage, split_scheme
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: The attribute of a reader or writer that keeps the format that it was told: asking Spark takes ten calls of the JVM.
+_FORMAT = "_mica_format"
+_ERROR = ("error", "errorifexists", "default")
+#: Options in lower case: which rows are replaced, and those with a time that may have no zone.
+_REPLACED = {"partitionoverwritemode", "replacewhere"}
+_TIMES = {"timestampasof", "startingtimestamp", "endingtimestamp"}
+_ZONE = "timeZone"
+
+
+def _formatted(own: Callable[..., Any], on: Any, source: str) -> Any:
+    found = own(on, source)
+    vars(on)[_FORMAT] = source
+    return found
+
+
+def _format_of(on: Any, given: str | None) -> str | None:
+    """The format of a call, if it is mica's."""
+    found = str(given or vars(on).get(_FORMAT) or "").lower()
+    is_ours = found == "mica" or (found == "delta" and not has_delta(on._spark))  # noqa: SLF001
+    return found if is_ours else None
+
+
+def _loaded(
+    own: Callable[..., Any], reader: Any, path: Any = None, format: str | None = None, schema: Any = None,  # noqa: A002
+    **options: Any,
+) -> Any:  # fmt: skip
+    found = _format_of(reader, format)
+    if found is None:
+        return own(reader, path, format, schema, **options)
+    session = reader._spark  # noqa: SLF001
+    with as_before(reader) as told:
+        given = _given(told, options)
+        # A table of the session, as one of delta-spark's is there: Spark's own reader, and actions that skip.
+        plain = isinstance(path, str) and not (given or told.schema or schema)
+        if plain and found == "delta" and own.__qualname__ == "DataFrameReader.load":
+            return table(f"delta.{quoted(local_path(path))}", session, lambda: own(reader, path, "mica"))
+        if _TIMES & given.keys() and _ZONE.lower() not in given:
+            reader.option(_ZONE, _zone(session))
+        return own(reader, path, "mica", schema, **options)
+
+
+def _saved(
+    own: Callable[..., Any], writer: Any, path: str | None = None, format: str | None = None,  # noqa: A002
+    mode: str | None = None, partitionBy: Any = None, **options: Any,  # noqa: N803 - Spark's name
+) -> None:  # fmt: skip
+    if _format_of(writer, format) is None:
+        own(writer, path, format, mode, partitionBy, **options)
+        return
+    with as_before(writer) as told:
+        writer.format("mica").mode(mode).options(**options)
+        given = _given(told, options)
+        place = path or given.get("path")
+        if place is None or _tells(writer, told, given, str(place), mode, partitionBy):
+            own(writer, path)
+
+
+def _tells(
+    writer: Any, told: Told, given: Mapping[str, Any], place: str, mode: str | None, partition_by: Any
+) -> bool:  # fmt: skip
+    """Tells a writer what the source does not see; whether it has something to write. Errors: TABLE_EXISTS."""
+    session, asked = writer._spark, (mode or told.mode).lower()  # noqa: SLF001
+    if asked in ("ignore", *_ERROR):
+        if exists(_storage(session, place, given)):
+            if asked == "ignore":
+                return False
+            raise UserError(
+                "TABLE_EXISTS",
+                f"there is a table at {place}, and the mode is ErrorIfExists",
+                hint="Use the mode append, overwrite or ignore.",
+                path=place,
+            )
+        writer.mode("append")
+    _tell_partitions(writer, told, partition_by)
+    if asked == "overwrite" and not _REPLACED & given.keys() and settings.is_dynamic(session):
+        writer.option("partitionOverwriteMode", "dynamic")
+    if "replacewhere" in given and _ZONE.lower() not in given:
+        writer.option(_ZONE, _zone(session))
+    return True
+
+
+def _tell_partitions(writer: Any, told: Told, given: Any) -> None:
+    """Partition columns by an option: Spark takes a Python source to have none."""
+    columns = told.partition_by if given is None else [given] if isinstance(given, str) else list(given)
+    if columns:
+        writer.partitionBy([]).option("partitionBy", ", ".join(map(quote_if_needed, columns)))
+
+
+def _started(
+    own: Callable[..., Any], writer: Any, path: str | None = None, format: str | None = None,  # noqa: A002
+    outputMode: str | None = None, partitionBy: Any = None, queryName: str | None = None, **options: Any,  # noqa: N803
+) -> Any:  # fmt: skip
+    if _format_of(writer, format) is None:
+        return own(writer, path, format, outputMode, partitionBy, queryName, **options)
+    with as_before(writer) as told:
+        _tell_partitions(writer, told, partitionBy)
+        return own(writer, path, "mica", outputMode, None, queryName, **options)
+
+
+def _made(
+    own: Callable[..., Any], writer: Any, name: str, format: str | None = None,  # noqa: A002
+    mode: str | None = None, partitionBy: Any = None, **options: Any,  # noqa: N803 - Spark's name
+) -> None:  # fmt: skip
+    """`saveAsTable` of a name that is not registered."""
+    if not _is_new(writer, name, format):
+        own(writer, name, format, mode, partitionBy, **options)
+        return
+    with as_before(writer) as told:
+        place, storage = _place(writer, name, _given(told, options))
+        writer.save(place, "mica", mode, partitionBy, **options)
+        names.give(_unquoted(name), storage)
+
+
+def _streamed(
+    own: Callable[..., Any], writer: Any, tableName: str, format: str | None = None,  # noqa: A002, N803
+    outputMode: str | None = None, partitionBy: Any = None, queryName: str | None = None, **options: Any,  # noqa: N803
+) -> Any:  # fmt: skip
+    """`toTable` of a name that is not registered; the stream makes the table with its first batch."""
+    if not _is_new(writer, tableName, format):
+        return own(writer, tableName, format, outputMode, partitionBy, queryName, **options)
+    with as_before(writer) as told:
+        place, storage = _place(writer, tableName, _given(told, options))
+        started = writer.start(place, "mica", outputMode, partitionBy, queryName, **options)
+        names.promise(_unquoted(tableName), storage)
+        return started
+
+
+def _is_new(writer: Any, name: str, given: str | None) -> bool:
+    """Whether a writer of the format is given a name that nobody has. Errors: TABLE_EXISTS for that of a temporary
+    view, which the table would hide."""
+    session, unquoted = writer._spark, _unquoted(name)  # noqa: SLF001
+    if _format_of(writer, given) is None or not names.IDENTIFIER.fits(unquoted):
+        return False
+    if catalog.is_temporary(session, unquoted):
+        refuse_other_table(session, unquoted)
+    return not session.catalog.tableExists(name)
+
+
+def _place(writer: Any, name: str, given: Mapping[str, Any]) -> tuple[str | None, Storage]:
+    """Where a table of a new name is, as for CREATE TABLE … USING mica: in the warehouse, or at the option path, beside
+    which Spark takes no other."""
+    session, path = writer._spark, given.get("path")  # noqa: SLF001
+    place = in_warehouse(session, _unquoted(name)) if path is None else str(path)
+    return None if path is not None else place, _storage(session, place, given)
+
+
+def _unquoted(name: str) -> str:
+    return str(name).strip().strip("`")
+
+
+def _given(told: Told, options: Mapping[str, Any]) -> dict[str, Any]:
+    """All options, by their names in lower case."""
+    return {**told.options, **{name.lower(): value for name, value in options.items() if value is not None}}
+
+
+def _storage(session: SparkSession, place: str, given: Mapping[str, Any]) -> Storage:
+    """The place as the source opens it: a relative path is one of the folder that the session began in."""
+    path = local_path(place)
+    options = {name.removeprefix(STORAGE): str(value) for name, value in given.items() if name.startswith(STORAGE)}
+    if split_scheme(path)[0] is None and not os.path.isabs(path):  # noqa: PTH117
+        path = os.path.join(str(session.sparkContext._jvm.System.getProperty("user.dir")), path)  # type: ignore[union-attr]  # noqa: PTH118, SLF001
+    return Storage.open(path, options or None)
+
+
+def _zone(session: SparkSession) -> str:
+    return str(session.conf.get("spark.sql.session.timeZone"))
+
+
+#: Who answers which method, in classic sessions: a reader or writer of Spark Connect does not show what it was told.
+BY_FORMAT: Mapping[str, Callable[..., Any]] = {
+    **{f"{of}.format": _formatted for of in ("DataFrameReader", "DataFrameWriter", "DataStreamReader")},
+    "DataStreamWriter.format": _formatted,
+    "DataFrameReader.load": _loaded,
+    "DataStreamReader.load": _loaded,
+    "DataFrameWriter.save": _saved,
+    "DataFrameWriter.saveAsTable": _made,
+    "DataStreamWriter.start": _started,
+    "DataStreamWriter.toTable": _streamed,
+}
