@@ -101,6 +101,28 @@ def test_a_new_name_is_that_of_a_table_in_the_warehouse(spark: SparkSession, row
     assert mica.register("by_format", names.place_of("by_format") or "").partition_by == ("p",)
 
 
+def test_a_name_may_have_its_database(spark: SparkSession, rows: DataFrame) -> None:
+    """Only the catalog of delta-spark had such names: pipelines are full of them."""
+    spark.sql("CREATE SCHEMA IF NOT EXISTS silver")
+    spark.sql("CREATE OR REPLACE TABLE silver.made USING mica AS SELECT 1 AS id, 0 AS p")
+    assert str(names.place_of("silver.made")).endswith("/silver.db/made")
+    rows.write.insertInto("silver.made")
+    spark.sql("UPDATE silver.made SET p = 7 WHERE id = 2")
+    assert spark.table("spark_catalog.silver.made").where("silver.made.p = 7").select("made.id").first() == (2,)
+    older = "SELECT 1 FROM silver.made VERSION AS OF 0 AS o WHERE o.id = made.id"
+    assert spark.sql(f"SELECT sum(made.id) FROM silver.made made WHERE EXISTS ({older})").first() == (2,)
+    spark.sql("USE silver")
+    try:
+        assert spark.table("made").count() == 3
+    finally:
+        spark.sql("USE default")
+    with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
+        spark.table("made")
+    spark.sql("ALTER TABLE silver.made RENAME TO made_alone")
+    assert spark.table("default.made_alone").count() == 3, "the database is the current one"
+    assert not spark.catalog.tableExists("silver.made")
+
+
 @pytest.mark.usefixtures("alone")
 def test_without_delta_spark_its_format_is_mica_s(spark: SparkSession, rows: DataFrame, tmp_path: Path) -> None:
     path = str(tmp_path / "t")

@@ -156,7 +156,7 @@ def _is_new(writer: Any, name: str, given: str | None) -> bool:
     """Whether a writer of the format is given a name that nobody has. Errors: TABLE_EXISTS for that of a temporary
     view, which the table would hide."""
     session, unquoted = writer._spark, _unquoted(name)  # noqa: SLF001
-    if _format_of(writer, given) is None or not names.IDENTIFIER.fits(unquoted):
+    if _format_of(writer, given) is None or not names.NAME.fits(unquoted):
         return False
     if catalog.is_temporary(session, unquoted):
         refuse_other_table(session, unquoted)
@@ -167,12 +167,12 @@ def _place(writer: Any, name: str, given: Mapping[str, Any]) -> tuple[str | None
     """Where a table of a new name is, as for CREATE TABLE … USING mica: in the warehouse, or at the option path, beside
     which Spark takes no other."""
     session, path = writer._spark, given.get("path")  # noqa: SLF001
-    place = in_warehouse(session, _unquoted(name)) if path is None else str(path)
+    place = in_warehouse(session, _unquoted(name).split(".")) if path is None else str(path)
     return None if path is not None else place, _storage(session, place, given)
 
 
 def _unquoted(name: str) -> str:
-    return str(name).strip().strip("`")
+    return str(name).strip().replace("`", "")
 
 
 def _given(told: Told, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -364,12 +364,10 @@ def _merge(
 
 def _renamed(spark: SparkSession, statement: Rename) -> DataFrame | None:
     """A registered name becomes another; any other table is Spark's to rename. The files stay where they are."""
-    if len(statement.table) > 1 or not names.is_registered(statement.table[0]):
+    name = ".".join(statement.table)
+    if names.is_path(statement.table) or names.storage_of(name) is None:
         return None
-    if len(statement.name) > 1:
-        new = spelled(statement.name)
-        raise UserError.bad_value("RENAME TO", new, f"one name, as {statement.table[0]} is a registered one")
-    names.rename(statement.table[0], statement.name[0])
+    names.rename(name, ".".join(statement.name))
     return _nothing(spark)
 
 
@@ -384,12 +382,12 @@ def _relocated(spark: SparkSession, statement: Relocate) -> DataFrame | None:
 def _dropped(spark: SparkSession, statement: Drop) -> DataFrame | None:
     """A registered name is forgotten, and the files stay, as those of Spark's external tables do; any other table is
     Spark's to drop. Of one in the warehouse Spark would delete the files: that is refused."""
-    name = statement.table[0]
-    storage = names.storage_of(name) if len(statement.table) == 1 else None
+    name = ".".join(statement.table)
+    storage = None if names.is_path(statement.table) else names.storage_of(name)
     if storage is None:
         return None
     folder = storage.uri.rstrip("/").rpartition("/")[0]  # renamed tables stay where they are
-    if folder == Storage.open(in_warehouse(spark, "")).uri.rstrip("/") and exists(storage):
+    if folder == Storage.open(in_warehouse(spark, (*statement.table[:-1], ""))).uri.rstrip("/") and exists(storage):
         raise UserError(
             "INVALID_ARGUMENT",
             f"{name} lies in the warehouse, where Spark's DROP TABLE deletes the files, and mica deletes no table",

@@ -40,10 +40,10 @@ def make_clone(spark: SparkSession, statement: CloneOf, source: Table) -> pa.Tab
     if target is None:
         return None
     is_there = exists(target)
-    named = len(statement.table) == 1
+    named = not names.is_path(statement.table)
     if is_there and statement.mode == "ignore":
         if named:
-            names.give(statement.table[0], target)
+            names.give(".".join(statement.table), target)
         return None
     if statement.replaces and not is_there:
         raise UserError("TABLE_NOT_FOUND", f"there is no table at {target} to replace", hint="Write CREATE OR REPLACE.")
@@ -53,7 +53,7 @@ def make_clone(spark: SparkSession, statement: CloneOf, source: Table) -> pa.Tab
         at = load(at.storage, statement.version, moment)
     clone(at, target, statement.properties, replaces=statement.mode == "overwrite")
     if named:
-        names.give(statement.table[0], target)
+        names.give(".".join(statement.table), target)
     return described.counts(
         {
             "source_table_size": pc.sum(at.files.column("size")).as_py() or 0,

@@ -1,4 +1,4 @@
-"""Where the tables of the session's catalog are.
+"""Where the tables of the session's databases are: those of its catalog, and registered names of several parts.
 
 The rule: a name is mica's only if this process reaches the table's files. A Spark Connect server may have tables where
 its client has neither files nor credentials, and a path of its disk may be another one's here: those are Spark's.
@@ -7,20 +7,47 @@ its client has neither files nor credentials, and a path of its disk may be anot
 from __future__ import annotations
 
 import socket
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mica.engines.spark import catalog
 from mica.engines.spark.session import is_connect
 from mica.errors import MicaError
 from mica.log.snapshot import exists
+from mica.query import names
+from mica.query.statement_parts import name_parts
+from mica.schema.ddl import spelled
 from mica.storage import Storage
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def located(spark: SparkSession, name: str) -> str | None:
-    """The path of a Delta table of the session's catalog; None for anything else."""
+def located(spark: SparkSession, name: str) -> Storage | str | None:
+    """The place of a registered name with its database, or the path of a Delta table of the session's catalog; None for
+    anything else."""
+    parts = name_parts(name)
+    known = None if parts is None else in_database(spark, parts)
+    return _in_catalog(spark, name) if known is None else known
+
+
+def in_database(spark: SparkSession, parts: Sequence[str]) -> Storage | None:
+    """The place of a name that is registered with its database, which a name of one part leaves out where it is the
+    current one. A name that is registered without is in the current database, if the catalog has no such table there.
+    """
+    found = names.qualified(parts)
+    if found is not None or not (len(parts) > 1 or names.has_qualified()):
+        return found
+    current = str(spark.catalog.currentDatabase())
+    if len(parts) == 1:
+        return None if catalog.is_temporary(spark, parts[0]) else names.qualified([current, *parts])
+    own = parts[1:] if parts[0].lower() == catalog.CATALOG else parts
+    if len(own) != 2 or own[0].lower() != current.lower() or names.is_table(own[1]):
+        return None
+    return None if spark.catalog.tableExists(spelled(tuple(parts))) else names.storage_of(own[1])
+
+
+def _in_catalog(spark: SparkSession, name: str) -> str | None:
     place = catalog.delta_location(spark, name)
     if place is None or not is_connect(spark):
         return place

@@ -7,7 +7,7 @@ that is at the place already only gets the name, if it is as the statement says.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from mica.engines.spark.types import from_spark
 from mica.errors import MicaError, UserError
 from mica.log import clustering
 from mica.log.configuration import checked, kept
-from mica.log.snapshot import Snapshot
+from mica.log.snapshot import Snapshot, exists
 from mica.maintain.create import base_of, create
 from mica.properties import COMMENT
 from mica.query import names, settings
@@ -25,7 +25,7 @@ from mica.query.create_text import column_text, create_text
 from mica.query.insert import Query
 from mica.query.statements import CloneOf, Create, CreateLike, parse_statement
 from mica.schema import char
-from mica.schema.ddl import parse_ddl, quote_if_needed
+from mica.schema.ddl import parse_ddl, quote_if_needed, spelled
 from mica.schema.new_columns import nullable
 from mica.storage import Storage
 from mica.table import Table
@@ -55,9 +55,11 @@ def make(
         if statement.mode == "error":
             if there is not None:
                 hint = "Leave the statement out, or write IF NOT EXISTS."
-                raise UserError("TABLE_EXISTS", f"the name {parts[0]} is that of the table {there} already", hint=hint)
+                raise UserError(
+                    "TABLE_EXISTS", f"the name {spelled(parts)} is that of the table {there} already", hint=hint
+                )
             _refuse_another(statement, Table(base))
-        names.give(parts[0], storage)
+        names.give(".".join(parts), storage)
         return None
     rows = None if statement.query is None else query(statement.query)
     schema: Any = statement.ddl or (None if rows is None else rows.schema)
@@ -81,14 +83,24 @@ def make(
         *engines.of(spark).settings(),
         constraints=constraints,
     )
-    if len(parts) == 1:
-        names.give(parts[0], storage)
+    if not names.is_path(parts):
+        names.give(".".join(parts), storage)
     return None if done is base else Table(done)
 
 
 def place_of(statement: Create | CloneOf) -> str | None:
-    """The place of the table that has the statement's name already, as far as mica knows it."""
-    return _place_of(statement.table[0]) if len(statement.table) == 1 else None
+    """The place of the table that has the statement's name already, as far as mica knows it. Errors: INVALID_ARGUMENT
+    if none can have it."""
+    parts = statement.table
+    if names.is_path(parts):
+        return None
+    for part in parts:
+        if not names.IDENTIFIER.fits(part):
+            raise UserError.bad_value("the table", part, "an identifier (letters, digits and _), or delta.`PATH`")
+    if len(parts) == 1:
+        return _place_of(parts[0])
+    known = names.qualified(parts)
+    return None if known is None or not exists(known) else str(known)
 
 
 def storage_for(spark: SparkSession, statement: Create | CloneOf, there: str | None) -> Storage | None:
@@ -96,24 +108,17 @@ def storage_for(spark: SparkSession, statement: Create | CloneOf, there: str | N
     session's warehouse. None if it leaves the table of this name as it is. Errors: TABLE_EXISTS, INVALID_ARGUMENT."""
     parts = statement.table
     place = statement.location or (parts[1] if names.is_path(parts) else None)
-    if len(parts) == 1:
-        if there is not None and place is not None and Storage.open(place).uri != Storage.open(there).uri:
-            if statement.mode == "ignore":
-                return None
-            raise UserError(
-                "TABLE_EXISTS", f"the name {parts[0]} is that of the table {there}", hint="Use another name."
-            )
-        place = place or there
-    elif place is None:
+    if there is not None and place is not None and Storage.open(place).uri != Storage.open(there).uri:
+        if statement.mode == "ignore":
+            return None
         raise UserError(
-            "INVALID_ARGUMENT",
-            f"no statement finds a table by the name {'.'.join(parts)}, of several parts, that only mica knows",
-            hint="Give it a name of one part, or make it at a path: delta.`PATH`, or LOCATION '…'.",
+            "TABLE_EXISTS", f"the name {spelled(parts)} is that of the table {there}", hint="Use another name."
         )
+    place = place or there
     if place is None:
-        refuse_other_table(spark, quote_if_needed(parts[0]))
-        place = in_warehouse(spark, parts[0])
-    return (names.storage_of(parts[0]) if there is not None else None) or Storage.open(place)
+        refuse_other_table(spark, spelled(parts))
+        place = in_warehouse(spark, parts)
+    return (names.storage_of(".".join(parts)) if there is not None else None) or Storage.open(place)
 
 
 def like(spark: SparkSession, statement: CreateLike, source: Table, query: Query) -> None:
@@ -127,7 +132,7 @@ def like(spark: SparkSession, statement: CreateLike, source: Table, query: Query
 
 def _only_names(statement: Create) -> bool:
     """Whether the statement may give its name to a table that is there: as an external table of Spark's catalog."""
-    is_named = len(statement.table) == 1 and statement.location is not None
+    is_named = not names.is_path(statement.table) and statement.location is not None
     return is_named and statement.mode != "overwrite" and statement.query is None
 
 
@@ -148,18 +153,16 @@ def _refuse_another(statement: Create, table: Table) -> None:
             asked[f"property {name}"] = text, there.get(name)
     for what, (wanted, found) in asked.items():
         if wanted != found:
-            shown = f"{found} instead of {wanted}"
+            shown, named = f"{found} instead of {wanted}", spelled(statement.table)
             raise UserError(
                 "TABLE_EXISTS",
                 f"a table already exists at {table.path}, and its {what} differ from the statement: {shown}",
-                hint=f"CREATE TABLE {statement.table[0]} USING mica LOCATION '…' without columns names it as it is.",
+                hint=f"CREATE TABLE {named} USING mica LOCATION '…' without columns names it as it is.",
             )
 
 
 def _place_of(name: str) -> str | None:
-    """The place of the table with this name, if there is one. Errors: INVALID_ARGUMENT if none can have it."""
-    if not names.IDENTIFIER.fits(name):
-        raise UserError.bad_value("the table", name, "an identifier (letters, digits and _), or delta.`PATH`")
+    """The place of the table with this name, if there is one."""
     try:
         known = names.registered(name)
     except MicaError as e:
@@ -169,9 +172,15 @@ def _place_of(name: str) -> str | None:
     return None if known is None else known.path
 
 
-def in_warehouse(spark: SparkSession, name: str) -> str:
-    """The place of a table that is made without one."""
-    return os.path.join(str(spark.conf.get("spark.sql.warehouse.dir")).removeprefix("file:"), name)  # noqa: PTH118
+def in_warehouse(spark: SparkSession, parts: Sequence[str]) -> str:
+    """The place of a table that is made without one: as Spark's, in the folder of its database."""
+    *before, name = parts[1:] if len(parts) > 2 and parts[0].lower() == catalog.CATALOG else parts
+    place = str(spark.conf.get("spark.sql.warehouse.dir"))
+    if len(before) == 1 and spark.catalog.databaseExists(before[0]):
+        place = str(spark.catalog.getDatabase(before[0]).locationUri)
+    else:
+        place = os.path.join(place, *(f"{part}.db" for part in before))  # noqa: PTH118
+    return os.path.join(place.removeprefix("file:"), name)  # noqa: PTH118
 
 
 def refuse_other_table(spark: SparkSession, name: str) -> None:

@@ -59,7 +59,16 @@ _POINT = re.compile(rf"{GAP}\.{GAP}")
 #: The name of a table that is registered.
 IDENTIFIER = Kind("an identifier: letters, digits and _", lambda v: bool(TEXT.fits(v) and re.fullmatch(r"\w+", v)))
 
+#: The same, also with its database: `silver.events`.
+NAME = Kind(
+    "an identifier (letters, digits and _), or several with points between them",
+    lambda v: bool(TEXT.fits(v) and re.fullmatch(r"\w+(?:\.\w+)*", v)),
+)
+
 _REGISTERED: dict[str, Table | Storage] = {}
+#: Those of names of several parts, in lower case, without the session's catalog before them.
+_QUALIFIED: dict[tuple[str, ...], Storage] = {}
+#: The temporary views that the session had by the names when they were registered.
 _BEFORE: dict[str, Any] = {}
 #: The tables of the last places, so that a query reads only what is new in their logs. A relative path is another one
 #: in another working directory.
@@ -68,18 +77,24 @@ _KEPT = 64
 _LOCK = Lock()
 
 
-@takes(name=IDENTIFIER)
+#: What gives the place of a table by its name.
+Locate = Callable[[str], Storage | str | None]
+
+
+@takes(name=NAME)
 def register(
     name: str, table: Table | str | os.PathLike[str], *, storage_options: Mapping[str, str] | None = None
 ) -> Table:
     """Gives a table a name for `mica.sql` in this process, and returns it: `mica.register("events", "/data/events")`.
     A path is read at its newest version by each query, with `storage_options` as in `Table.open`; a `Table` at its own
     version. A name that was registered before is replaced; a temporary view by it that a session makes later comes
-    first there.
+    first there. A name of several parts (`silver.events`) is that of a path.
 
-    Errors: INVALID_ARGUMENT for a name that is not one identifier, and for options of a `Table`; TABLE_NOT_FOUND.
+    Errors: INVALID_ARGUMENT for what is not a name, and for options of a `Table`; TABLE_NOT_FOUND.
     """
     if isinstance(table, Table):
+        if "." in name:
+            raise UserError.bad_value("table", table, "a path, for a name of several parts")
         if storage_options is not None:
             raise UserError.bad_value("storage_options", sorted(storage_options), "none: a Table has its own")
         found = give(name, table)
@@ -98,25 +113,35 @@ def view_before(name: str) -> Any:
 
 def give(name: str, known: Table | Storage) -> Table:
     """Gives a name to a table, or to the newest version at a place, and returns it. Errors: those of `opened`."""
-    found = opened(known) if isinstance(known, Storage) else known
+    if isinstance(known, Storage):
+        found = opened(known)
+        promise(name, known)
+        return found
     with _LOCK:
         _REGISTERED[name.lower()] = known
-    return found
+    return known
 
 
 def promise(name: str, place: Storage) -> None:
     """Gives a name to a table that is about to be made."""
     with _LOCK:
-        _REGISTERED[name.lower()] = place
+        if "." in name:
+            _QUALIFIED[_key(name.split("."))] = place
+        else:
+            _REGISTERED[name.lower()] = place
 
 
 def rename(name: str, new: str) -> None:
     """Gives a registered table another name. Errors: INVALID_ARGUMENT as for `register`; TABLE_EXISTS."""
-    refuse_other("name", new, IDENTIFIER)
-    with _LOCK:
-        if new.lower() != name.lower() and new.lower() in _REGISTERED:
-            raise UserError("TABLE_EXISTS", f"the name {new} is registered already", hint="Choose another name.")
-        _REGISTERED[new.lower()] = _REGISTERED.pop(name.lower())
+    refuse_other("name", new, NAME)
+    if new.lower() != name.lower() and storage_of(new) is not None:
+        raise UserError("TABLE_EXISTS", f"the name {new} is registered already", hint="Choose another name.")
+    known = _REGISTERED.get(name.lower()) or storage_of(name)
+    if known is not None:
+        if isinstance(known, Table) and "." in new:
+            raise UserError.bad_value("name", new, f"one part, as {name} is a table at one version")
+        forget(name)
+        give(new, known)
 
 
 def relocate(name: str, path: str) -> None:
@@ -143,6 +168,7 @@ def forget(name: str) -> None:
     """Takes a registered name away; the table stays."""
     with _LOCK:
         _REGISTERED.pop(name.lower(), None)
+        _QUALIFIED.pop(_key(name.split(".")), None)
 
 
 def place_of(name: str) -> str | None:
@@ -153,8 +179,25 @@ def place_of(name: str) -> str | None:
 
 def storage_of(name: str) -> Storage | None:
     """The same with the options of its store."""
+    if "." in name:
+        return qualified(name.replace("`", "").split("."))
     found = _REGISTERED.get(name.lower())
     return found.snapshot.storage if isinstance(found, Table) else found
+
+
+def qualified(parts: Sequence[str]) -> Storage | None:
+    """The place of a registered name of several parts; None if there is none."""
+    return _QUALIFIED.get(_key(parts))
+
+
+def has_qualified() -> bool:
+    """Whether there is any."""
+    return bool(_QUALIFIED)
+
+
+def _key(parts: Sequence[str]) -> tuple[str, ...]:
+    lower = tuple(map(str.lower, parts))
+    return lower[1:] if len(lower) > 2 and lower[0] == CATALOG else lower
 
 
 def registered(name: str) -> Table | None:
@@ -204,7 +247,7 @@ def by_path(
     text: str,
     moment: Callable[[str], int],
     is_taken: Callable[[str], bool] = is_registered,
-    located: Callable[[str], str | None] | None = None,
+    located: Locate | None = None,
     relations: Collection[str] | None = None,
 ) -> Named:
     """The text with names of views in place of `` delta.`path` `` and of names with a version or time, and the tables
@@ -306,7 +349,10 @@ def _place_of_path(parts: Sequence[str], relations: Collection[str] | None) -> S
 
 
 def _place_of_name(
-    text: str, parts: Sequence[str], named: Sequence[re.Match[str]], located: Callable[[str], str | None] | None
+    text: str,
+    parts: Sequence[str],
+    named: Sequence[re.Match[str]],
+    located: Locate | None,
 ) -> Storage | None:
     """The place of the table that a name stands for; None if there is none, and where a column may have the name with
     more parts before it: no view is called so."""
@@ -317,7 +363,7 @@ def _place_of_name(
     if any(_is_before_point(text, match) and not _is_last(text, match, parts[-1]) for match in alike):
         return None
     place = None if located is None else located(".".join(map(quoted, parts)))
-    return None if place is None else Storage.open(place)
+    return Storage.open(place) if isinstance(place, str) else place
 
 
 def _view_of(
@@ -381,17 +427,19 @@ def at_version(path: str, moment: Callable[[str], int]) -> Table | None:
 
 
 def renamed(
-    text: str, parts: Sequence[str], taken: Collection[str], is_taken: Callable[[str], bool] = is_registered
-) -> tuple[str, str] | None:
+    text: str, parts: Sequence[str], taken: Collection[str], is_taken: Callable[[str], bool] = is_registered,
+    *, only_here: bool = False,
+) -> tuple[str, str] | None:  # fmt: skip
     """The text with the name of a view in place of a name of several parts (`shop.events`), and that name. None where
-    the last part before a column may be another's: a CTE's or that of a view, or of a table that the text names so."""
+    the last part before a column may be another's: a CTE's or that of a view, or of a table that the text names so;
+    `only_here` where nobody else knows the table: then it is the other's, such as an alias."""
     view = parts[-1]
     pattern = _spelled(parts)
     rest = pattern.sub(lambda m: m[0] if m["name"] is None else " ", text)
     alone = [match for match in LEXED.finditer(rest) if match["word"] and _is_last(rest, match, view)]
     qualifies = [_is_before_point(rest, match) for match in alone]
     if not all(qualifies) or view.lower() in taken or is_registered(view) or is_taken(view):
-        if any(qualifies):
+        if any(qualifies) and not only_here:
             return None
         view = _free(view, words(text) | {view.lower()}, is_taken)
     return pattern.sub(lambda m: m[0] if m["name"] is None else f"`{view}`", text), view

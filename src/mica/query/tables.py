@@ -15,7 +15,7 @@ from mica.engines.spark import catalog
 from mica.engines.spark.session import is_connect
 from mica.errors import UserError
 from mica.query import connect, lent, names, settings
-from mica.query.located import located
+from mica.query.located import in_database, located
 from mica.schema.ddl import spelled
 from mica.schema.lexical import SKIPPED
 from mica.table import Table
@@ -60,13 +60,16 @@ def tables_of(text: str, spark: SparkSession) -> names.Named | None:
         if "." in name:
             # Of two tables with the same last part, neither view is called so.
             others = {other.rpartition(".")[2].lower() for other in parsed.names if other != name}
-            found = names.renamed(text, name.split("."), {view.lower() for view in views} | others, is_taken)
+            taken = {view.lower() for view in views} | others
+            found = names.renamed(text, name.split("."), taken, is_taken, only_here=not isinstance(place, str))
             # Without a view Spark reads the table itself. A name may stand in the text with its catalog, too.
             if found is not None and found[0] != text:
                 text, view = found
-                views[view], catalogued[view] = table, name
+                views[view] = table
+                catalogued |= {view: name} if isinstance(place, str) else {}
         else:
-            views[name], catalogued[name] = table, name
+            views[name] = table
+            catalogued |= {name: name} if isinstance(place, str) else {}
             text = names.shortened(text, (spark.catalog.currentDatabase(), name))
     return names.Named(text, views, named.pinned, catalogued, given)
 
@@ -96,10 +99,10 @@ def target(spark: SparkSession, parts: tuple[str, ...], *, catalogs: bool = True
         if found is not None:
             # Writing moves a Table: one that is kept for queries stays where it is.
             return found if names.is_table(parts[0]) else Table(found.snapshot)
-    if not catalogs:
-        return None
-    place = located(spark, spelled(parts))
-    return None if place is None else Table.open(place)
+    place = located(spark, spelled(parts)) if catalogs else in_database(spark, parts)
+    if isinstance(place, str):
+        return Table.open(place)
+    return None if place is None else Table(names.opened(place).snapshot)
 
 
 def _is_in_database(spark: SparkSession, parts: tuple[str, ...]) -> bool:

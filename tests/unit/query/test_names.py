@@ -105,8 +105,8 @@ def test_a_path_is_read_at_its_newest_version_and_a_table_at_its_own(path: str) 
     assert [first.count(), newest.count(), own.count()] == [1, 2, 1]
 
 
-@pytest.mark.parametrize("name", ["", "a b", "shop.events"])
-def test_a_name_is_one_identifier(path: str, name: str) -> None:
+@pytest.mark.parametrize("name", ["", "a b", "shop.", "shop.a b", "`shop`.events"])
+def test_a_name_is_identifiers(path: str, name: str) -> None:
     with pytest.raises(mica.UserError, match="name must be an identifier"):
         mica.register(name, path)
 

@@ -88,7 +88,7 @@ class NamedCall:
     @property
     def spelled(self) -> str:
         """The name as a text has it."""
-        return self.name if self.is_path else quoted(self.name)
+        return self.name if self.is_path else ".".join(map(quoted, self.name.split(".")))
 
     def by(self, name: str) -> Any:
         """What PySpark's method gives for a name."""
