@@ -142,9 +142,11 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 @pytest.fixture(scope="module", autouse=True)
 def names_of_their_own() -> Iterator[None]:
     """The names that a file's tests register end with it: which files come after it in a process is chance."""
-    names._REGISTERED.clear()
+    for known in (names._REGISTERED, names._QUALIFIED):
+        known.clear()
     yield
-    names._REGISTERED.clear()
+    for known in (names._REGISTERED, names._QUALIFIED):
+        known.clear()
 
 
 @pytest.fixture(scope="session")

@@ -19,7 +19,7 @@ from mica.format.options import STORAGE, local_path
 from mica.log.snapshot import exists
 from mica.query import names, settings
 from mica.query.entry import table
-from mica.query.made import in_warehouse, refuse_other_table
+from mica.query.made import new_place, refuse_other_table
 from mica.schema.ddl import quote_if_needed, quoted
 from mica.storage import Storage, split_scheme
 
@@ -167,7 +167,7 @@ def _place(writer: Any, name: str, given: Mapping[str, Any]) -> tuple[str | None
     """Where a table of a new name is, as for CREATE TABLE … USING mica: in the warehouse, or at the option path, beside
     which Spark takes no other."""
     session, path = writer._spark, given.get("path")  # noqa: SLF001
-    place = in_warehouse(session, _unquoted(name).split(".")) if path is None else str(path)
+    place = new_place(session, _unquoted(name).split(".")) if path is None else str(path)
     return None if path is not None else place, _storage(session, place, given)
 
 

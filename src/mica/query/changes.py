@@ -367,6 +367,8 @@ def _renamed(spark: SparkSession, statement: Rename) -> DataFrame | None:
     name = ".".join(statement.table)
     if names.is_path(statement.table) or names.storage_of(name) is None:
         return None
+    if len(statement.name) > len(statement.table):
+        raise UserError.bad_value("RENAME TO", spelled(statement.name), f"one name, as {name} is a registered one")
     names.rename(name, ".".join(statement.name))
     return _nothing(spark)
 

@@ -1,6 +1,6 @@
 """Runs CREATE TABLE and REPLACE TABLE … USING mica.
 
-The rule: a table is made in one commit, by the call of `Table`, and a name of one part is registered for it. A table
+The rule: a table is made in one commit, by the call of `Table`, and its name is registered for it. A table
 that is at the place already only gets the name, if it is as the statement says.
 """
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 def make(
     spark: SparkSession, statement: Create, query: Query, constraints: Mapping[str, str] | None = None
 ) -> Table | None:
-    """Makes the table at its location, or below the session's warehouse, and registers a name of one part. A registered
+    """Makes the table at its location, or below the session's warehouse, and registers its name. A registered
     name means its table. `constraints` are those of a table that it is like, by their names. None if the statement
     leaves a table as it is."""
     settings.refuse_other_meaning(spark, statement.ddl)
@@ -117,7 +117,7 @@ def storage_for(spark: SparkSession, statement: Create | CloneOf, there: str | N
     place = place or there
     if place is None:
         refuse_other_table(spark, spelled(parts))
-        place = in_warehouse(spark, parts)
+        place = new_place(spark, parts)
     return (names.storage_of(".".join(parts)) if there is not None else None) or Storage.open(place)
 
 
@@ -170,6 +170,19 @@ def _place_of(name: str) -> str | None:
             raise
         return None
     return None if known is None else known.path
+
+
+def new_place(spark: SparkSession, parts: Sequence[str]) -> str:
+    """The place in the warehouse of a new table. Errors: INVALID_ARGUMENT for a database that is not there."""
+    *before, _ = parts[1:] if len(parts) > 2 and parts[0].lower() == catalog.CATALOG else parts
+    if before and not (len(before) == 1 and spark.catalog.databaseExists(before[0])):
+        database = spelled(tuple(before))
+        raise UserError(
+            "INVALID_ARGUMENT",
+            f"the session has no database {database} for the name {spelled(tuple(parts))}, of several parts",
+            hint=f"CREATE SCHEMA {database}, or give the table's place: LOCATION '…', option path.",
+        )
+    return in_warehouse(spark, parts)
 
 
 def in_warehouse(spark: SparkSession, parts: Sequence[str]) -> str:
