@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, settings
 import mica
 from mica.errors import MicaError
 from mica.errors.codes import CODES
-from mica.query import names
+from mica.query import registry
 from mica.scan import little
 from tests.oracle import conf
 from tests.support import ROOT, SHARED, delta_jars
@@ -142,10 +142,10 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 @pytest.fixture(scope="module", autouse=True)
 def names_of_their_own() -> Iterator[None]:
     """The names that a file's tests register end with it: which files come after it in a process is chance."""
-    for known in (names._REGISTERED, names._QUALIFIED):
+    for known in (registry._REGISTERED, registry._QUALIFIED):
         known.clear()
     yield
-    for known in (names._REGISTERED, names._QUALIFIED):
+    for known in (registry._REGISTERED, registry._QUALIFIED):
         known.clear()
 
 

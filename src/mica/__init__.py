@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from mica.query.entry import sql as sql
     from mica.query.explained import QueryExplanation as QueryExplanation
     from mica.query.explained import explain as explain
-    from mica.query.names import register as register
+    from mica.query.registry import register as register
     from mica.readers.dataset import Dataset as Dataset
     from mica.readers.dataset import dataset as dataset
     from mica.readers.polars_source import scan_polars as scan_polars
@@ -91,7 +91,7 @@ _PLACES = {
         "query.enabled": "disable enable",
         "query.entry": "sql",
         "query.explained": "QueryExplanation explain",
-        "query.names": "register",
+        "query.registry": "register",
         "readers.dataset": "Dataset dataset",
         "readers.polars_source": "scan_polars",
         "scan.explanation": "Explanation",

@@ -11,7 +11,7 @@ import pytest
 import mica
 from mica.engines.spark.doors import as_before
 from mica.errors import UserError
-from mica.query import by_format, enabled, entry, names
+from mica.query import by_format, enabled, entry, registry
 from tests.oracle import conf
 from tests.support import stored
 
@@ -80,16 +80,16 @@ def test_a_stream_tells_the_source_its_partition_columns(
     assert seen == ["sink", "mica", "p", ()]
     with pytest.raises(Exception, match="checkpointLocation must be specified"):
         writer.toTable("by_stream")
-    assert not names.is_registered("by_stream")
+    assert not registry.is_registered("by_stream")
     monkeypatch.setattr(type(writer), "start", lambda _, *given, **options: (*given, options))
     *given, _ = writer.toTable("by_stream", checkpointLocation="state")
-    assert given == [names.place_of("by_stream"), "mica", None, None, None]
+    assert given == [registry.place_of("by_stream"), "mica", None, None, None]
 
 
 def test_a_new_name_is_that_of_a_table_in_the_warehouse(spark: SparkSession, rows: DataFrame) -> None:
     """As of CREATE TABLE … USING mica, also when a later process writes again."""
     rows.write.format("mica").mode("append").saveAsTable("by_format")
-    names.forget("by_format")
+    registry.forget("by_format")
     rows.write.saveAsTable("`by_format`", "mica", "append")
     assert spark.table("by_format").count() == 4
     rows.createOrReplaceTempView("by_format_view")
@@ -98,14 +98,14 @@ def test_a_new_name_is_that_of_a_table_in_the_warehouse(spark: SparkSession, row
     rows.write.format("mica").mode("overwrite").option("overwriteSchema", "true").partitionBy("p").saveAsTable(
         "by_format"
     )
-    assert mica.register("by_format", names.place_of("by_format") or "").partition_by == ("p",)
+    assert mica.register("by_format", registry.place_of("by_format") or "").partition_by == ("p",)
 
 
 def test_a_name_may_have_its_database(spark: SparkSession, rows: DataFrame) -> None:
     """Only the catalog of delta-spark had such names: pipelines are full of them."""
     spark.sql("CREATE SCHEMA IF NOT EXISTS silver")
     spark.sql("CREATE OR REPLACE TABLE silver.made USING mica AS SELECT 1 AS id, 0 AS p")
-    assert str(names.place_of("silver.made")).endswith("/silver.db/made")
+    assert str(registry.place_of("silver.made")).endswith("/silver.db/made")
     rows.write.insertInto("silver.made")
     spark.sql("UPDATE silver.made SET p = 7 WHERE id = 2")
     assert spark.table("spark_catalog.silver.made").where("silver.made.p = 7").select("made.id").first() == (2,)
@@ -133,8 +133,8 @@ def test_without_delta_spark_its_format_is_mica_s(spark: SparkSession, rows: Dat
     assert spark.readStream.format("delta").load(path).isStreaming
     rows.write.format("delta").saveAsTable("of_delta")
     spark.sql(f"CREATE TABLE of_delta_too (id INT COMMENT 'USING delta') USING DELTA LOCATION '{tmp_path / 'u'}'")
-    assert names.is_registered("of_delta")
-    assert names.place_of("of_delta_too") == str(tmp_path / "u")
+    assert registry.is_registered("of_delta")
+    assert registry.place_of("of_delta_too") == str(tmp_path / "u")
     spark.sql("CREATE TABLE IF NOT EXISTS of_delta_too USING delta")
 
 

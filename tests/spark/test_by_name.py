@@ -207,7 +207,7 @@ def test_a_reader_and_a_writer_are_left_as_they_were(spark: SparkSession, table:
     writer.saveAsTable("named")
     writer.save(str(tmp_path / "other"))
     assert spark.read.parquet(str(tmp_path / "other")).count() == 1
-    mica.query.names.forget("pinned")
+    mica.query.registry.forget("pinned")
     stream = spark.readStream
     rows = stream.table("named")
     assert stream.schema("a INT").load(str(tmp_path / "other")).columns == ["a"], "files of Parquet"

@@ -14,7 +14,7 @@ from pyspark.sql.catalog import Catalog
 import mica
 from mica.engines.spark.engine import Spark
 from mica.engines.spark.types import unread
-from mica.query import names
+from mica.query import names, registry
 from mica.scan import little
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def fed(tmp_path: Path) -> Iterator[mica.Table]:
         change()
     mica.register("fed_here", table.path)
     yield table
-    names.forget("fed_here")
+    registry.forget("fed_here")
 
 
 @pytest.mark.usefixtures("compiled")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import mica
-from mica.query import names
+from mica.query import registry
 from mica.schema.ddl import type_to_ddl
 from tests.oracle import conf
 from tests.support import stored
@@ -106,7 +106,7 @@ def test_a_table_gets_a_name_and_another_is_made_like_it(delta_session: SparkSes
                 spark.sql(text.format(n="theirs", f="delta", t=path))
     finally:
         for one in ("seen", "same", "like"):
-            names.forget(f"ours_{one}")
+            registry.forget(f"ours_{one}")
             spark.sql(f"DROP TABLE IF EXISTS theirs_{one}")
 
 
@@ -281,14 +281,14 @@ def test_a_dropped_name_is_forgotten_and_the_files_stay(spark: SparkSession, tmp
     with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
         mica.sql("DROP TABLE outside", spark)
     mica.sql("CREATE OR REPLACE TABLE inside (n INT) USING mica", spark)
-    place = names.registered("inside").path  # type: ignore[union-attr]
+    place = registry.registered("inside").path  # type: ignore[union-attr]
     mica.sql("ALTER TABLE inside RENAME TO within", spark)
     (Path(place) / "_delta_log" / f"{9:020}.json").write_text("{")  # a log that cannot be read
     with pytest.raises(mica.UserError, match="delete the folder"):
         mica.sql("DROP TABLE Within", spark)
     shutil.rmtree(place)
     mica.sql("DROP TABLE within", spark)
-    assert not names.is_registered("within")
+    assert not registry.is_registered("within")
 
 
 def test_a_table_made_of_rows_has_none_of_the_other_ones_log(delta_session: SparkSession, tmp_path: Path) -> None:
@@ -356,7 +356,7 @@ def test_an_unknown_table_is_no_syntax_error(spark: SparkSession, tmp_path: Path
                 mica.sql(text.format("unknown_tabel"), spark)
             assert e.value.hint == "Is unknown_table meant?"
     finally:
-        names.forget("unknown_table")
+        registry.forget("unknown_table")
 
 
 def test_a_purge_takes_dropped_columns_out_of_files(spark: SparkSession, tmp_path: Path) -> None:

@@ -56,6 +56,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "write/running_merge.py": "tests/unit/write/test_merge.py",
         "tasks/each_file.py": "tests/unit/tasks/test_at_once.py",
         "tasks/shredding.py": "tests/unit/variant/test_steering.py",
+        "query/registry.py": "tests/unit/query/test_names.py",
         "query/row_statements.py": "tests/unit/query/test_statements.py",
         "query/statement_parts.py": "tests/unit/query/test_statements.py",
         "pictures/paged.py": "tests/unit/scan/test_pictured.py",

@@ -87,7 +87,7 @@ def _text(column: str, kind: str) -> str:
 @contextmanager
 def named(tables: list[str] | None, stored: list[str] | None) -> Iterator[None]:
     """Registers the tables of `--table`, with the options of `--storage-option`."""
-    from mica.query.names import register
+    from mica.query.registry import register
 
     for name, path in pairs(tables, "--table").items():
         register(name, path, storage_options=storage_options(stored))

@@ -17,7 +17,7 @@ from mica.engines.spark.session import has_delta
 from mica.errors import UserError
 from mica.format.options import STORAGE, local_path
 from mica.log.snapshot import exists
-from mica.query import names, settings
+from mica.query import registry, settings
 from mica.query.entry import table
 from mica.query.made import new_place, refuse_other_table
 from mica.schema.ddl import quote_if_needed, quoted
@@ -135,7 +135,7 @@ def _made(
     with as_before(writer) as told:
         place, storage = _place(writer, name, _given(told, options))
         writer.save(place, "mica", mode, partitionBy, **options)
-        names.give(_unquoted(name), storage)
+        registry.give(_unquoted(name), storage)
 
 
 def _streamed(
@@ -148,7 +148,7 @@ def _streamed(
     with as_before(writer) as told:
         place, storage = _place(writer, tableName, _given(told, options))
         started = writer.start(place, "mica", outputMode, partitionBy, queryName, **options)
-        names.promise(_unquoted(tableName), storage)
+        registry.promise(_unquoted(tableName), storage)
         return started
 
 
@@ -156,7 +156,7 @@ def _is_new(writer: Any, name: str, given: str | None) -> bool:
     """Whether a writer of the format is given a name that nobody has. Errors: TABLE_EXISTS for that of a temporary
     view, which the table would hide."""
     session, unquoted = writer._spark, _unquoted(name)  # noqa: SLF001
-    if _format_of(writer, given) is None or not names.NAME.fits(unquoted):
+    if _format_of(writer, given) is None or not registry.NAME.fits(unquoted):
         return False
     if catalog.is_temporary(session, unquoted):
         refuse_other_table(session, unquoted)

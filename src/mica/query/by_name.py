@@ -17,7 +17,7 @@ from mica.engines.spark.doors import Answer, NamedCall, own_sql
 from mica.engines.spark.session import is_connect
 from mica.errors import UserError
 from mica.format.options import STORAGE
-from mica.query import names
+from mica.query import registry
 from mica.query.entry import run
 from mica.query.entry import table as of_name
 from mica.query.lent import Lent, is_hidden
@@ -35,7 +35,7 @@ _VERSIONS = {"versionasof", "timestampasof"}
 
 def _read(call: NamedCall) -> Any:
     """As `spark.table` where nothing was told: no version, no columns, no filter."""
-    table = names.registered(call.name) if names.is_table(call.name) else None  # which is read at its own version
+    table = registry.registered(call.name) if registry.is_table(call.name) else None  # which is read at its own version
     if table is not None and call.told.options.keys() & _VERSIONS:
         raise UserError(
             "INVALID_ARGUMENT",
@@ -64,13 +64,13 @@ def _with_store(call: NamedCall) -> Any:
 
 def _stored(name: str) -> dict[str, str]:
     """The options of the store: Spark asks a source in a process that knows neither the name nor the session."""
-    storage = names.storage_of(name)
+    storage = registry.storage_of(name)
     return {} if storage is None else {f"{STORAGE}{option}": value for option, value in storage.options.items()}
 
 
 def _moved(name: str) -> None:
     """A Table that has the name goes on with what was written, as after an INSERT."""
-    table = names.registered(name) if names.is_table(name) else None
+    table = registry.registered(name) if registry.is_table(name) else None
     if table is not None:
         table.refresh()
 
@@ -91,7 +91,7 @@ def _saved(call: NamedCall) -> None:
 
 def _check_partitions(call: NamedCall) -> None:
     """Partitions that a writer is told must be the table's. Spark takes a Python source to have none."""
-    asked, table = call.given.get("partitionBy") or call.told.partition_by, names.registered(call.name)
+    asked, table = call.given.get("partitionBy") or call.told.partition_by, registry.registered(call.name)
     if not asked or table is None:
         return
     asked = (asked,) if isinstance(asked, str) else tuple(asked)
@@ -146,7 +146,7 @@ def _as_view(call: NamedCall) -> Any:
 
 
 def _columns(call: NamedCall) -> Any:
-    table = names.registered(call.name)
+    table = registry.registered(call.name)
     if call.given.get("dbName") is not None or table is None:
         return call.by(call.name)
     return [column._replace(isPartition=column.name in table.partition_by) for column in _as_view(call)]
@@ -188,7 +188,7 @@ def _not_merged(call: NamedCall) -> None:
 def listed(own: Callable[..., list[Any]], catalog: Any, dbName: Any = None, pattern: Any = None) -> list[Any]:  # noqa: N803
     """Spark's list of tables with the registered names as SHOW TABLES has them: temporary."""
     found, session = own(catalog, dbName, pattern), catalog._sparkSession  # noqa: SLF001
-    if not names.all_registered():
+    if not registry.all_registered():
         return found
     within = "" if dbName is None else f" IN {'.'.join(map(quoted, dbName.split('.')))}"
     text = bound(f"SHOW TABLES{within} LIKE :pattern", {"pattern": "*" if pattern is None else pattern})

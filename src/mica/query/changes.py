@@ -23,7 +23,7 @@ from mica.errors import UserError
 from mica.log.snapshot import exists
 from mica.log.user_metadata import user_metadata
 from mica.properties import parse_names
-from mica.query import described, inserts, names, settings, views
+from mica.query import described, inserts, names, registry, settings, views
 from mica.query.cloned import is_catalogs, make_clone
 from mica.query.insert import Query, insert
 from mica.query.made import in_warehouse, like, make
@@ -177,7 +177,7 @@ def _refuse_hidden(statement: Statement, parts: tuple[str, ...]) -> None:
     say so. Errors: INVALID_ARGUMENT."""
     name = parts[0]
     describes = isinstance(statement, Question) and statement.what != "detail"
-    if len(parts) > 1 or describes or isinstance(statement, Insert) or not names.is_registered(name):
+    if len(parts) > 1 or describes or isinstance(statement, Insert) or not registry.is_registered(name):
         return
     raise UserError(
         "INVALID_ARGUMENT",
@@ -365,19 +365,19 @@ def _merge(
 def _renamed(spark: SparkSession, statement: Rename) -> DataFrame | None:
     """A registered name becomes another; any other table is Spark's to rename. The files stay where they are."""
     name = ".".join(statement.table)
-    if names.is_path(statement.table) or names.storage_of(name) is None:
+    if names.is_path(statement.table) or registry.storage_of(name) is None:
         return None
     if len(statement.name) > len(statement.table):
         raise UserError.bad_value("RENAME TO", spelled(statement.name), f"one name, as {name} is a registered one")
-    names.rename(name, ".".join(statement.name))
+    registry.rename(name, ".".join(statement.name))
     return _nothing(spark)
 
 
 def _relocated(spark: SparkSession, statement: Relocate) -> DataFrame | None:
     """A registered name becomes that of another table with the same columns; any other table is Spark's."""
-    if len(statement.table) > 1 or not names.is_registered(statement.table[0]):
+    if len(statement.table) > 1 or not registry.is_registered(statement.table[0]):
         return None
-    names.relocate(statement.table[0], statement.location)
+    registry.relocate(statement.table[0], statement.location)
     return _nothing(spark)
 
 
@@ -385,7 +385,7 @@ def _dropped(spark: SparkSession, statement: Drop) -> DataFrame | None:
     """A registered name is forgotten, and the files stay, as those of Spark's external tables do; any other table is
     Spark's to drop. Of one in the warehouse Spark would delete the files: that is refused."""
     name = ".".join(statement.table)
-    storage = None if names.is_path(statement.table) else names.storage_of(name)
+    storage = None if names.is_path(statement.table) else registry.storage_of(name)
     if storage is None:
         return None
     folder = storage.uri.rstrip("/").rpartition("/")[0]  # renamed tables stay where they are
@@ -395,7 +395,7 @@ def _dropped(spark: SparkSession, statement: Drop) -> DataFrame | None:
             f"{name} lies in the warehouse, where Spark's DROP TABLE deletes the files, and mica deletes no table",
             hint=f"If no other catalog has the table, delete the folder {storage}: then the name is free.",
         )
-    names.forget(name)
+    registry.forget(name)
     return _nothing(spark)
 
 

@@ -16,7 +16,7 @@ from mica.engines.spark.session import has_delta
 from mica.errors import UserError
 from mica.log.snapshot import exists, load
 from mica.maintain.clone import clone
-from mica.query import described, names, settings
+from mica.query import described, names, registry, settings
 from mica.query.made import place_of, storage_for
 from mica.query.statements import CloneOf
 
@@ -30,7 +30,7 @@ def is_catalogs(spark: SparkSession, statement: CloneOf) -> bool:
     """Whether the catalog of a session with delta-spark gets the clone."""
     if names.is_path(statement.table) or not has_delta(spark):
         return False
-    return not any(len(name) == 1 and names.is_registered(name[0]) for name in (statement.table, statement.source))
+    return not any(len(name) == 1 and registry.is_registered(name[0]) for name in (statement.table, statement.source))
 
 
 def make_clone(spark: SparkSession, statement: CloneOf, source: Table) -> pa.Table | None:
@@ -43,7 +43,7 @@ def make_clone(spark: SparkSession, statement: CloneOf, source: Table) -> pa.Tab
     named = not names.is_path(statement.table)
     if is_there and statement.mode == "ignore":
         if named:
-            names.give(".".join(statement.table), target)
+            registry.give(".".join(statement.table), target)
         return None
     if statement.replaces and not is_there:
         raise UserError("TABLE_NOT_FOUND", f"there is no table at {target} to replace", hint="Write CREATE OR REPLACE.")
@@ -53,7 +53,7 @@ def make_clone(spark: SparkSession, statement: CloneOf, source: Table) -> pa.Tab
         at = load(at.storage, statement.version, moment)
     clone(at, target, statement.properties, replaces=statement.mode == "overwrite")
     if named:
-        names.give(".".join(statement.table), target)
+        registry.give(".".join(statement.table), target)
     return described.counts(
         {
             "source_table_size": pc.sum(at.files.column("size")).as_py() or 0,

@@ -12,7 +12,7 @@ from mica.arguments import SESSION, takes
 from mica.engines.spark.doors import close_doors, open_doors, with_names
 from mica.engines.spark.session import current, has_delta, is_connect
 from mica.format.source import register
-from mica.query import names
+from mica.query import names, registry
 from mica.query.by_format import BY_FORMAT
 from mica.query.by_name import answers, listed
 from mica.query.entry import run, table
@@ -81,7 +81,7 @@ def _place_of(spark: SparkSession, name: str) -> str | None:
     """The place of a registered name; that of a path, unless delta-spark has these."""
     path = names.path_of(name)
     if path is None:
-        return names.place_of(name)
+        return registry.place_of(name)
     return None if is_connect(spark) or has_delta(spark) else path
 
 

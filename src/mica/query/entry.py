@@ -18,7 +18,7 @@ from mica.engines.spark.doors import own_sql
 from mica.engines.spark.errors import is_condition
 from mica.engines.spark.session import current, has_delta, is_connect, without_sql_log
 from mica.errors import UserError
-from mica.query import around, changes, connect, fed, lent, names, scripts, select, settings, variables
+from mica.query import around, changes, connect, fed, lent, names, registry, scripts, select, settings, variables
 from mica.query.located import located
 from mica.query.parameters import bound, has_places
 from mica.query.statement_parts import name_parts
@@ -197,8 +197,8 @@ def _is_sparks(text: str, spark: SparkSession) -> bool:
         return False
     parsed = () if found is None else found.names
     # A statement without a relation (INSERT OVERWRITE DIRECTORY, DESC history) may name a table all the same.
-    known = (names.is_registered(name) or located(spark, name) is not None for name in parsed)
-    ours = any(known) if parsed else any(map(names.is_registered, names.words(text)))
+    known = (registry.is_registered(name) or located(spark, name) is not None for name in parsed)
+    ours = any(known) if parsed else any(map(registry.is_registered, names.words(text)))
     try:
         return not ours and not names.by_path(text, partial(settings.moment, spark)).views
     except UserError:  # it names a path where no table is, or not yet
@@ -221,7 +221,7 @@ def _notes(text: str, error: Exception) -> Iterator[str]:
     said = str(error)
     if is_condition(error, "TABLE_OR_VIEW_NOT_FOUND"):
         unknown = re.search(r"`(\w+)` cannot be found", said)
-        known = names.all_registered()
+        known = registry.all_registered()
         near = [] if unknown is None else late.difflib.get_close_matches(unknown[1].lower(), known, 3)
         if near:
             yield f"mica.register has: {', '.join(near)}."

@@ -18,7 +18,7 @@ from mica.engines.spark.errors import is_condition
 from mica.engines.spark.session import is_connect, without_sql_log
 from mica.engines.spark.types import unread
 from mica.errors import MicaError, UserError
-from mica.query import names
+from mica.query import registry
 from mica.schema.ddl import quoted
 from mica.schema.lexical import GAP, QUOTED_STRING, SPACE
 from mica.schema.types import StructType
@@ -99,14 +99,14 @@ class Lent:
 
     def lend_names(self) -> None:
         """Lends every registered name that the session has no view of, without a table: for a list on Spark Connect."""
-        for name in names.all_registered():
+        for name in registry.all_registered():
             if not catalog.is_temporary(self._spark, name):
                 self._spark.range(0).createOrReplaceTempView(quoted(name))
                 self._listed.append(name)
 
     def lend(self, name: str) -> bool:
         """Lends a table at its newest version; False if there is nothing new to lend by this name."""
-        table = names.registered(name)
+        table = registry.registered(name)
         if table is None or self._lent.get(name) is table.snapshot:
             return False
         with _LOCK:
@@ -138,9 +138,9 @@ class Lent:
 
 def registered(spark: SparkSession, name: str) -> Table | None:
     """The table of a registered name, but for one that `is_hidden`."""
-    if not names.is_registered(name) or is_hidden(spark, name):
+    if not registry.is_registered(name) or is_hidden(spark, name):
         return None
-    return names.registered(name)
+    return registry.registered(name)
 
 
 def is_hidden(spark: SparkSession, name: str) -> bool:
@@ -152,14 +152,14 @@ def is_hidden(spark: SparkSession, name: str) -> bool:
     with _LOCK:
         held = _HELD.get(Lent(spark)._key(name))  # noqa: SLF001 - its own
         own = catalog.temporary(spark, name) if held is None else held.own
-    before = names.view_before(name)
+    before = registry.view_before(name)
     return own is not None and (before is None or not catalog.is_same_view(spark, own, before))
 
 
 def mentioned(spark: SparkSession, text: str) -> list[str]:
     """The registered names that a text may mean, as it spells them: words of it, also of a string in it, or of a
     function of the session that it calls; all of them, if it computes a name."""
-    known = names.all_registered()
+    known = registry.all_registered()
     if not known:
         return []
     if _COMPUTED.search(text):
@@ -200,7 +200,7 @@ def listed(spark: SparkSession, text: str, args: Any, work: Callable[[], DataFra
             lent.lend_named(" ".join(_listed(found)))
             return work()
     # In a clone: another thread must not read an empty view as the table.
-    others = [name for name in names.all_registered() if not catalog.is_temporary(spark, name)]
+    others = [name for name in registry.all_registered() if not catalog.is_temporary(spark, name)]
     shown: DataFrame = beside_names(spark, text, dict.fromkeys(others, StructType()), args)
     if not by_name:
         shown = beside_names(spark, text, _schemas(_listed(shown) & {*others}), args)
@@ -216,7 +216,7 @@ def _schemas(known: Iterable[str]) -> dict[str, StructType]:
     found = dict[str, StructType]()
     for name in known:
         with suppress(MicaError):
-            table = names.registered(name)
+            table = registry.registered(name)
             if table is not None:
                 found[name] = table.schema
     return found
@@ -229,7 +229,7 @@ def run(spark: SparkSession, work: Callable[[], DataFrame], *, explains: bool = 
     Errors: those of `work`; INVALID_ARGUMENT for a statement that a view is not enough for.
     """
     # An error that leads to another try is none to be logged.
-    quiet = without_sql_log if names.all_registered() else nullcontext
+    quiet = without_sql_log if registry.all_registered() else nullcontext
     with Lent(spark) as lent:
         while True:
             try:

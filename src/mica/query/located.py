@@ -14,7 +14,7 @@ from mica.engines.spark import catalog
 from mica.engines.spark.session import is_connect
 from mica.errors import MicaError
 from mica.log.snapshot import exists
-from mica.query import names
+from mica.query import registry
 from mica.query.statement_parts import name_parts
 from mica.schema.ddl import spelled
 from mica.storage import Storage
@@ -35,16 +35,16 @@ def in_database(spark: SparkSession, parts: Sequence[str]) -> Storage | None:
     """The place of a name that is registered with its database, which a name of one part leaves out where it is the
     current one. A name that is registered without is in the current database, if the catalog has no such table there.
     """
-    found = names.qualified(parts)
-    if found is not None or not (len(parts) > 1 or names.has_qualified()):
+    found = registry.qualified(parts)
+    if found is not None or not (len(parts) > 1 or registry.has_qualified()):
         return found
     current = str(spark.catalog.currentDatabase())
     if len(parts) == 1:
-        return None if catalog.is_temporary(spark, parts[0]) else names.qualified([current, *parts])
+        return None if catalog.is_temporary(spark, parts[0]) else registry.qualified([current, *parts])
     own = parts[1:] if parts[0].lower() == catalog.CATALOG else parts
-    if len(own) != 2 or own[0].lower() != current.lower() or names.is_table(own[1]):
+    if len(own) != 2 or own[0].lower() != current.lower() or registry.is_table(own[1]):
         return None
-    return None if spark.catalog.tableExists(spelled(tuple(parts))) else names.storage_of(own[1])
+    return None if spark.catalog.tableExists(spelled(tuple(parts))) else registry.storage_of(own[1])
 
 
 def _in_catalog(spark: SparkSession, name: str) -> str | None:

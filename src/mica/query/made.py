@@ -20,7 +20,7 @@ from mica.log.configuration import checked, kept
 from mica.log.snapshot import Snapshot, exists
 from mica.maintain.create import base_of, create
 from mica.properties import COMMENT
-from mica.query import names, settings
+from mica.query import names, registry, settings
 from mica.query.create_text import column_text, create_text
 from mica.query.insert import Query
 from mica.query.statements import CloneOf, Create, CreateLike, parse_statement
@@ -59,7 +59,7 @@ def make(
                     "TABLE_EXISTS", f"the name {spelled(parts)} is that of the table {there} already", hint=hint
                 )
             _refuse_another(statement, Table(base))
-        names.give(".".join(parts), storage)
+        registry.give(".".join(parts), storage)
         return None
     rows = None if statement.query is None else query(statement.query)
     schema: Any = statement.ddl or (None if rows is None else rows.schema)
@@ -84,7 +84,7 @@ def make(
         constraints=constraints,
     )
     if not names.is_path(parts):
-        names.give(".".join(parts), storage)
+        registry.give(".".join(parts), storage)
     return None if done is base else Table(done)
 
 
@@ -95,11 +95,11 @@ def place_of(statement: Create | CloneOf) -> str | None:
     if names.is_path(parts):
         return None
     for part in parts:
-        if not names.IDENTIFIER.fits(part):
+        if not registry.IDENTIFIER.fits(part):
             raise UserError.bad_value("the table", part, "an identifier (letters, digits and _), or delta.`PATH`")
     if len(parts) == 1:
         return _place_of(parts[0])
-    known = names.qualified(parts)
+    known = registry.qualified(parts)
     return None if known is None or not exists(known) else str(known)
 
 
@@ -118,7 +118,7 @@ def storage_for(spark: SparkSession, statement: Create | CloneOf, there: str | N
     if place is None:
         refuse_other_table(spark, spelled(parts))
         place = new_place(spark, parts)
-    return (names.storage_of(".".join(parts)) if there is not None else None) or Storage.open(place)
+    return (registry.storage_of(".".join(parts)) if there is not None else None) or Storage.open(place)
 
 
 def like(spark: SparkSession, statement: CreateLike, source: Table, query: Query) -> None:
@@ -164,7 +164,7 @@ def _refuse_another(statement: Create, table: Table) -> None:
 def _place_of(name: str) -> str | None:
     """The place of the table with this name, if there is one."""
     try:
-        known = names.registered(name)
+        known = registry.registered(name)
     except MicaError as e:
         if e.code != "TABLE_NOT_FOUND":
             raise

@@ -14,7 +14,7 @@ from mica import late
 from mica.engines.spark import catalog
 from mica.engines.spark.session import is_connect
 from mica.errors import UserError
-from mica.query import connect, lent, names, settings
+from mica.query import connect, lent, names, registry, settings
 from mica.query.located import in_database, located
 from mica.schema.ddl import spelled
 from mica.schema.lexical import SKIPPED
@@ -56,7 +56,7 @@ def tables_of(text: str, spark: SparkSession) -> names.Named | None:
         place = None if name in parsed.travelled else place_of(name)
         if place is None:
             continue
-        table = names.opened(place)
+        table = registry.opened(place)
         if "." in name:
             # Of two tables with the same last part, neither view is called so.
             others = {other.rpartition(".")[2].lower() for other in parsed.names if other != name}
@@ -81,7 +81,7 @@ def relations(spark: SparkSession, text: str) -> catalog.Parsed | None:
 
 def _mentioned(text: str) -> dict[str, Table]:
     """The registered tables that a text may name: where no parser of Spark's says which words are names of tables."""
-    return {name: table for name in sorted(names.words(text)) if (table := names.registered(name)) is not None}
+    return {name: table for name in sorted(names.words(text)) if (table := registry.registered(name)) is not None}
 
 
 def target(spark: SparkSession, parts: tuple[str, ...], *, catalogs: bool = True, reads: bool = False) -> Table | None:
@@ -98,21 +98,21 @@ def target(spark: SparkSession, parts: tuple[str, ...], *, catalogs: bool = True
         found = lent.registered(spark, parts[0])
         if found is not None:
             # Writing moves a Table: one that is kept for queries stays where it is.
-            return found if names.is_table(parts[0]) else Table(found.snapshot)
+            return found if registry.is_table(parts[0]) else Table(found.snapshot)
     place = located(spark, spelled(parts)) if catalogs else in_database(spark, parts)
     if isinstance(place, str):
         return Table.open(place)
-    return None if place is None else Table(names.opened(place).snapshot)
+    return None if place is None else Table(registry.opened(place).snapshot)
 
 
 def _is_in_database(spark: SparkSession, parts: tuple[str, ...]) -> bool:
     """Whether a name that might be a path is one of a database called so: the quotes around it are gone here."""
-    return names.IDENTIFIER.fits(parts[1]) and spark.catalog.tableExists(".".join(parts))
+    return registry.IDENTIFIER.fits(parts[1]) and spark.catalog.tableExists(".".join(parts))
 
 
 def unknown(name: tuple[str, ...]) -> UserError:
     """The error for a name that is no table of mica's, where none of Spark's is meant."""
-    near = late.difflib.get_close_matches(name[-1].lower(), names.all_registered(), 3)
+    near = late.difflib.get_close_matches(name[-1].lower(), registry.all_registered(), 3)
     hint = f"Is {near[0]} meant?" if near else "Name it by its path: delta.`PATH`."
     if name[0].lower() == "parquet" and len(name) > 1:
         hint = f"Only delta-spark clones Parquet files; CONVERT TO DELTA {spelled(name)} makes a table of them."

@@ -10,7 +10,7 @@ import pytest
 import mica
 from mica.engines.spark.doors import NamedCall, Told
 from mica.errors import UserError
-from mica.query import names
+from mica.query import registry
 from mica.query.by_name import ANSWERS, WriterToName
 
 
@@ -69,7 +69,7 @@ def test_a_table_that_has_the_name_is_read_at_its_version_and_follows_a_write(tm
         _asked("DataFrameWriter.saveAsTable", mode="append")
         assert table.version == 1
     finally:
-        names.forget("t")
+        registry.forget("t")
 
 
 def test_write_to_appends_and_replaces_partitions() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 import mica
 from mica.errors import ConflictError, UserError
-from mica.query import names
+from mica.query import registry
 from mica.query.made import like, make
 from mica.query.statements import Create, CreateLike, parse_statement
 
@@ -49,7 +49,7 @@ def run(text: str) -> None:
 @pytest.fixture
 def given_name() -> Iterator[str]:
     yield "made_here"
-    names.forget("made_here")
+    registry.forget("made_here")
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_a_table_that_is_there_gets_a_name(tmp_path: Path, given_name: str, rest
         assert parse_statement(f"CREATE TABLE {given_name} {rest}") is None, "of Spark's catalog"
         return
     run(f"CREATE TABLE {given_name} {rest.format(t=tmp_path)}")
-    named = names.registered(given_name)
+    named = registry.registered(given_name)
     assert named is not None
     assert (named.path, named.version) == (table.path, 0)
 
@@ -101,7 +101,7 @@ def test_another_table_gets_no_name(tmp_path: Path, given_name: str, rest: str, 
     with pytest.raises(UserError, match=what) as e:
         run(f"CREATE TABLE {given_name} {head} LOCATION '{tmp_path}'{query}{select}")
     assert e.value.code == "TABLE_EXISTS"
-    assert names.registered(given_name) is None
+    assert registry.registered(given_name) is None
 
 
 def test_a_table_like_another_has_all_but_its_rows(tmp_path: Path, given_name: str) -> None:
@@ -113,7 +113,7 @@ def test_a_table_like_another_has_all_but_its_rows(tmp_path: Path, given_name: s
     statement = parse_statement(text)
     assert isinstance(statement, CreateLike)
     like(SPARK, statement, table, lambda _: [])
-    found = names.registered(given_name)
+    found = registry.registered(given_name)
     assert found is not None
     assert found.path == str(tmp_path / "u")
     assert found.count() == 0

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import mica
-from mica.query import names
+from mica.query import names, registry
 from mica.query.parameters import bound
 
 
@@ -21,7 +21,7 @@ def path(tmp_path: Path) -> str:
 
 @pytest.fixture(autouse=True)
 def _none_registered() -> None:
-    names._REGISTERED.clear()
+    registry._REGISTERED.clear()
 
 
 def _millis(text: str) -> int:
@@ -35,16 +35,16 @@ def test_a_path_becomes_a_view_wherever_it_stands(path: str) -> None:
 
 
 def test_a_registered_name_becomes_another(path: str) -> None:
-    names.register("one", path)
-    names.register("two", path)
-    names.rename("ONE", "three")
-    assert (names.is_registered("one"), names.registered("Three") is not None) == (False, True)
+    registry.register("one", path)
+    registry.register("two", path)
+    registry.rename("ONE", "three")
+    assert (registry.is_registered("one"), registry.registered("Three") is not None) == (False, True)
     for new, code in (("two", "TABLE_EXISTS"), ("a b", "INVALID_ARGUMENT")):
         with pytest.raises(mica.UserError) as raised:
-            names.rename("three", new)
+            registry.rename("three", new)
         assert raised.value.code == code
-    names.rename("three", "THREE")
-    assert names.is_registered("three")
+    registry.rename("three", "THREE")
+    assert registry.is_registered("three")
 
 
 def test_a_view_takes_no_name_of_the_text(path: str) -> None:
@@ -95,10 +95,10 @@ def test_a_path_is_read_at_its_newest_version_and_a_table_at_its_own(path: str) 
     table = mica.Table.open(path)
     mica.register("by_path", path)
     mica.register("by_table", table)
-    first = names.registered("BY_PATH")
+    first = registry.registered("BY_PATH")
     mica.Table.open(path).append([{"id": 2}])
-    newest = names.registered("by_path")
-    own = names.registered("by_table")
+    newest = registry.registered("by_path")
+    own = registry.registered("by_table")
     assert first is not None
     assert newest is not None
     assert own is not None
@@ -189,8 +189,8 @@ def test_a_relative_path_is_of_the_working_directory(tmp_path: Path, monkeypatch
         monkeypatch.chdir(tmp_path / folder)
         (table,) = names.by_path("FROM delta.`t`", _millis).views.values()
         assert table.path == str(tmp_path / folder / "t")
-        names.register(folder, "t")
-    first = names.registered("one")
+        registry.register(folder, "t")
+    first = registry.registered("one")
     assert first is not None
     assert first.path == str(tmp_path / "one" / "t")
 
@@ -237,11 +237,11 @@ def test_a_name_gets_another_place_of_the_same_columns(path: str, tmp_path: Path
     mica.register("moved", path)
     schema = str(mica.Table.open(path).schema)
     other = mica.Table.create(tmp_path / "other", schema)
-    names.relocate("Moved", other.path)
-    assert names.place_of("moved") == other.path
+    registry.relocate("Moved", other.path)
+    assert registry.place_of("moved") == other.path
     mica.Table.create(tmp_path / "wider", f"{schema}, z INT")
     for place, code in (("wider", "INVALID_ARGUMENT"), ("nothing", "TABLE_NOT_FOUND")):
         with pytest.raises(mica.UserError) as caught:
-            names.relocate("moved", str(tmp_path / place))
+            registry.relocate("moved", str(tmp_path / place))
         assert caught.value.code == code
-    assert names.place_of("moved") == other.path
+    assert registry.place_of("moved") == other.path

@@ -1,0 +1,200 @@
+"""The names of tables in this process.
+
+The rule: a name leads to the newest version at a place, or to a `Table` at its own. Names of one part may be hidden by
+a temporary view that a session made later (`lent`); names of several parts are those of places.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from threading import Lock
+from typing import Any
+
+from mica.arguments import TEXT, Kind, refuse_other, takes
+from mica.engines.spark import catalog
+from mica.engines.spark.catalog import CATALOG
+from mica.errors import UserError
+from mica.log.snapshot import load
+from mica.storage import Storage
+from mica.table import Table
+
+#: The name of a table that is registered.
+IDENTIFIER = Kind("an identifier: letters, digits and _", lambda v: bool(TEXT.fits(v) and re.fullmatch(r"\w+", v)))
+
+#: The same, also with its database: `silver.events`.
+NAME = Kind(
+    "an identifier (letters, digits and _), or several with points between them",
+    lambda v: bool(TEXT.fits(v) and re.fullmatch(r"\w+(?:\.\w+)*", v)),
+)
+
+_REGISTERED: dict[str, Table | Storage] = {}
+#: Those of names of several parts, in lower case, without the session's catalog before them.
+_QUALIFIED: dict[tuple[str, ...], Storage] = {}
+#: The temporary views that the session had by the names when they were registered.
+_BEFORE: dict[str, Any] = {}
+#: The tables of the last places, so that a query reads only what is new in their logs. A relative path is another one
+#: in another working directory.
+_OPENED: dict[tuple[str, frozenset[tuple[str, str]]], Table] = {}
+_KEPT = 64
+_LOCK = Lock()
+
+
+@takes(name=NAME)
+def register(
+    name: str, table: Table | str | os.PathLike[str], *, storage_options: Mapping[str, str] | None = None
+) -> Table:
+    """Gives a table a name for `mica.sql` in this process, and returns it: `mica.register("events", "/data/events")`.
+    A path is read at its newest version by each query, with `storage_options` as in `Table.open`; a `Table` at its own
+    version. A name that was registered before is replaced; a temporary view by it that a session makes later comes
+    first there. A name of several parts (`silver.events`) is that of a path.
+
+    Errors: INVALID_ARGUMENT for what is not a name, and for options of a `Table`; TABLE_NOT_FOUND.
+    """
+    if isinstance(table, Table):
+        if "." in name:
+            raise UserError.bad_value("table", table, "a path, for a name of several parts")
+        if storage_options is not None:
+            raise UserError.bad_value("storage_options", sorted(storage_options), "none: a Table has its own")
+        found = give(name, table)
+    elif isinstance(table, str | os.PathLike):
+        found = give(name, Storage.open(table, storage_options))
+    else:
+        raise UserError.bad_value("table", table, "a mica.Table or a path")
+    _BEFORE[name.lower()] = catalog.temporary_now(name)
+    return found
+
+
+def view_before(name: str) -> Any:
+    """The temporary view that the session had by a name when that was registered, as `catalog.temporary` gives it."""
+    return _BEFORE.get(name.lower())
+
+
+def give(name: str, known: Table | Storage) -> Table:
+    """Gives a name to a table, or to the newest version at a place, and returns it. Errors: those of `opened`."""
+    if isinstance(known, Storage):
+        found = opened(known)
+        promise(name, known)
+        return found
+    with _LOCK:
+        _REGISTERED[name.lower()] = known
+    return known
+
+
+def promise(name: str, place: Storage) -> None:
+    """Gives a name to a table that is about to be made."""
+    with _LOCK:
+        if "." in name:
+            _QUALIFIED[_key(name.split("."))] = place
+        else:
+            _REGISTERED[name.lower()] = place
+
+
+def rename(name: str, new: str) -> None:
+    """Gives a registered table another name. Errors: INVALID_ARGUMENT as for `register`; TABLE_EXISTS."""
+    refuse_other("name", new, NAME)
+    if new.lower() != name.lower() and storage_of(new) is not None:
+        raise UserError("TABLE_EXISTS", f"the name {new} is registered already", hint="Choose another name.")
+    known = _REGISTERED.get(name.lower()) or storage_of(name)
+    if known is not None:
+        if isinstance(known, Table) and "." in new:
+            raise UserError.bad_value("name", new, f"one part, as {name} is a table at one version")
+        forget(name)
+        give(new, known)
+
+
+def relocate(name: str, path: str) -> None:
+    """Gives a registered name to the table at a path. Errors: TABLE_NOT_FOUND, also for one of a version;
+    INVALID_ARGUMENT for other columns or partitions than those of the table that had the name."""
+    known = storage_of(name)
+    there = Storage.open(path) if known is None else known.like(path)
+    before, after = registered(name), opened(there)
+    if before is not None and _shape(before) != _shape(after):
+        raise UserError(
+            "INVALID_ARGUMENT",
+            f"the table {after.path} has other columns or partitions than {name}: {after.schema}",
+            hint=f"If that is meant, drop the name and give it again: CREATE TABLE {name} USING mica LOCATION '…'.",
+        )
+    give(name, there)
+
+
+def _shape(table: Table) -> tuple[str, tuple[str, ...]]:
+    """The columns and partitions, without what no query sees."""
+    return str(table.schema), table.partition_by
+
+
+def forget(name: str) -> None:
+    """Takes a registered name away; the table stays."""
+    with _LOCK:
+        _REGISTERED.pop(name.lower(), None)
+        _QUALIFIED.pop(_key(name.split(".")), None)
+
+
+def place_of(name: str) -> str | None:
+    """The place of a registered name, any case, whatever is there; None if there is none."""
+    found = storage_of(name)
+    return None if found is None else str(found)
+
+
+def storage_of(name: str) -> Storage | None:
+    """The same with the options of its store."""
+    if "." in name:
+        return qualified(name.replace("`", "").split("."))
+    found = _REGISTERED.get(name.lower())
+    return found.snapshot.storage if isinstance(found, Table) else found
+
+
+def qualified(parts: Sequence[str]) -> Storage | None:
+    """The place of a registered name of several parts; None if there is none."""
+    return _QUALIFIED.get(_key(parts))
+
+
+def has_qualified() -> bool:
+    """Whether there is any."""
+    return bool(_QUALIFIED)
+
+
+def _key(parts: Sequence[str]) -> tuple[str, ...]:
+    lower = tuple(map(str.lower, parts))
+    return lower[1:] if len(lower) > 2 and lower[0] == CATALOG else lower
+
+
+def registered(name: str) -> Table | None:
+    """The table of a registered name, any case; None if there is none."""
+    found = _REGISTERED.get(name.lower())
+    return opened(found) if isinstance(found, Storage) else found
+
+
+def opened(place: Storage | str) -> Table:
+    """The table at a place, at its newest version. Errors: TABLE_NOT_FOUND and those of `Table.open`."""
+    storage = Storage.open(place) if isinstance(place, str) else place
+    key = str(storage), frozenset(storage.options.items())
+    with _LOCK:
+        known = _OPENED.pop(key, None)
+    # A table that another query may hold is not moved: a newer version is another Table.
+    snapshot = None if known is None else known.snapshot.refresh()
+    if known is None or snapshot is None:
+        table = Table(load(storage))
+    else:
+        table = known if snapshot is known.snapshot else Table(snapshot)
+    with _LOCK:
+        _OPENED[key] = table
+        for oldest in list(_OPENED)[:-_KEPT]:
+            del _OPENED[oldest]
+    return table
+
+
+def is_registered(name: str) -> bool:
+    """Whether the name is registered."""
+    return name.lower() in _REGISTERED
+
+
+def all_registered() -> list[str]:
+    """The registered names."""
+    return sorted(_REGISTERED)
+
+
+def is_table(name: str) -> bool:
+    """Whether the name was registered with a `Table` instead of a path."""
+    return isinstance(_REGISTERED.get(name.lower()), Table)
