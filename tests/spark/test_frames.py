@@ -176,6 +176,7 @@ def test_a_text_has_its_version_and_may_be_forgotten(
         assert (other.where("id > 1").count(), unread.count()) == (1, 1)
         assert frames.narrowed(unread) is None
         monkeypatch.setattr(marked, "_VERSIONS", 2)
+        monkeypatch.setattr(marked, "_KNOWN", {})
         assert frames.narrowed(spark.sql(versions).where("id > 0")) is None
         assert spark.sql(versions).where("id > 0").count() == 6
     finally:

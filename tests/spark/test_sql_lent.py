@@ -12,7 +12,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 import mica
-from mica.query import names, registry
+from mica.query import registry
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -124,7 +124,7 @@ def test_a_list_opens_what_its_pattern_takes(
     mica.register("other", mica.Table.create(tmp_path / "other", "id BIGINT").path)
     opened = list[str]()
     own = registry.opened
-    monkeypatch.setattr(names, "opened", lambda place: opened.append(str(place)) or own(place))
+    monkeypatch.setattr(registry, "opened", lambda place: opened.append(str(place)) or own(place))
     (row,) = mica.sql("SHOW TABLE EXTENDED LIKE 'lent_e*'", spark).collect()
     assert (row.tableName, opened) == ("lent_events", [events.path])
     assert mica.sql("SHOW TABLE EXTENDED LIKE 'none_*'", spark).collect() == []
