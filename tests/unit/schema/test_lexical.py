@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import mica
-from mica.query import entry, fed, names, parameters, settings, statement_parts, statements
+from mica.query import fed, names, parameters, settings, statement_parts, statements, tables
 from mica.schema import ddl
 from mica.schema.lexical import COMMENT, QUOTED_NAME, QUOTED_STRING, RAW_STRING, SKIPPED
 
@@ -41,7 +41,7 @@ def test_a_hint_is_skipped_and_no_comment() -> None:
 @pytest.mark.parametrize("part", ["-- a\\\n", "-", "/* a */", "/*", "/* * / ", "--\\", "/*/", "--\n"])
 def test_no_text_is_read_twice(part: str) -> None:
     text, start = part * 20_000 + "\nz", time.process_time()
-    for pattern in (entry._QUERY, statements._BEGINS):
+    for pattern in (tables._QUERY, statements._BEGINS):
         assert pattern.match(text) is None
     assert time.process_time() - start < 5
 
