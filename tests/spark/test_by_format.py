@@ -155,3 +155,22 @@ def test_a_schema_is_refused_for_a_name(spark: SparkSession, rows: DataFrame, tm
     mica.register("schemed", tmp_path / "t")
     with pytest.raises(Exception, match=r"(?i)user.specified.schema"):
         spark.read.schema("id INT").table("schemed")
+
+
+def test_the_catalog_makes_tables_of_the_format(spark: SparkSession, rows: DataFrame, tmp_path: Path) -> None:
+    """Spark left an entry with nothing behind it."""
+    kinds = spark.sql("SELECT 1 AS id, 'a' COLLATE UTF8_LCASE AS s, parse_json('1') AS v").schema
+    try:
+        made = spark.catalog.createTable("catalogued", str(tmp_path / "t"), "mica", kinds, "of the catalog")
+        assert (made.columns, made.count()) == (["id", "s", "v"], 0)
+        table = mica.Table.open(tmp_path / "t")
+        (detail,) = spark.sql("DESCRIBE DETAIL catalogued").collect()
+        assert (detail.location, detail.description) == (table.path, "of the catalog")
+        assert "COLLATE UTF8_LCASE" in str(table.schema)
+        rows.write.format("mica").save(str(tmp_path / "u"))
+        assert spark.catalog.createTable("again", source="mica", path=str(tmp_path / "u")).count() == 2
+        with pytest.raises(UserError, match="TABLE_EXISTS"):
+            spark.catalog.createTable("again", source="mica", schema=kinds)
+    finally:
+        registry.forget("catalogued")
+        registry.forget("again")

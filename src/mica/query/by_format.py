@@ -12,15 +12,17 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from mica.engines.spark import catalog
-from mica.engines.spark.doors import Told, as_before
+from mica.engines.spark.doors import Told, as_before, own_sql
 from mica.engines.spark.session import has_delta
+from mica.engines.spark.types import from_spark
 from mica.errors import UserError
 from mica.format.options import STORAGE, local_path
 from mica.log.snapshot import exists
 from mica.query import registry, settings
-from mica.query.entry import table
+from mica.query.create_text import literal
+from mica.query.entry import run, table
 from mica.query.made import new_place, refuse_other_table
-from mica.schema.ddl import quote_if_needed, quoted
+from mica.schema.ddl import quote_if_needed, quoted, to_ddl
 from mica.storage import Storage, split_scheme
 
 if TYPE_CHECKING:
@@ -44,8 +46,12 @@ def _formatted(own: Callable[..., Any], on: Any, source: str) -> Any:
 def _format_of(on: Any, given: str | None) -> str | None:
     """The format of a call, if it is mica's."""
     found = str(given or vars(on).get(_FORMAT) or "").lower()
-    is_ours = found == "mica" or (found == "delta" and not has_delta(on._spark))  # noqa: SLF001
-    return found if is_ours else None
+    return found if _is_ours(on._spark, found) else None  # noqa: SLF001
+
+
+def _is_ours(session: SparkSession, source: str | None) -> bool:
+    found = str(source).lower()
+    return found == "mica" or (found == "delta" and not has_delta(session))
 
 
 def _loaded(
@@ -152,6 +158,24 @@ def _streamed(
         return started
 
 
+def _catalogued(
+    own: Callable[..., Any], catalog: Any, tableName: str, path: str | None = None, source: str | None = None,  # noqa: N803
+    schema: Any = None, description: str | None = None, **options: Any,
+) -> Any:  # fmt: skip
+    """`createTable` of the format: `CREATE TABLE … USING mica`, or a name for the table at a path."""
+    session = catalog._sparkSession  # noqa: SLF001
+    if not _is_ours(session, source):
+        return own(catalog, tableName, path, source, schema, description, **options)
+    place = options.pop("path", path)
+    text = f"CREATE TABLE {tableName}{'' if schema is None else f' ({to_ddl(from_spark(schema))})'} USING mica"
+    text += "" if place is None else f" LOCATION {literal(str(place))}"
+    text += "" if description is None else f" COMMENT {literal(description)}"
+    if options:
+        text += f" OPTIONS ({', '.join(f'{literal(name)} {literal(str(value))}' for name, value in options.items())})"
+    run(text, session, None, lambda: own_sql(session, text))
+    return session.table(tableName)
+
+
 def _is_new(writer: Any, name: str, given: str | None) -> bool:
     """Whether a writer of the format is given a name that nobody has. Errors: TABLE_EXISTS for that of a temporary
     view, which the table would hide."""
@@ -203,4 +227,5 @@ BY_FORMAT: Mapping[str, Callable[..., Any]] = {
     "DataFrameWriter.saveAsTable": _made,
     "DataStreamWriter.start": _started,
     "DataStreamWriter.toTable": _streamed,
+    "Catalog.createTable": _catalogued,
 }

@@ -36,17 +36,18 @@ def create_text(table: Table, name: tuple[str, ...]) -> str:
     if by:
         parts.append(f"CLUSTER BY ({', '.join(by)})")
     if not is_path(name):
-        parts.append(f"LOCATION {_literal(table.path)}")
+        parts.append(f"LOCATION {literal(table.path)}")
     if table.metadata.description is not None:
-        parts.append(f"COMMENT {_literal(table.metadata.description)}")
+        parts.append(f"COMMENT {literal(table.metadata.description)}")
     given = _properties(table, clustered=bool(by))
-    pairs = [f"  {_literal(key)} = {_literal(value)}" for key, value in sorted(given.items())]
+    pairs = [f"  {literal(key)} = {literal(value)}" for key, value in sorted(given.items())]
     if pairs:
         parts.append(f"TBLPROPERTIES (\n{_listed(pairs)})")
     return "\n".join([*parts, *_constraints(table, named)])
 
 
-def _literal(text: str) -> str:
+def literal(text: str) -> str:
+    """A text as Spark SQL spells it."""
     return show(text, STRING)
 
 
