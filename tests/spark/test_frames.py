@@ -194,7 +194,7 @@ ACTIONS: list[Callable[[DataFrame], Any]] = [
     lambda f: f.toPandas()["id"].tolist() == [34],
     lambda f: f.toArrow().column("id").to_pylist() == [34],
     lambda f: f.show() is f.show(n=5, truncate=False) is None,
-    lambda f: [row.id for row in f.rdd.collect()] == [34],
+    lambda f: f.rdd is f.rdd and [row.id for row in f.rdd.collect()] == [34],
     lambda f: [json.loads(row)["id"] for row in f.toJSON().collect()] == [34],
     lambda f: f.foreach(print) is f.foreachPartition(list) is None,
 ]

@@ -114,10 +114,19 @@ def _number(own: Callable[..., Any], frame: DataFrame, *args: Any, **kwargs: Any
     return own(frame, *args, **kwargs) if found is None else found.collect()[0][0]
 
 
-_WHOLE = "collect explain foreach foreachPartition rdd tail toArrow toJSON toLocalIterator toPandas write"
+def _kept(own: Callable[..., Any], frame: DataFrame) -> Any:
+    """For `rdd`, which is one object, made once: it may be cached."""
+    held = vars(frame)
+    if "rdd" not in held:
+        held["rdd"] = _all(own, frame)
+    return held["rdd"]
+
+
+_WHOLE = "collect explain foreach foreachPartition tail toArrow toJSON toLocalIterator toPandas write"
 #: Who answers which method: those that run a plan.
 ACTIONS: dict[str, Callable[..., Any]] = {
     **{f"DataFrame.{name}": _all for name in _WHOLE.split()},
     **{f"DataFrame.{name}": _some for name in ("first", "head", "isEmpty", "show", "take")},
     "DataFrame.count": _number,
+    "DataFrame.rdd": _kept,
 }
