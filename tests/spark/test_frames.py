@@ -156,6 +156,20 @@ def test_a_text_over_a_view_of_a_text_keeps_what_that_said(spark: SparkSession, 
     assert sorted(row.id for row in found.collect()) == [33, 36, 39]
 
 
+def test_what_is_made_of_a_text_may_ask_for_columns_that_it_leaves_out(spark: SparkSession, frame: DataFrame) -> None:
+    made = spark.sql("SELECT v:k::string AS k FROM framed WHERE id > 35")
+    assert frames.narrowed(made.where("framed.id < 38")) is not None
+    assert [row.k for row in made.where("framed.id < 38").orderBy("k").collect()] == ["a", "b"]
+    assert [row.k for row in made.orderBy(sql.desc("id")).collect()] == ["a", "c", "b", "a"]
+    joined = spark.sql("SELECT * FROM framed a LEFT JOIN framed b USING (id) WHERE id = 7")
+    assert joined.select("b.id").collect() == [(7,)]
+    with pytest.raises(Exception, match="UNRESOLVED_COLUMN") as failed:
+        made.where("nowhere = 1")
+    assert "`k`" in str(failed.value)  # what it may have meant, of the text's columns
+    with pytest.raises(Exception, match="UNRESOLVED_COLUMN"):
+        spark.sql("SELECT DISTINCT p FROM framed").where("id = 1")  # nor does Spark find it there
+
+
 @pytest.mark.usefixtures("by_tasks_alone")
 def test_a_text_has_its_version_and_may_be_forgotten(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mica import compute as pc
@@ -62,8 +63,11 @@ def run(spark: SparkSession, text: str, views: Mapping[str, Table], args: Any = 
             java = text_marks.marked(spark, java, plan)
         return needs.query.qualified(java)
 
-    plan = _marked(spark, planned[0].query, text, views)
-    return Deferred(spark, planned[0].query.schema, made, plan)
+    query = planned[0].query
+    plan, whole = _marked(spark, query, text, views), None
+    if not (query.is_streaming or METADATA in words(text) or file_names.asked(text)):
+        whole = partial(query.over, lambda view: views[view].to_df(spark)._jdf)  # noqa: SLF001
+    return Deferred(spark, query.schema, made, plan, whole)
 
 
 def _marked(spark: SparkSession, query: Query, text: str, views: Mapping[str, Table]) -> Callable[[], Any] | None:

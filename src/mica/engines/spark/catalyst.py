@@ -9,7 +9,7 @@ Plans are read through py4j, which Spark Connect does not have.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -120,8 +120,18 @@ class Query:
 
     def named(self, names: Mapping[str, str]) -> Any:
         """The analysed plan, its tables under these names (name of a view → name)."""
+        return self._with(lambda view, java: self.make.named(java, [names[view]]))
+
+    def over(self, rows: Callable[[str], Any]) -> Any:
+        """The analysed plan over the rows of its tables, Datasets of the JVM: each place asks for its own."""
+        return self._with(
+            lambda view, java: self.make.renumbered(rows(view).queryExecution().analyzed(), java.output())
+        )
+
+    def _with(self, made: Callable[[str, Any], Any]) -> Any:
+        """The analysed plan with what is made of the places of its tables."""
         pairs = [
-            (java, self.make.named(java, [names[self._views[number]]]))
+            (java, made(self._views[number], java))
             for java in leaves(self._analysed)
             if str(java.nodeName()) == "LogicalRDD" and (number := self._identity(java.rdd())) in self._views
         ]

@@ -6,19 +6,23 @@ The rule: its columns are known, and nothing is read before somebody asks for mo
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Self
 
 from pyspark.sql import SparkSession
 from pyspark.sql.classic.dataframe import DataFrame
 from pyspark.sql.types import StructType, _parse_datatype_json_string
 
+from mica.engines.spark.errors import is_condition
 from mica.engines.spark.marks import of_plan
+from mica.engines.spark.session import without_sql_log
 
 
 class Deferred(DataFrame):
     """`schema` is a JVM schema; `make` gives the JVM's Dataset, and takes whether it may read rows at once.
 
-    `plan` gives an analysed plan of the same columns, for whoever runs more than that.
+    `plan` gives an analysed plan of the same columns, for whoever runs more than that; `whole` one over all columns of
+    the tables, for what asks for some that the text leaves out.
     """
 
     def __new__(cls, *_: Any) -> Self:
@@ -26,10 +30,16 @@ class Deferred(DataFrame):
         return object.__new__(cls)
 
     def __init__(
-        self, session: SparkSession, schema: Any, make: Callable[[bool], Any], plan: Callable[[], Any] | None = None
+        self,
+        session: SparkSession,
+        schema: Any,
+        make: Callable[[bool], Any],
+        plan: Callable[[], Any] | None = None,
+        whole: Callable[[], Any] | None = None,
     ) -> None:
         super().__init__(None, session)
         self._java_schema, self._make, self._made, self._plan = schema, make, None, plan
+        self._whole = whole
 
     @property
     def _jdf(self) -> Any:
@@ -51,6 +61,32 @@ class Deferred(DataFrame):
     def then(self, change: Callable[[Any], Any]) -> Deferred:
         """What becomes of the JVM's Dataset, with the same columns."""
         return Deferred(self._session, self._java_schema, lambda at_once: change(self._make(at_once)))
+
+    def select(self, *cols: Any) -> Any:
+        """As Spark's."""
+        return self._asked(DataFrame.select, *cols)
+
+    def filter(self, condition: Any) -> Any:
+        """As Spark's."""
+        return self._asked(DataFrame.filter, condition)
+
+    def sort(self, *cols: Any, **kwargs: Any) -> Any:
+        """As Spark's."""
+        return self._asked(DataFrame.sort, *cols, **kwargs)
+
+    where = filter  # noqa: A003 - Spark's names
+    orderBy = sort  # noqa: N815
+
+    def _asked(self, own: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """What Spark's method gives. Spark finds columns that the outermost SELECT leaves out; scans read none."""
+        try:
+            return own(self, *args, **kwargs)
+        except Exception as e:
+            if self._whole is None or not is_condition(e, "UNRESOLVED_COLUMN"):
+                raise
+            with suppress(Exception), without_sql_log():  # not there either
+                return own(of_plan(self._session, self._whole()), *args, **kwargs)
+            raise
 
     def unmade(self) -> Any:
         """The DataFrame of the other plan, if there is one, and this one's is not made yet."""

@@ -83,6 +83,11 @@ class Maker:
         """An expression under a name and an id."""
         return self._alias(child, name, number, self._empty, self._none, self._empty)
 
+    def renumbered(self, plan: Any, output: Any) -> Any:
+        """The rows of a plan in the columns of another one."""
+        pairs = zip(items(plan.output()), items(output), strict=True)
+        return self.project(self.seq([self.alias(own, str(new.name()), new.exprId()) for own, new in pairs]), plan)
+
     def named(self, plan: Any, name: Sequence[str]) -> Any:
         """The rows of a plan under a name of one or more parts."""
         *qualifier, last = name

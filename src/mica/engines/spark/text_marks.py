@@ -6,7 +6,7 @@ The rule: inside of a mark are scans that read what the text alone asks for, so 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import count
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -54,7 +54,7 @@ class _Opening:
         """The plan, opened; None if nothing is."""
         plans = dict(_PLANS)
         places = [(mark, node) for mark, node in found(java, _MARK) if mark in plans]
-        pairs = [(node, self._renumbered(self._text(mark, plans[mark]), node.output())) for mark, node in places]
+        pairs = [(node, self._make.renumbered(self._text(mark, plans[mark]), node.output())) for mark, node in places]
         if not pairs:
             return None
         new = java.transformDownWithSubqueries(self._make.rule(pairs))
@@ -70,10 +70,3 @@ class _Opening:
         given = plan()
         found = self._seen[mark] = self.plan(given) or given
         return found
-
-    def _renumbered(self, plan: Any, output: Sequence[Any]) -> Any:
-        """The rows of a plan in the columns of another one."""
-        columns = zip(items(plan.output()), items(output), strict=True)
-        return self._make.project(
-            self._make.seq([self._make.alias(own, str(new.name()), new.exprId()) for own, new in columns]), plan
-        )
