@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,8 @@ import pytest
 import mica
 from mica.engines.spark.doors import as_before
 from mica.errors import UserError
-from mica.query import by_format, enabled, entry, registry
+from mica.query import by_format, enabled, entry, registry, settings
+from mica.query.made import new_place
 from tests.oracle import conf
 from tests.support import stored
 
@@ -63,6 +65,23 @@ def test_the_session_s_settings_are_obeyed(spark: SparkSession, rows: DataFrame,
         spark.read.format("mica").option("timestampAsOf", "2020-01-01").load(path)
 
 
+def test_writers_follow_settings_as_statements_do(spark: SparkSession, rows: DataFrame, tmp_path: Path) -> None:
+    """A write that was repeated gave its rows twice, new tables lacked their properties, a new column was refused."""
+    path, delta = str(tmp_path / "t"), "spark.databricks.delta."
+    mine = {f"{delta}schema.autoMerge.enabled": "true", f"{delta}write.txnAppId": "a", f"{delta}write.txnVersion": "1"}
+    mine |= {f"{delta}properties.defaults.enableChangeDataFeed": "true", f"{delta}commitInfo.userMetadata": "nightly"}
+    mica.Table.create(path, "id INT")
+    with conf(spark, mine):
+        for _ in range(2):
+            rows.write.format("mica").mode("append").save(path)
+        told = settings.as_options(spark, {"mergeschema": "false", "txnappid": "b"})
+        assert told == settings.as_options(spark, {"mergeschema": "false"}, stream=True)
+        assert told == {"delta.enableChangeDataFeed": "true", "userMetadata": "nightly"}
+    table = mica.Table.open(path)
+    assert (table.count(), table.schema.names, table.version) == (2, ["id", "p"], 1)
+    assert table.history(1).column("user_metadata").to_pylist() == ["nightly"]
+
+
 @pytest.mark.usefixtures("rows")
 def test_a_stream_tells_the_source_its_partition_columns(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -84,6 +103,29 @@ def test_a_stream_tells_the_source_its_partition_columns(
     monkeypatch.setattr(type(writer), "start", lambda _, *given, **options: (*given, options))
     *given, _ = writer.toTable("by_stream", checkpointLocation="state")
     assert given == [registry.place_of("by_stream"), "mica", None, None, None]
+
+
+@pytest.mark.usefixtures("rows")
+def test_each_batch_of_a_stream_stays_the_caller_s(spark: SparkSession, tmp_path: Path) -> None:
+    """format("delta").foreachBatch(…).start() wrote to no path, and failed: start told Spark the format again."""
+    source, seen = str(tmp_path / "source"), list[object]()
+    mica.Table.create(source, "id INT")
+    writer = spark.readStream.format("mica").load(source).writeStream.format("mica").foreachBatch(lambda *_: None)
+    start = partial(by_format.BY_FORMAT["DataStreamWriter.start"], lambda _, path, kind, *__, **___: seen.append(kind))
+    start(writer)
+    start(writer, "sink", "mica")
+    assert seen == [None, "mica"]
+
+
+@pytest.mark.usefixtures("alone")
+def test_the_session_s_default_format_counts(spark: SparkSession, rows: DataFrame, tmp_path: Path) -> None:
+    """spark.sql.sources.default = delta, as on Databricks, was no source that Spark knew."""
+    path = str(tmp_path / "t")
+    with conf(spark, {"spark.sql.sources.default": "delta"}):
+        rows.write.partitionBy("p").save(path)
+        assert spark.read.load(path).schema.names == ["id", "p"]
+        assert spark.range(0).write.parquet(str(tmp_path / "plain")) is None
+    assert (mica.Table.open(path).partition_by, (tmp_path / "plain" / "_delta_log").exists()) == (("p",), False)
 
 
 def test_a_new_name_is_that_of_a_table_in_the_warehouse(spark: SparkSession, rows: DataFrame) -> None:
@@ -121,6 +163,29 @@ def test_a_name_may_have_its_database(spark: SparkSession, rows: DataFrame) -> N
     spark.sql("ALTER TABLE silver.made RENAME TO made_alone")
     assert spark.table("default.made_alone").count() == 3, "the database is the current one"
     assert not spark.catalog.tableExists("silver.made")
+
+
+def test_a_new_name_is_one_of_the_current_database(spark: SparkSession, rows: DataFrame) -> None:
+    """Under USE gold an append made another table, in the warehouse, and silver's table was gold's too."""
+    for database in ("current_gold", "current_silver"):
+        spark.sql(f"CREATE SCHEMA IF NOT EXISTS {database}")
+    mica.Table.create(new_place(spark, ["twice"]), "id INT, p INT")
+    mica.register("twice", new_place(spark, ["twice"]))
+    rows.write.format("mica").saveAsTable("current_gold.twice")
+    try:
+        spark.sql("USE current_gold")
+        rows.write.format("mica").mode("append").saveAsTable("twice")
+        assert spark.table("twice").count() == spark.sql("SELECT * FROM current_gold.twice").count() == 4
+        spark.sql("DELETE FROM twice WHERE id = 1")
+        spark.sql("CREATE TABLE by_text USING mica AS SELECT 1 AS id")
+        assert str(registry.place_of("current_gold.by_text")).endswith("/current_gold.db/by_text")
+        spark.sql("USE current_silver")
+        assert not spark.catalog.tableExists("by_text")
+        rows.limit(1).write.format("mica").mode("overwrite").saveAsTable("by_text")
+        assert spark.read.table("current_gold.by_text").columns == ["id"]
+    finally:
+        spark.sql("USE default")
+    assert (spark.table("twice").count(), spark.table("current_gold.twice").count()) == (0, 2)
 
 
 @pytest.mark.usefixtures("alone")

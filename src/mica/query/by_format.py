@@ -21,6 +21,7 @@ from mica.log.snapshot import exists
 from mica.query import registry, settings
 from mica.query.create_text import literal
 from mica.query.entry import run, table
+from mica.query.located import new_name
 from mica.query.made import new_place, refuse_other_table
 from mica.schema.ddl import quote_if_needed, quoted, to_ddl
 from mica.storage import Storage, split_scheme
@@ -44,9 +45,16 @@ def _formatted(own: Callable[..., Any], on: Any, source: str) -> Any:
 
 
 def _format_of(on: Any, given: str | None) -> str | None:
-    """The format of a call, if it is mica's."""
-    found = str(given or vars(on).get(_FORMAT) or "").lower()
-    return found if _is_ours(on._spark, found) else None  # noqa: SLF001
+    """The format of a call, if it is mica's; one that nobody named is the session's default. What Spark keeps as a
+    format counts then, and of streams, where `foreachBatch` comes after `format` and replaces it."""
+    session, named = on._spark, given or vars(on).get(_FORMAT)  # noqa: SLF001
+    found = str(named or session.conf.get("spark.sql.sources.default")).lower()
+    if not _is_ours(session, found):
+        return None
+    if not named or (not given and type(on).__name__ == "DataStreamWriter"):
+        with as_before(on) as told:
+            return found if told.format is None or told.format.lower() == found else None
+    return found
 
 
 def _is_ours(session: SparkSession, source: str | None) -> bool:
@@ -86,6 +94,7 @@ def _saved(
         place = path or given.get("path")
         if place is None or _tells(writer, told, given, str(place), mode, partitionBy):
             own(writer, path)
+            settings.reset_txn(writer._spark)  # noqa: SLF001
 
 
 def _tells(
@@ -105,6 +114,7 @@ def _tells(
             )
         writer.mode("append")
     _tell_partitions(writer, told, partition_by)
+    writer.options(**settings.as_options(session, given))
     if asked == "overwrite" and not _REPLACED & given.keys() and settings.is_dynamic(session):
         writer.option("partitionOverwriteMode", "dynamic")
     if "replacewhere" in given and _ZONE.lower() not in given:
@@ -127,6 +137,7 @@ def _started(
         return own(writer, path, format, outputMode, partitionBy, queryName, **options)
     with as_before(writer) as told:
         _tell_partitions(writer, told, partitionBy)
+        writer.options(**settings.as_options(writer._spark, _given(told, options), stream=True))  # noqa: SLF001
         return own(writer, path, "mica", outputMode, None, queryName, **options)
 
 
@@ -139,9 +150,9 @@ def _made(
         own(writer, name, format, mode, partitionBy, **options)
         return
     with as_before(writer) as told:
-        place, storage = _place(writer, name, _given(told, options))
+        known, place, storage = _place(writer, name, _given(told, options))
         writer.save(place, "mica", mode, partitionBy, **options)
-        registry.give(_unquoted(name), storage)
+        registry.give(known, storage)
 
 
 def _streamed(
@@ -152,9 +163,9 @@ def _streamed(
     if not _is_new(writer, tableName, format):
         return own(writer, tableName, format, outputMode, partitionBy, queryName, **options)
     with as_before(writer) as told:
-        place, storage = _place(writer, tableName, _given(told, options))
+        known, place, storage = _place(writer, tableName, _given(told, options))
         started = writer.start(place, "mica", outputMode, partitionBy, queryName, **options)
-        registry.promise(_unquoted(tableName), storage)
+        registry.promise(known, storage)
         return started
 
 
@@ -187,12 +198,13 @@ def _is_new(writer: Any, name: str, given: str | None) -> bool:
     return not session.catalog.tableExists(name)
 
 
-def _place(writer: Any, name: str, given: Mapping[str, Any]) -> tuple[str | None, Storage]:
-    """Where a table of a new name is, as for CREATE TABLE … USING mica: in the warehouse, or at the option path, beside
-    which Spark takes no other."""
+def _place(writer: Any, name: str, given: Mapping[str, Any]) -> tuple[str, str | None, Storage]:
+    """The name that a new table gets, and where it is, as for CREATE TABLE … USING mica: in the warehouse, or at the
+    option path, beside which Spark takes no other."""
     session, path = writer._spark, given.get("path")  # noqa: SLF001
-    place = new_place(session, _unquoted(name).split(".")) if path is None else str(path)
-    return None if path is not None else place, _storage(session, place, given)
+    parts = new_name(session, _unquoted(name).split("."))
+    place = new_place(session, parts) if path is None else str(path)
+    return ".".join(parts), None if path is not None else place, _storage(session, place, given)
 
 
 def _unquoted(name: str) -> str:

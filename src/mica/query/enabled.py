@@ -17,6 +17,7 @@ from mica.query.by_format import BY_FORMAT
 from mica.query.by_name import answers, listed
 from mica.query.entry import run, table
 from mica.query.frames import ACTIONS
+from mica.query.located import known_as
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -45,7 +46,7 @@ def enable(spark: SparkSession | None = None) -> SparkSession:
     session = current(spark)
     register(session)
     methods = METHODS if is_connect(session) else {**METHODS, **ACTIONS, **BY_FORMAT}
-    open_doors(session, _place_of, answers(session), methods)
+    open_doors(session, _known_as, answers(session), methods)
     return session
 
 
@@ -77,12 +78,15 @@ def _table(own: Callable[..., DataFrame], spark: SparkSession, tableName: str) -
     return table(tableName, spark, lambda: own(spark, tableName))
 
 
-def _place_of(spark: SparkSession, name: str) -> str | None:
-    """The place of a registered name; that of a path, unless delta-spark has these."""
+def _known_as(spark: SparkSession, name: str) -> tuple[str, str] | None:
+    """A registered name and its place; a path, unless delta-spark has these."""
     path = names.path_of(name)
-    if path is None:
-        return registry.place_of(name)
-    return None if is_connect(spark) or has_delta(spark) else path
+    if path is not None:
+        return None if is_connect(spark) or has_delta(spark) else (name, path)
+    parts = known_as(spark, name.replace("`", "").split("."))
+    known = "" if parts is None else ".".join(parts)
+    place = registry.place_of(known)
+    return None if place is None else (known, place)
 
 
 #: Who answers which method whatever it is given.

@@ -19,6 +19,7 @@ from mica.engines.spark.session import is_connect, without_sql_log
 from mica.engines.spark.types import unread
 from mica.errors import MicaError, UserError
 from mica.query import registry
+from mica.query.located import known_as
 from mica.schema.ddl import quoted
 from mica.schema.lexical import GAP, QUOTED_STRING, SPACE
 from mica.schema.types import StructType
@@ -137,8 +138,8 @@ class Lent:
 
 
 def registered(spark: SparkSession, name: str) -> Table | None:
-    """The table of a registered name, but for one that `is_hidden`."""
-    if not registry.is_registered(name) or is_hidden(spark, name):
+    """The table of a registered name, but for one that `is_hidden` or means a table of the current database."""
+    if not registry.is_registered(name) or is_hidden(spark, name) or known_as(spark, (name,)) != (name,):
         return None
     return registry.registered(name)
 

@@ -22,6 +22,9 @@ from mica.storage import Storage
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+#: The database that Spark begins in.
+_DEFAULT = "default"
+
 
 def located(spark: SparkSession, name: str) -> Storage | str | None:
     """The place of a registered name with its database, or the path of a Delta table of the session's catalog; None for
@@ -35,16 +38,39 @@ def in_database(spark: SparkSession, parts: Sequence[str]) -> Storage | None:
     """The place of a name that is registered with its database, which a name of one part leaves out where it is the
     current one. A name that is registered without is in the current database, if the catalog has no such table there.
     """
-    found = registry.qualified(parts)
-    if found is not None or not (len(parts) > 1 or registry.has_qualified()):
-        return found
-    current = str(spark.catalog.currentDatabase())
-    if len(parts) == 1:
-        return None if catalog.is_temporary(spark, parts[0]) else registry.qualified([current, *parts])
+    known = known_as(spark, parts)
+    if len(parts) == 1 or known is not None:
+        return None if known is None or len(known) == 1 else registry.qualified(known)
     own = parts[1:] if parts[0].lower() == catalog.CATALOG else parts
-    if len(own) != 2 or own[0].lower() != current.lower() or registry.is_table(own[1]):
+    if len(own) != 2 or own[0].lower() != str(spark.catalog.currentDatabase()).lower() or registry.is_table(own[1]):
         return None
     return None if spark.catalog.tableExists(spelled(tuple(parts))) else registry.storage_of(own[1])
+
+
+def known_as(spark: SparkSession, parts: Sequence[str]) -> tuple[str, ...] | None:
+    """The registered name that is meant. One of the current database comes before one of one part, which is a table of
+    the database default or a name of `mica.register`; not in the database default itself."""
+    given = tuple(parts)
+    if len(given) > 1:
+        return None if registry.qualified(given) is None else given
+    alone = given if registry.is_registered(given[0]) else None
+    if not registry.has_qualified():
+        return alone
+    current = str(spark.catalog.currentDatabase())
+    own = (current, *given)
+    if registry.qualified(own) is None or (alone is not None and current.lower() == _DEFAULT):
+        return alone
+    return alone if catalog.is_temporary(spark, given[0]) else own
+
+
+def new_name(spark: SparkSession, parts: Sequence[str]) -> tuple[str, ...]:
+    """The name that a table gets: the one that is known, or else with the current database, so that tables of two
+    databases are two."""
+    known = known_as(spark, parts)
+    if known is not None or len(parts) > 1:
+        return tuple(parts) if known is None else known
+    current = str(spark.catalog.currentDatabase())
+    return tuple(parts) if current.lower() == _DEFAULT else (current, *parts)
 
 
 def _in_catalog(spark: SparkSession, name: str) -> str | None:

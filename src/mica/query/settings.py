@@ -273,6 +273,19 @@ def with_defaults(spark: SparkSession, properties: Mapping[str, str]) -> dict[st
     return {**{name: v for name, v in found.items() if name.lower() not in own and _is_known(name)}, **properties}
 
 
+def as_options(spark: SparkSession, given: Mapping[str, Any], *, stream: bool = False) -> dict[str, str]:
+    """The options of a write of the format that say what the session says, but for those that are given (by their names
+    in lower case). The `txn` of a stream is its own. Errors: INVALID_ARGUMENT."""
+    found = with_defaults(spark, {})
+    if evolves(spark):
+        found["mergeSchema"] = "true"
+    if (text := user_metadata(spark)) is not None:
+        found["userMetadata"] = text
+    if not stream and not {"txnappid", "txnversion"} & given.keys() and (own := txn(spark)) is not None:
+        found |= {"txnAppId": own[0], "txnVersion": str(own[1])}
+    return {name: value for name, value in found.items() if name.lower() not in given}
+
+
 def _is_known(name: str) -> bool:
     return name.lower().startswith(FEATURE) or name.lower() in {known.lower() for known in PROPERTIES}
 

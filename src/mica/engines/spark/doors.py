@@ -96,19 +96,19 @@ class NamedCall:
 
 
 Answer = Callable[[NamedCall], Any]
-#: The place of a table by its name in a session.
-PlaceOf = Callable[[Any, str], str | None]
+#: The name that a table is known by, and its place, by its name in a session.
+KnownAs = Callable[[Any, str], tuple[str, str] | None]
 #: What answers any call of a method: it is given PySpark's own, and what that would be given.
 Method = Callable[..., Any]
 
 
 def open_doors(
     spark: SparkSession,
-    place_of: PlaceOf,
+    known_as: KnownAs,
     answers: Mapping[str, Answer],
     methods: Mapping[str, Method],
 ) -> None:
-    """Lets `answers` (`DataFrameReader.table`, …) answer calls in a session whose name `place_of` knows, and `methods`
+    """Lets `answers` (`DataFrameReader.table`, …) answer calls in a session whose name `known_as` knows, and `methods`
     (`SparkSession.sql`, …) all calls, or of a method that has an answer all others."""
     with _LOCK:
         _forget_stopped()
@@ -124,7 +124,7 @@ def open_doors(
             if found is not None and hasattr(found, name) and (found, name) not in _OWN:  # Spark 4.1 has fewer
                 made = _OWN[found, name] = getattr(found, name)
                 made = _always(made, methods[door]) if door in methods else made
-                setattr(found, name, _door(made, place_of, answers[door]) if door in answers else made)
+                setattr(found, name, _door(made, known_as, answers[door]) if door in answers else made)
 
 
 def close_doors(spark: SparkSession) -> None:
@@ -217,7 +217,7 @@ def _always(own: Any, answer: Method) -> Any:
     return method
 
 
-def _door(own: Callable[..., Any], place_of: PlaceOf, answer: Answer) -> Callable[..., Any]:
+def _door(own: Callable[..., Any], known_as: KnownAs, answer: Answer) -> Callable[..., Any]:
     signature = inspect.signature(own)
     of, named, *_ = signature.parameters
 
@@ -228,11 +228,11 @@ def _door(own: Callable[..., Any], place_of: PlaceOf, answer: Answer) -> Callabl
             name = str(given.pop(named)).strip()
             one = _ONE_PART.fullmatch(name)
             name = name if one is None else one["plain"] or one["quoted"]
-            place = place_of(_session(self), name)
-            if place is not None:
+            known = known_as(_session(self), name)
+            if known is not None:
                 given.pop(of)
                 with as_before(self) as told:
-                    return answer(NamedCall(own, self, name, place, given, told))
+                    return answer(NamedCall(own, self, *known, given, told))
         return own(self, *args, **kwargs)
 
     return method
