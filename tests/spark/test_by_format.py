@@ -148,6 +148,7 @@ def test_a_name_may_have_its_database(spark: SparkSession, rows: DataFrame) -> N
     spark.sql("CREATE SCHEMA IF NOT EXISTS silver")
     spark.sql("CREATE OR REPLACE TABLE silver.made USING mica AS SELECT 1 AS id, 0 AS p")
     assert str(registry.place_of("silver.made")).endswith("/silver.db/made")
+    assert [spark.catalog.tableExists(name, "silver") for name in ("made", "other")] == [True, False]
     rows.write.insertInto("silver.made")
     spark.sql("UPDATE silver.made SET p = 7 WHERE id = 2")
     assert spark.table("spark_catalog.silver.made").where("silver.made.p = 7").select("made.id").first() == (2,)

@@ -26,6 +26,7 @@ from mica.properties import parse_names
 from mica.query import described, inserts, names, registry, settings, views
 from mica.query.cloned import is_catalogs, make_clone
 from mica.query.insert import Query, insert
+from mica.query.located import new_name
 from mica.query.made import in_warehouse, like, make
 from mica.query.optimized import optimized
 from mica.query.row_statements import Delete, Insert, MergeInto, RowChange, Update, behind, of_columns
@@ -70,6 +71,8 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str) -> D
 
     Errors: those of the calls of `Table`; INVALID_ARGUMENT for a view that Spark cannot store.
     """
+    if isinstance(statement, Create | CreateLike | CloneOf) and not names.is_path(statement.table):
+        statement = replace(statement, table=new_name(spark, statement.table))
     match statement:
         case Create() | ConvertToDelta():
             with user_metadata(settings.user_metadata(spark)):

@@ -7,7 +7,6 @@ part is registered for it. The result has delta-spark's columns, and no row wher
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -18,7 +17,6 @@ from mica.errors import UserError
 from mica.log.snapshot import exists, load
 from mica.maintain.clone import clone
 from mica.query import described, names, registry, settings
-from mica.query.located import new_name
 from mica.query.made import place_of, storage_for
 from mica.query.statements import CloneOf
 
@@ -37,8 +35,6 @@ def is_catalogs(spark: SparkSession, statement: CloneOf) -> bool:
 
 def make_clone(spark: SparkSession, statement: CloneOf, source: Table) -> pa.Table | None:
     """Makes the clone, and returns the numbers of it; None if the statement leaves a table as it is."""
-    if not names.is_path(statement.table):
-        statement = replace(statement, table=new_name(spark, statement.table))
     there = place_of(statement)
     target = storage_for(spark, statement, there)
     if target is None:

@@ -89,9 +89,16 @@ def _known_as(spark: SparkSession, name: str) -> tuple[str, str] | None:
     return None if place is None else (known, place)
 
 
+def _exists(own: Callable[..., bool], catalog: Any, tableName: str, dbName: str | None = None) -> bool:  # noqa: N803
+    """A database that is given beside the name is a part of it, as a registered name has it."""
+    known = dbName is not None and catalog.tableExists(f"{dbName}.{tableName}")
+    return known or own(catalog, tableName, dbName)
+
+
 #: Who answers which method whatever it is given.
 METHODS: dict[str, Callable[..., Any]] = {
     "SparkSession.sql": _sql,
     "SparkSession.table": _table,
     "Catalog.listTables": listed,
+    "Catalog.tableExists": _exists,
 }

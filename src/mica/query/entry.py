@@ -90,7 +90,7 @@ def sql(
 def run(text: str, spark: SparkSession, args: Any, otherwise: Callable[[], DataFrame]) -> DataFrame:
     """The rows of a text, or what `otherwise` makes of it if it names no table of mica's."""
     text = variables.substituted(text, spark)
-    if not has_delta(spark) and (ours := using_mica(text)) != text:
+    if not has_delta(spark) and (ours := using_mica(text, partial(settings.is_delta_default, spark))) != text:
         text, otherwise = ours, partial(own_sql, spark, ours, args)
     if scripts.begins(text):
         return scripts.run(spark, text, args, lambda text, own: run(text, spark, None, own), otherwise)

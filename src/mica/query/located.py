@@ -39,7 +39,7 @@ def in_database(spark: SparkSession, parts: Sequence[str]) -> Storage | None:
     current one. A name that is registered without is in the current database, if the catalog has no such table there.
     """
     known = known_as(spark, parts)
-    if len(parts) == 1 or known is not None:
+    if len(parts) < 2 or known is not None:
         return None if known is None or len(known) == 1 else registry.qualified(known)
     own = parts[1:] if parts[0].lower() == catalog.CATALOG else parts
     if len(own) != 2 or own[0].lower() != str(spark.catalog.currentDatabase()).lower() or registry.is_table(own[1]):
@@ -51,7 +51,7 @@ def known_as(spark: SparkSession, parts: Sequence[str]) -> tuple[str, ...] | Non
     """The registered name that is meant. One of the current database comes before one of one part, which is a table of
     the database default or a name of `mica.register`; not in the database default itself."""
     given = tuple(parts)
-    if len(given) > 1:
+    if len(given) != 1:
         return None if registry.qualified(given) is None else given
     alone = given if registry.is_registered(given[0]) else None
     if not registry.has_qualified():

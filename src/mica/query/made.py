@@ -23,7 +23,6 @@ from mica.properties import COMMENT
 from mica.query import names, registry, settings
 from mica.query.create_text import column_text, create_text
 from mica.query.insert import Query
-from mica.query.located import new_name
 from mica.query.statements import CloneOf, Create, CreateLike, parse_statement
 from mica.schema import char
 from mica.schema.ddl import parse_ddl, quote_if_needed, spelled
@@ -43,8 +42,6 @@ def make(
     name means its table. `constraints` are those of a table that it is like, by their names. None if the statement
     leaves a table as it is."""
     settings.refuse_other_meaning(spark, statement.ddl)
-    if not names.is_path(statement.table):
-        statement = replace(statement, table=new_name(spark, statement.table))
     parts = statement.table
     there = place_of(statement)
     storage = storage_for(spark, statement, there)

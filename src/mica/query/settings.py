@@ -237,6 +237,11 @@ def is_dynamic(spark: SparkSession) -> bool:
     return _text(spark, "spark.sql.sources.partitionOverwriteMode", "static").lower() == "dynamic"
 
 
+def is_delta_default(spark: SparkSession) -> bool:
+    """Whether a table without USING is one of delta."""
+    return _text(spark, "spark.sql.sources.default", "parquet").lower() == "delta"
+
+
 def user_metadata(spark: SparkSession) -> str | None:
     """The text for the history of every commit."""
     return spark.conf.get(f"{_DELTA}commitInfo.userMetadata", None) or None
