@@ -41,7 +41,7 @@ def in_database(spark: SparkSession, parts: Sequence[str]) -> Storage | None:
     known = known_as(spark, parts)
     if len(parts) < 2 or known is not None:
         return None if known is None or len(known) == 1 else registry.qualified(known)
-    own = parts[1:] if parts[0].lower() == catalog.CATALOG else parts
+    own = registry.without_catalog(parts)
     if len(own) != 2 or own[0].lower() != str(spark.catalog.currentDatabase()).lower() or registry.is_table(own[1]):
         return None
     return None if spark.catalog.tableExists(spelled(tuple(parts))) else registry.storage_of(own[1])

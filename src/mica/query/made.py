@@ -174,7 +174,7 @@ def _place_of(name: str) -> str | None:
 
 def new_place(spark: SparkSession, parts: Sequence[str]) -> str:
     """The place in the warehouse of a new table. Errors: INVALID_ARGUMENT for a database that is not there."""
-    *before, _ = parts[1:] if len(parts) > 2 and parts[0].lower() == catalog.CATALOG else parts
+    *before, _ = registry.without_catalog(parts)
     if before and not (len(before) == 1 and spark.catalog.databaseExists(before[0])):
         database = spelled(tuple(before))
         raise UserError(
@@ -187,7 +187,7 @@ def new_place(spark: SparkSession, parts: Sequence[str]) -> str:
 
 def in_warehouse(spark: SparkSession, parts: Sequence[str]) -> str:
     """The place of a table that is made without one: as Spark's, in the folder of its database."""
-    *before, name = parts[1:] if len(parts) > 2 and parts[0].lower() == catalog.CATALOG else parts
+    *before, name = registry.without_catalog(parts)
     place = str(spark.conf.get("spark.sql.warehouse.dir"))
     if len(before) == 1 and spark.catalog.databaseExists(before[0]):
         place = str(spark.catalog.getDatabase(before[0]).locationUri)

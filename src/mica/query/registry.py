@@ -156,8 +156,12 @@ def has_qualified() -> bool:
 
 
 def _key(parts: Sequence[str]) -> tuple[str, ...]:
-    lower = tuple(map(str.lower, parts))
-    return lower[1:] if len(lower) > 2 and lower[0] == CATALOG else lower
+    return tuple(map(str.lower, without_catalog(parts)))
+
+
+def without_catalog(parts: Sequence[str]) -> Sequence[str]:
+    """A name of several parts without the session's catalog before its database."""
+    return parts[1:] if len(parts) > 2 and parts[0].lower() == CATALOG else parts
 
 
 def registered(name: str) -> Table | None:

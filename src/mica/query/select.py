@@ -64,20 +64,18 @@ def run(spark: SparkSession, text: str, views: Mapping[str, Table], args: Any = 
         return needs.query.qualified(java)
 
     query = planned[0].query
-    plan, whole = _marked(spark, query, text, views), None
+    plan = whole = None
+    # Another plan has no stream's state, and no names of files.
     if not (query.is_streaming or METADATA in words(text) or file_names.asked(text)):
         whole = partial(query.over, lambda view: views[view].to_df(spark)._jdf)  # noqa: SLF001
+        if is_enabled(spark) and not query.asks_time:
+            plan = partial(_marked, query, views)
     return Deferred(spark, query.schema, made, plan, whole)
 
 
-def _marked(spark: SparkSession, query: Query, text: str, views: Mapping[str, Table]) -> Callable[[], Any] | None:
-    """What gives the text's plan with marks around its tables, for actions of DataFrames that are made of it; None
-    where none runs another plan, or what the text asks for is not in it."""
-    if not is_enabled(spark) or METADATA in words(text) or file_names.asked(text):
-        return None
-    if query.asks_time or query.is_streaming:
-        return None
-    return lambda: query.named({view: marked.mark_of(table.snapshot) for view, table in views.items()})
+def _marked(query: Query, views: Mapping[str, Table]) -> Any:
+    """A text's plan with marks around its tables, for actions of DataFrames that are made of it."""
+    return query.named({view: marked.mark_of(table.snapshot) for view, table in views.items()})
 
 
 def narrowed(spark: SparkSession, text: str, views: Mapping[str, Table], args: Any = None) -> list[Narrowed]:
