@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from mica.engines.spark import text_marks
 from mica.engines.spark.errors import may_be_of_row
-from mica.engines.spark.marks import MarkedPlan, marked_plan
+from mica.engines.spark.marks import MarkedPlan, marked_plan, with_cached
 from mica.engines.spark.session import is_connect
 from mica.query import select
 from mica.query.narrowed import Narrowed
@@ -70,13 +70,15 @@ def _marked(
         if then is None:  # a text is narrowed already
             return None, {}
         given = frame.unmade() or frame
-    opened = text_marks.opened(given)
-    snapshots = known()
-    if not snapshots:
+    if not (known() or text_marks.are_known()):
         return None, {}
+    plan = with_cached(given)
+    opened = text_marks.opened(frame.sparkSession, plan)
+    if opened is not None:
+        given, plan = opened, with_cached(opened)
+    snapshots = known()
     schemas = {mark: one.schema for mark, one in snapshots.items()}
-    of_text = opened is not None or given is not frame
-    found = marked_plan(opened or given, schemas, then, all_known=of_text)
+    found = marked_plan(given, plan, schemas, then, all_known=given is not frame)
     if found is None:
         return None, {}
     used(mark for mark, _ in found.marks)

@@ -72,16 +72,16 @@ def is_here(rows: Any) -> bool:
 
 def marked_plan(
     frame: DataFrame,
+    plan: Any,
     known: Mapping[str, StructType],
     then: Callable[[DataFrame], DataFrame] | None = None,
     *,
     all_known: bool = False,
 ) -> MarkedPlan | None:
-    """The plan of a DataFrame, or of what `then` makes of its rows, if it has marks of tables that are known (or of no
-    others), all of which have no more columns than the table (`_metadata`), and scans in their places give the same
-    rows."""
-    java = with_cached(frame)
-    text = str(java.toJSON())
+    """The plan (`with_cached`) of a DataFrame, or that of what `then` makes of its rows, if it has marks of tables that
+    are known (or of no others), all of which have no more columns than the table (`_metadata`), and scans in their
+    places give the same rows."""
+    java, text = plan, str(plan.toJSON())
     if MARK not in text or bool(java.isStreaming()) or not bool(java.deterministic()):
         return None
     whole, zone = json.loads(text), str(frame.sparkSession.conf.get("spark.sql.session.timeZone"))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from mica.engines.spark.making import Maker
-from mica.engines.spark.marks import found, named, of_plan, with_cached
+from mica.engines.spark.marks import found, named, of_plan
 from mica.engines.spark.nodes import items
 
 if TYPE_CHECKING:
@@ -38,11 +38,16 @@ def marked(spark: SparkSession, rows: Any, plan: Callable[[], Any]) -> Any:
     return named(spark, rows, [mark])
 
 
-def opened(frame: DataFrame) -> DataFrame | None:
-    """A DataFrame with the plans of texts in the places of their marks; None if it has none that is known, or all of
-    them are cached."""
-    new = _Opening(frame.sparkSession).plan(with_cached(frame)) if _PLANS else None
-    return None if new is None else of_plan(frame.sparkSession, new)
+def are_known() -> bool:
+    """Whether there may be such marks."""
+    return bool(_PLANS)
+
+
+def opened(spark: SparkSession, plan: Any) -> DataFrame | None:
+    """A plan (`with_cached`) with the plans of texts in the places of their marks; None if it has none that is known,
+    or all of them are cached."""
+    new = _Opening(spark).plan(plan) if are_known() else None
+    return None if new is None else of_plan(spark, new)
 
 
 class _Opening:
