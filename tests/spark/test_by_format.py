@@ -162,7 +162,7 @@ def test_a_name_may_have_its_database(spark: SparkSession, rows: DataFrame) -> N
     with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
         spark.table("made")
     spark.sql("ALTER TABLE silver.made RENAME TO made_alone")
-    assert spark.table("default.made_alone").count() == 3, "the database is the current one"
+    assert spark.table("silver.made_alone").count() == 3, "a new name without a database keeps the one before"
     assert not spark.catalog.tableExists("silver.made")
 
 
@@ -187,6 +187,31 @@ def test_a_new_name_is_one_of_the_current_database(spark: SparkSession, rows: Da
     finally:
         spark.sql("USE default")
     assert (spark.table("twice").count(), spark.table("current_gold.twice").count()) == (0, 2)
+
+
+def test_a_table_of_default_is_none_of_another_database(spark: SparkSession, rows: DataFrame) -> None:
+    """Under USE an overwrite by the same short name replaced it."""
+    spark.sql("CREATE SCHEMA IF NOT EXISTS elsewhere")
+    rows.write.format("mica").saveAsTable("of_default")
+    try:
+        spark.sql("USE elsewhere")
+        for text in ("SELECT * FROM of_default", "SELECT * FROM of_default VERSION AS OF 0", "DROP TABLE of_default"):
+            with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
+                spark.sql(text)
+        assert not spark.catalog.tableExists("of_default")
+        rows.limit(1).write.format("mica").mode("overwrite").saveAsTable("of_default")
+        assert str(registry.place_of("elsewhere.of_default")).endswith("/elsewhere.db/of_default")
+        spark.sql("INSERT INTO default.of_default VALUES (3, 3)")
+        whole = "SELECT of_default.id FROM default.of_default WHERE default.of_default.id > 1"
+        assert sorted(spark.sql(whole).collect()) == [(2,), (3,)]
+        assert spark.sql("SELECT * FROM default.of_default VERSION AS OF 0").count() == 2
+        spark.sql("ALTER TABLE default.of_default RENAME TO of_default_2")
+        assert spark.table("default.of_default_2").count() == 3
+    finally:
+        spark.sql("USE default")
+    assert spark.sql("SELECT * FROM of_default_2").count() == 3
+    spark.sql("CREATE TABLE default.by_its_database USING mica AS SELECT 1 AS a")
+    assert spark.table("by_its_database").count() == 1
 
 
 @pytest.mark.usefixtures("alone")

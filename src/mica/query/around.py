@@ -20,9 +20,9 @@ from mica.engines.spark.doors import own_sql
 from mica.engines.spark.session import has_delta
 from mica.engines.spark.types import unread
 from mica.errors import MicaError, UserError
-from mica.query import registry
 from mica.query.insert import Query
 from mica.query.lent import is_hidden
+from mica.query.located import known_as
 from mica.query.parameters import Sql, bound, has_places
 from mica.query.row_statements import behind
 from mica.query.statement_parts import QUERY, VALUE_QUERY, Parts, ended
@@ -216,7 +216,7 @@ def _is_ours(spark: SparkSession, statement: Statement) -> bool:
     if isinstance(statement, ConvertToDelta):
         return not has_delta(spark)
     if isinstance(statement, Rename | Relocate | Drop):
-        return len(statement.table) == 1 and registry.is_registered(statement.table[0])
+        return len(statement.table) == 1 and known_as(spark, statement.table) is not None
     for table in statement.tables if isinstance(statement, Inserts) else (statement.table,):
         known = len(table) > 1 and has_delta(spark)
         if not known and target(spark, table, catalogs=False) is not None:
@@ -226,7 +226,7 @@ def _is_ours(spark: SparkSession, statement: Statement) -> bool:
 
 def _refuse_whole(spark: SparkSession, name: str) -> None:
     """Refuses to cache a table of mica's without a query: its scans read files, whatever Spark holds in memory."""
-    if registry.is_registered(name) and not is_hidden(spark, name):
+    if known_as(spark, (name,)) is not None and not is_hidden(spark, name):
         raise UserError(
             "INVALID_ARGUMENT",
             f"CACHE TABLE {name} would hold rows that no query asks for: mica reads the table's files",

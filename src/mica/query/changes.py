@@ -26,7 +26,7 @@ from mica.properties import parse_names
 from mica.query import described, inserts, names, registry, settings, views
 from mica.query.cloned import is_catalogs, make_clone
 from mica.query.insert import Query, insert
-from mica.query.located import new_name
+from mica.query.located import known_as, new_name
 from mica.query.made import in_warehouse, like, make
 from mica.query.optimized import optimized
 from mica.query.row_statements import Delete, Insert, MergeInto, RowChange, Update, behind, of_columns
@@ -109,7 +109,7 @@ def _on_rows(spark: SparkSession, statement: RowChange, query: Query, text: str)
     if table is None:
         if isinstance(statement, Insert):
             return _into_sparks(spark, statement, query, text)
-        _refuse_hidden(statement, statement.table)
+        _refuse_hidden(spark, statement, statement.table)
         return None
     settings.refuse_other_meaning(spark, text, [ctes, _query_of(statement)])
     if not isinstance(statement, Insert) or statement.where is not None:
@@ -144,7 +144,7 @@ def _on_table(spark: SparkSession, statement: Shaping, text: str) -> DataFrame |
     reads = isinstance(statement, Question | History)
     table = target(spark, statement.table, catalogs=not _is_catalogs(statement), reads=reads)
     if table is None:
-        _refuse_hidden(statement, statement.table)
+        _refuse_hidden(spark, statement, statement.table)
         _refuse_unknown(spark, statement)
         return None
     settings.refuse_other_meaning(spark, text)
@@ -175,12 +175,12 @@ def _cloned(spark: SparkSession, statement: CloneOf) -> DataFrame | None:
     return _nothing(spark) if done is None else spark.createDataFrame(done)
 
 
-def _refuse_hidden(statement: Statement, parts: tuple[str, ...]) -> None:
+def _refuse_hidden(spark: SparkSession, statement: Statement, parts: tuple[str, ...]) -> None:
     """Refuses a registered name that is no table, since the session has a view of its own by it, where Spark would not
     say so. Errors: INVALID_ARGUMENT."""
     name = parts[0]
     describes = isinstance(statement, Question) and statement.what != "detail"
-    if len(parts) > 1 or describes or isinstance(statement, Insert) or not registry.is_registered(name):
+    if len(parts) > 1 or describes or isinstance(statement, Insert) or known_as(spark, parts) != parts:
         return
     raise UserError(
         "INVALID_ARGUMENT",
@@ -367,32 +367,35 @@ def _merge(
 
 def _renamed(spark: SparkSession, statement: Rename) -> DataFrame | None:
     """A registered name becomes another; any other table is Spark's to rename. The files stay where they are."""
-    name = ".".join(statement.table)
-    if names.is_path(statement.table) or registry.storage_of(name) is None:
+    known = None if names.is_path(statement.table) else known_as(spark, statement.table)
+    if known is None:
         return None
-    if len(statement.name) > len(statement.table):
-        raise UserError.bad_value("RENAME TO", spelled(statement.name), f"one name, as {name} is a registered one")
-    registry.rename(name, ".".join(statement.name))
+    new = (*known[:-1], *statement.name) if len(statement.name) == 1 else new_name(spark, statement.name)
+    if len(new) > len(known):
+        raise UserError.bad_value("RENAME TO", spelled(new), f"one name, as {spelled(known)} is a registered one")
+    registry.rename(".".join(known), ".".join(new))
     return _nothing(spark)
 
 
 def _relocated(spark: SparkSession, statement: Relocate) -> DataFrame | None:
     """A registered name becomes that of another table with the same columns; any other table is Spark's."""
-    if len(statement.table) > 1 or not registry.is_registered(statement.table[0]):
+    known = known_as(spark, statement.table)
+    if known is None:
         return None
-    registry.relocate(statement.table[0], statement.location)
+    registry.relocate(".".join(known), statement.location)
     return _nothing(spark)
 
 
 def _dropped(spark: SparkSession, statement: Drop) -> DataFrame | None:
     """A registered name is forgotten, and the files stay, as those of Spark's external tables do; any other table is
     Spark's to drop. Of one in the warehouse Spark would delete the files: that is refused."""
-    name = ".".join(statement.table)
-    storage = None if names.is_path(statement.table) else registry.storage_of(name)
-    if storage is None:
+    known = None if names.is_path(statement.table) else known_as(spark, statement.table)
+    if known is None:
         return None
+    name, storage = ".".join(known), registry.storage_of(".".join(known))
+    assert storage is not None
     folder = storage.uri.rstrip("/").rpartition("/")[0]  # renamed tables stay where they are
-    if folder == Storage.open(in_warehouse(spark, (*statement.table[:-1], ""))).uri.rstrip("/") and exists(storage):
+    if folder == Storage.open(in_warehouse(spark, (*known[:-1], ""))).uri.rstrip("/") and exists(storage):
         raise UserError(
             "INVALID_ARGUMENT",
             f"{name} lies in the warehouse, where Spark's DROP TABLE deletes the files, and mica deletes no table",

@@ -197,7 +197,7 @@ def _is_sparks(text: str, spark: SparkSession) -> bool:
         return False
     parsed = () if found is None else found.names
     # A statement without a relation (INSERT OVERWRITE DIRECTORY, DESC history) may name a table all the same.
-    known = (registry.is_registered(name) or located(spark, name) is not None for name in parsed)
+    known = (lent.registered(spark, name) is not None or located(spark, name) is not None for name in parsed)
     ours = any(known) if parsed else any(map(registry.is_registered, names.words(text)))
     try:
         return not ours and not names.by_path(text, partial(settings.moment, spark)).views

@@ -101,13 +101,13 @@ class Lent:
     def lend_names(self) -> None:
         """Lends every registered name that the session has no view of, without a table: for a list on Spark Connect."""
         for name in registry.all_registered():
-            if not catalog.is_temporary(self._spark, name):
+            if _counts(self._spark, name) and not catalog.is_temporary(self._spark, name):
                 self._spark.range(0).createOrReplaceTempView(quoted(name))
                 self._listed.append(name)
 
     def lend(self, name: str) -> bool:
         """Lends a table at its newest version; False if there is nothing new to lend by this name."""
-        table = registry.registered(name)
+        table = registry.registered(name) if _counts(self._spark, name) else None
         if table is None or self._lent.get(name) is table.snapshot:
             return False
         with _LOCK:
@@ -139,9 +139,12 @@ class Lent:
 
 def registered(spark: SparkSession, name: str) -> Table | None:
     """The table of a registered name, but for one that `is_hidden` or means a table of the current database."""
-    if not registry.is_registered(name) or is_hidden(spark, name) or known_as(spark, (name,)) != (name,):
-        return None
-    return registry.registered(name)
+    return registry.registered(name) if _counts(spark, name) and not is_hidden(spark, name) else None
+
+
+def _counts(spark: SparkSession, name: str) -> bool:
+    """Whether a name is a registered one in the current database."""
+    return known_as(spark, (name,)) == (name,)
 
 
 def is_hidden(spark: SparkSession, name: str) -> bool:
@@ -201,7 +204,8 @@ def listed(spark: SparkSession, text: str, args: Any, work: Callable[[], DataFra
             lent.lend_named(" ".join(_listed(found)))
             return work()
     # In a clone: another thread must not read an empty view as the table.
-    others = [name for name in registry.all_registered() if not catalog.is_temporary(spark, name)]
+    known = (name for name in registry.all_registered() if _counts(spark, name))
+    others = [name for name in known if not catalog.is_temporary(spark, name)]
     shown: DataFrame = beside_names(spark, text, dict.fromkeys(others, StructType()), args)
     if not by_name:
         shown = beside_names(spark, text, _schemas(_listed(shown) & {*others}), args)

@@ -22,7 +22,7 @@ from mica.storage import Storage
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: The database that Spark begins in.
+#: The database that Spark begins in. What is made there has a name of one part.
 _DEFAULT = "default"
 
 
@@ -36,11 +36,13 @@ def located(spark: SparkSession, name: str) -> Storage | str | None:
 
 def in_database(spark: SparkSession, parts: Sequence[str]) -> Storage | None:
     """The place of a name that is registered with its database, which a name of one part leaves out where it is the
-    current one. A name that is registered without is in the current database, if the catalog has no such table there.
+    current one. A name of `mica.register` is in the current database, if the catalog has no such table there.
     """
     known = known_as(spark, parts)
-    if len(parts) < 2 or known is not None:
-        return None if known is None or len(known) == 1 else registry.qualified(known)
+    if known is not None and len(parts) + len(known) > 2:
+        return registry.storage_of(".".join(known))
+    if len(parts) < 2:
+        return None
     own = registry.without_catalog(parts)
     if len(own) != 2 or own[0].lower() != str(spark.catalog.currentDatabase()).lower() or registry.is_table(own[1]):
         return None
@@ -48,27 +50,47 @@ def in_database(spark: SparkSession, parts: Sequence[str]) -> Storage | None:
 
 
 def known_as(spark: SparkSession, parts: Sequence[str]) -> tuple[str, ...] | None:
-    """The registered name that is meant. One of the current database comes before one of one part, which is a table of
-    the database default or a name of `mica.register`; not in the database default itself."""
+    """The registered name that is meant. One of one part is that of a table in the database default, or one of
+    `mica.register`, which each database has that has no other by this name."""
     given = tuple(parts)
     if len(given) != 1:
-        return None if registry.qualified(given) is None else given
-    alone = given if registry.is_registered(given[0]) else None
-    if not registry.has_qualified():
-        return alone
+        return _of_several(given)
+    is_known = registry.is_registered(given[0])
+    everywhere = given if is_known and registry.is_everywhere(given[0]) else None
+    if not registry.has_qualified() and (everywhere is not None or not is_known):
+        return everywhere
     current = str(spark.catalog.currentDatabase())
+    if is_known and current.lower() == _DEFAULT:
+        return given
     own = (current, *given)
-    if registry.qualified(own) is None or (alone is not None and current.lower() == _DEFAULT):
-        return alone
-    return alone if catalog.is_temporary(spark, given[0]) else own
+    if registry.qualified(own) is None or catalog.is_temporary(spark, given[0]):
+        return everywhere
+    return own
+
+
+def _of_several(parts: tuple[str, ...]) -> tuple[str, ...] | None:
+    if registry.qualified(parts) is not None:
+        return parts
+    name = _of_default(parts)
+    return (name,) if name is not None and registry.is_registered(name) else None
+
+
+def _of_default(parts: Sequence[str]) -> str | None:
+    """The last part of a name of the database default, unless a name of `mica.register` is the same."""
+    own = registry.without_catalog(parts)
+    is_own = len(own) == 2 and own[0].lower() == _DEFAULT and not registry.is_everywhere(own[1])
+    return own[1] if is_own else None
 
 
 def new_name(spark: SparkSession, parts: Sequence[str]) -> tuple[str, ...]:
     """The name that a table gets: the one that is known, or else with the current database, so that tables of two
     databases are two."""
     known = known_as(spark, parts)
-    if known is not None or len(parts) > 1:
-        return tuple(parts) if known is None else known
+    if known is not None:
+        return known
+    if len(parts) > 1:
+        short = _of_default(parts)
+        return tuple(parts) if short is None else (short,)
     current = str(spark.catalog.currentDatabase())
     return tuple(parts) if current.lower() == _DEFAULT else (current, *parts)
 

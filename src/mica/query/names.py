@@ -184,13 +184,14 @@ def _place_of_name(
 ) -> Storage | None:
     """The place of the table that a name stands for; None if there is none, and where a column may have the name with
     more parts before it: no view is called so."""
-    known = registry.registered(parts[0]) if len(parts) == 1 else None
-    if known is not None:
-        return known.snapshot.storage
+    place: Storage | str | None = registry.storage_of(parts[0]) if len(parts) == 1 else None
+    if located is not None:
+        place = located(".".join(map(quoted, parts)))
+    if isinstance(place, Storage) and len(parts) == 1:
+        return place
     alike = [match for match in named if unquoted(match[0]).lower() == parts[-1].lower()]
     if any(_is_before_point(text, match) and not _is_last(text, match, parts[-1]) for match in alike):
         return None
-    place = None if located is None else located(".".join(map(quoted, parts)))
     return Storage.open(place) if isinstance(place, str) else place
 
 
@@ -266,7 +267,7 @@ def renamed(
     rest = pattern.sub(lambda m: m[0] if m["name"] is None else " ", text)
     alone = [match for match in LEXED.finditer(rest) if match["word"] and _is_last(rest, match, view)]
     qualifies = [_is_before_point(rest, match) for match in alone]
-    if not all(qualifies) or view.lower() in taken or registry.is_registered(view) or is_taken(view):
+    if not all(qualifies) or view.lower() in taken or is_taken(view):
         if any(qualifies) and not only_here:
             return None
         view = _free(view, words(text) | {view.lower()}, is_taken)

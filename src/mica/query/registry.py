@@ -32,6 +32,8 @@ NAME = Kind(
 _REGISTERED: dict[str, Table | Storage] = {}
 #: Those of names of several parts, in lower case, without the session's catalog before them.
 _QUALIFIED: dict[tuple[str, ...], Storage] = {}
+#: The names that `register` gave, which each database has; a table that is made by a name of one part is in `default`.
+_EVERYWHERE: set[str] = set()
 #: The temporary views that the session had by the names when they were registered.
 _BEFORE: dict[str, Any] = {}
 #: The tables of the last places, so that a query reads only what is new in their logs. A relative path is another one
@@ -63,6 +65,7 @@ def register(
     else:
         raise UserError.bad_value("table", table, "a mica.Table or a path")
     _BEFORE[name.lower()] = catalog.temporary_now(name)
+    _EVERYWHERE.add(name.lower())
     return found
 
 
@@ -100,8 +103,10 @@ def rename(name: str, new: str) -> None:
     if known is not None:
         if isinstance(known, Table) and "." in new:
             raise UserError.bad_value("name", new, f"one part, as {name} is a table at one version")
+        everywhere = is_everywhere(name)
         forget(name)
         give(new, known)
+        _EVERYWHERE.update([new.lower()] if everywhere else [])
 
 
 def relocate(name: str, path: str) -> None:
@@ -128,6 +133,7 @@ def forget(name: str) -> None:
     """Takes a registered name away; the table stays."""
     with _LOCK:
         _REGISTERED.pop(name.lower(), None)
+        _EVERYWHERE.discard(name.lower())
         _QUALIFIED.pop(_key(name.split(".")), None)
 
 
@@ -192,6 +198,11 @@ def opened(place: Storage | str) -> Table:
 def is_registered(name: str) -> bool:
     """Whether the name is registered."""
     return name.lower() in _REGISTERED
+
+
+def is_everywhere(name: str) -> bool:
+    """Whether each database has the registered name: it is one of `register`."""
+    return name.lower() in _EVERYWHERE
 
 
 def all_registered() -> list[str]:

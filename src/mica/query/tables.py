@@ -7,6 +7,7 @@ Spark's.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,13 +16,15 @@ from mica.engines.spark import catalog
 from mica.engines.spark.session import is_connect
 from mica.errors import UserError
 from mica.query import connect, lent, names, registry, settings
-from mica.query.located import in_database, located
+from mica.query.located import in_database, known_as, located
 from mica.schema.ddl import spelled
 from mica.schema.lexical import SKIPPED
 from mica.table import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from mica.storage import Storage
 
 #: How a query begins. `WITH` and `FROM` may also lead to an INSERT, as Spark's parser decides.
 _QUERY = re.compile(rf"(?>(?:\s|\(|{SKIPPED})*)(?:SELECT|WITH|FROM|VALUES|TABLE|MAP|REDUCE)\b", re.IGNORECASE)
@@ -39,8 +42,8 @@ def tables_of(text: str, spark: SparkSession) -> names.Named | None:
         return names.Named(named.text, {**named.views, **_mentioned(named.text)}, named.pinned)
     if parsed.changes:
         return None
-    is_taken, place_of = partial(catalog.is_temporary, spark), partial(located, spark)
-    named = names.by_path(text, moment, is_taken, place_of, parsed.names)
+    is_taken = partial(catalog.is_temporary, spark)
+    named = names.by_path(text, moment, is_taken, partial(_place, spark), parsed.names)
     if named.text != text:
         parsed = relations(spark, named.text) or parsed
     text, views = named.text, dict(named.views)
@@ -53,7 +56,7 @@ def tables_of(text: str, spark: SparkSession) -> names.Named | None:
             views[name] = table
             continue
         # Of a version or time that mica does not read, the table is Spark's.
-        place = None if name in parsed.travelled else place_of(name)
+        place = None if name in parsed.travelled else located(spark, name)
         if place is None:
             continue
         table = registry.opened(place)
@@ -61,7 +64,8 @@ def tables_of(text: str, spark: SparkSession) -> names.Named | None:
             # Of two tables with the same last part, neither view is called so.
             others = {other.rpartition(".")[2].lower() for other in parsed.names if other != name}
             taken = {view.lower() for view in views} | others
-            found = names.renamed(text, name.split("."), taken, is_taken, only_here=not isinstance(place, str))
+            is_others = partial(_is_others, spark, known_as(spark, name.split(".")))
+            found = names.renamed(text, name.split("."), taken, is_others, only_here=not isinstance(place, str))
             # Without a view Spark reads the table itself. A name may stand in the text with its catalog, too.
             if found is not None and found[0] != text:
                 text, view = found
@@ -77,6 +81,17 @@ def tables_of(text: str, spark: SparkSession) -> names.Named | None:
 def relations(spark: SparkSession, text: str) -> catalog.Parsed | None:
     """The tables that a text names; None on Spark Connect for a text that cannot be read there."""
     return connect.relations(spark, text) if is_connect(spark) else catalog.relations(spark, text)
+
+
+def _is_others(spark: SparkSession, own: Sequence[str] | None, name: str) -> bool:
+    """Whether a view of this name would hide another table than the registered one of the name `own`."""
+    return catalog.is_temporary(spark, name) or (registry.is_registered(name) and own != (name,))
+
+
+def _place(spark: SparkSession, name: str) -> Storage | str | None:
+    """The place of a table of mica's by the name that a text has for it."""
+    table = lent.registered(spark, name.replace("`", ""))
+    return located(spark, name) if table is None else table.snapshot.storage
 
 
 def _mentioned(text: str) -> dict[str, Table]:
