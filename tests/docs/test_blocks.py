@@ -31,6 +31,7 @@ def names_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a page registers is gone after it."""
     monkeypatch.setattr("mica.query.registry._REGISTERED", {})
     monkeypatch.setattr("mica.query.registry._QUALIFIED", {})
+    monkeypatch.setattr("mica.query.registry._EVERYWHERE", set())
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -29,6 +29,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "query/fed.py": "tests/spark/test_fed.py",
         "query/fixed.py": "tests/unit/query/test_described.py",
         "query/by_format.py": "tests/spark/test_by_format.py",
+        "query/listed.py": "tests/spark/test_listed.py",
         "query/here.py": "tests/property/test_sql_spark.py",
         "query/insert.py": "tests/spark/test_sql_statements.py",
         "query/inserts.py": "tests/spark/test_sql_around.py",

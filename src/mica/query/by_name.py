@@ -12,10 +12,11 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Self
 
-from mica.engines.spark.catalog import temporary_table
+from mica.engines.spark.catalog import table_in, temporary_table
 from mica.engines.spark.doors import Answer, NamedCall, own_sql
 from mica.engines.spark.session import is_connect
-from mica.errors import UserError
+from mica.engines.spark.types import unread
+from mica.errors import MicaError, UserError
 from mica.format.options import STORAGE
 from mica.query import registry
 from mica.query.entry import run
@@ -138,18 +139,38 @@ def _exists(call: NamedCall) -> Any:
     return not call.is_path or Table.exists(call.place)
 
 
-def _as_view(call: NamedCall) -> Any:
-    """What Spark says of the name while it is a temporary view."""
+def _shown(call: NamedCall) -> Any:
+    """The table of a database, or what Spark says of the name while it is a temporary view."""
+    *before, name = call.name.split(".")
+    database = ".".join(before).lower() or registry.DEFAULT
+    if not call.is_path and registry.place_in(database, name.lower()) is not None:
+        return _table_in(database, name)
     with Lent(call.session) as lent:
         lent.lend(call.name)
         return call.by(call.name)
 
 
+def _table_in(database: str, name: str) -> Any:
+    place = registry.place_in(database, name.lower())
+    try:
+        text = None if place is None else registry.opened(place).metadata.description
+    except MicaError:  # gone, or damaged, which is said where its rows are asked for
+        text = None
+    return table_in(database, name, text)
+
+
 def _columns(call: NamedCall) -> Any:
-    table = registry.registered(call.name)
-    if call.given.get("dbName") is not None or table is None:
+    """What Spark says of them while a temporary view has them."""
+    place = None if call.is_path else registry.storage_of(call.name)
+    if call.given.get("dbName") is not None or place is None:
         return call.by(call.name)
-    return [column._replace(isPartition=column.name in table.partition_by) for column in _as_view(call)]
+    table = registry.registered(call.name) or registry.opened(place)
+    view = f"mica_{uuid.uuid4().hex}"
+    unread(table.to_df(call.session)).createTempView(view)
+    try:
+        return [column._replace(isPartition=column.name in table.partition_by) for column in call.by(view)]
+    finally:
+        call.session.catalog.dropTempView(view)
 
 
 def _stated(before: str, call: NamedCall) -> DataFrame:
@@ -186,16 +207,20 @@ def _not_merged(call: NamedCall) -> None:
 
 
 def listed(own: Callable[..., list[Any]], catalog: Any, dbName: Any = None, pattern: Any = None) -> list[Any]:  # noqa: N803
-    """Spark's list of tables with the registered names as SHOW TABLES has them: temporary."""
+    """Spark's list of tables with mica's as SHOW TABLES has them."""
     found, session = own(catalog, dbName, pattern), catalog._sparkSession  # noqa: SLF001
-    if not registry.all_registered():
+    if not registry.all_registered() and not registry.has_qualified():
         return found
     within = "" if dbName is None else f" IN {'.'.join(map(quoted, dbName.split('.')))}"
     text = bound(f"SHOW TABLES{within} LIKE :pattern", {"pattern": "*" if pattern is None else pattern})
     shown = run(text, session, None, lambda: own_sql(session, text)).collect()
-    known = {table.name for table in found if table.isTemporary}
-    others = [row["tableName"] for row in shown if row["isTemporary"] and row["tableName"] not in known]
-    return [*found, *map(temporary_table, others)]
+    known = {(table.name, table.isTemporary): table for table in found}
+    new = [row for row in shown if (row["tableName"], row["isTemporary"]) not in known]
+    tables = [
+        temporary_table(row["tableName"]) if row["isTemporary"] else _table_in(row["namespace"], row["tableName"])
+        for row in new
+    ]
+    return sorted([*found, *tables], key=lambda table: (table.isTemporary, table.name))
 
 
 def _no_changes(call: NamedCall) -> None:
@@ -275,7 +300,7 @@ ANSWERS: Mapping[str, Answer] = {
     "DataFrame.writeTo": lambda call: WriterToName(call.on, call.name, call.place),
     "DataStreamWriter.toTable": _streamed,
     "Catalog.tableExists": _exists,
-    "Catalog.getTable": _as_view,
+    "Catalog.getTable": _shown,
     "Catalog.listColumns": _columns,
     "Catalog.getTableProperties": _properties,
     "Catalog.isCached": lambda _: False,  # CACHE TABLE of it is refused

@@ -18,7 +18,20 @@ from mica.engines.spark.doors import own_sql
 from mica.engines.spark.errors import is_condition
 from mica.engines.spark.session import current, has_delta, is_connect, without_sql_log
 from mica.errors import UserError
-from mica.query import around, changes, connect, fed, lent, names, registry, scripts, select, settings, variables
+from mica.query import (
+    around,
+    changes,
+    connect,
+    fed,
+    lent,
+    listed,
+    names,
+    registry,
+    scripts,
+    select,
+    settings,
+    variables,
+)
 from mica.query.located import located
 from mica.query.parameters import bound, has_places
 from mica.query.statement_parts import name_parts
@@ -94,8 +107,8 @@ def run(text: str, spark: SparkSession, args: Any, otherwise: Callable[[], DataF
         text, otherwise = ours, partial(own_sql, spark, ours, args)
     if scripts.begins(text):
         return scripts.run(spark, text, args, lambda text, own: run(text, spark, None, own), otherwise)
-    if lent.lists(text):
-        return lent.listed(spark, text, args, otherwise)
+    if listed.lists(text):
+        return listed.listed(spark, text, args, otherwise)
     if fed.calls(text):
         with fed.fed(spark, text, args) as (given, values):
             if given != text:

@@ -7,13 +7,12 @@ session's own by that name is back after it. Spark is asked first without: only 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Self
 
 from mica.engines.spark import catalog
-from mica.engines.spark.cloned_session import beside_names
 from mica.engines.spark.errors import is_condition
 from mica.engines.spark.session import is_connect, without_sql_log
 from mica.engines.spark.types import unread
@@ -22,7 +21,6 @@ from mica.query import registry
 from mica.query.located import known_as
 from mica.schema.ddl import quoted
 from mica.schema.lexical import GAP, QUOTED_STRING, SPACE
-from mica.schema.types import StructType
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -31,7 +29,6 @@ if TYPE_CHECKING:
     from mica.table import Table
 
 _UNKNOWN = re.compile(r"\[TABLE_OR_VIEW_NOT_FOUND\] The table or view `(\w+)` cannot be found")
-_LISTS = re.compile(rf"(?is){GAP}SHOW{SPACE}(?:(?P<names>TABLES|VIEWS)|TABLE{SPACE}EXTENDED)\b")
 #: What changes a view: a lent one is none of the session's to be changed, and a renamed one would stay.
 _OF_VIEWS = re.compile(rf"(?is){GAP}ALTER{SPACE}VIEW\b")
 #: A name that may be no constant. No comments are read here: of thousands that never end each would be read to the end.
@@ -101,13 +98,13 @@ class Lent:
     def lend_names(self) -> None:
         """Lends every registered name that the session has no view of, without a table: for a list on Spark Connect."""
         for name in registry.all_registered():
-            if _counts(self._spark, name) and not catalog.is_temporary(self._spark, name):
+            if counts(self._spark, name) and not catalog.is_temporary(self._spark, name):
                 self._spark.range(0).createOrReplaceTempView(quoted(name))
                 self._listed.append(name)
 
     def lend(self, name: str) -> bool:
         """Lends a table at its newest version; False if there is nothing new to lend by this name."""
-        table = registry.registered(name) if _counts(self._spark, name) else None
+        table = registry.registered(name) if counts(self._spark, name) else None
         if table is None or self._lent.get(name) is table.snapshot:
             return False
         with _LOCK:
@@ -139,10 +136,10 @@ class Lent:
 
 def registered(spark: SparkSession, name: str) -> Table | None:
     """The table of a registered name, but for one that `is_hidden` or means a table of the current database."""
-    return registry.registered(name) if _counts(spark, name) and not is_hidden(spark, name) else None
+    return registry.registered(name) if counts(spark, name) and not is_hidden(spark, name) else None
 
 
-def _counts(spark: SparkSession, name: str) -> bool:
+def counts(spark: SparkSession, name: str) -> bool:
     """Whether a name is a registered one in the current database."""
     return known_as(spark, (name,)) == (name,)
 
@@ -179,52 +176,9 @@ def _is_word(name: str, text: str) -> bool:
     return re.search(rf"(?i)(?<!\w){re.escape(name)}(?!\w)", text) is not None
 
 
-def lists(text: str) -> bool:
-    """Whether a text lists tables."""
-    return _LISTS.match(text) is not None
-
-
 def alters(text: str) -> bool:
     """Whether a text changes a view."""
     return _OF_VIEWS.match(text) is not None
-
-
-def listed(spark: SparkSession, text: str, args: Any, work: Callable[[], DataFrame]) -> DataFrame:
-    """What a text lists, with the registered names as what they are to a session: temporary. Where it shows columns
-    too, its pattern is asked for the names first: a table that it leaves out is not opened."""
-    kind = _LISTS.match(text)
-    by_name = kind is not None and kind["names"] is not None
-    if is_connect(spark):
-        with Lent(spark) as lent:
-            lent.lend_names()
-            found = work()
-        if by_name:
-            return found
-        with Lent(spark) as lent:
-            lent.lend_named(" ".join(_listed(found)))
-            return work()
-    # In a clone: another thread must not read an empty view as the table.
-    known = (name for name in registry.all_registered() if _counts(spark, name))
-    others = [name for name in known if not catalog.is_temporary(spark, name)]
-    shown: DataFrame = beside_names(spark, text, dict.fromkeys(others, StructType()), args)
-    if not by_name:
-        shown = beside_names(spark, text, _schemas(_listed(shown) & {*others}), args)
-    return shown
-
-
-def _listed(found: DataFrame) -> set[str]:
-    return {row.tableName for row in found.collect()}
-
-
-def _schemas(known: Iterable[str]) -> dict[str, StructType]:
-    """The columns of registered tables, but for those that are gone or damaged: they hide no other."""
-    found = dict[str, StructType]()
-    for name in known:
-        with suppress(MicaError):
-            table = registry.registered(name)
-            if table is not None:
-                found[name] = table.schema
-    return found
 
 
 def run(spark: SparkSession, work: Callable[[], DataFrame], *, explains: bool = False) -> DataFrame:

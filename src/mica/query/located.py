@@ -22,9 +22,6 @@ from mica.storage import Storage
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: The database that Spark begins in. What is made there has a name of one part.
-_DEFAULT = "default"
-
 
 def located(spark: SparkSession, name: str) -> Storage | str | None:
     """The place of a registered name with its database, or the path of a Delta table of the session's catalog; None for
@@ -60,7 +57,7 @@ def known_as(spark: SparkSession, parts: Sequence[str]) -> tuple[str, ...] | Non
     if not registry.has_qualified() and (everywhere is not None or not is_known):
         return everywhere
     current = str(spark.catalog.currentDatabase())
-    if is_known and current.lower() == _DEFAULT:
+    if is_known and current.lower() == registry.DEFAULT:
         return given
     own = (current, *given)
     if registry.qualified(own) is None or catalog.is_temporary(spark, given[0]):
@@ -78,7 +75,7 @@ def _of_several(parts: tuple[str, ...]) -> tuple[str, ...] | None:
 def _of_default(parts: Sequence[str]) -> str | None:
     """The last part of a name of the database default, unless a name of `mica.register` is the same."""
     own = registry.without_catalog(parts)
-    is_own = len(own) == 2 and own[0].lower() == _DEFAULT and not registry.is_everywhere(own[1])
+    is_own = len(own) == 2 and own[0].lower() == registry.DEFAULT and not registry.is_everywhere(own[1])
     return own[1] if is_own else None
 
 
@@ -92,7 +89,7 @@ def new_name(spark: SparkSession, parts: Sequence[str]) -> tuple[str, ...]:
         short = _of_default(parts)
         return tuple(parts) if short is None else (short,)
     current = str(spark.catalog.currentDatabase())
-    return tuple(parts) if current.lower() == _DEFAULT else (current, *parts)
+    return tuple(parts) if current.lower() == registry.DEFAULT else (current, *parts)
 
 
 def _in_catalog(spark: SparkSession, name: str) -> str | None:

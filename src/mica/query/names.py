@@ -46,7 +46,7 @@ _OPTIONS = re.compile(rf"{SPACE}WITH{GAP}\({INSIDE}\)", re.IGNORECASE)
 _QUERY = re.compile(r"(?i)\bSELECT\b")
 #: A part of a name: no number, as Spark reads one.
 _PART = re.compile(rf"{QUOTED_NAME}|(?!\d+(?:[eE]\d+)?(?:[dDfFlLsSyY]|[bB][dD])?(?!\w))[A-Za-z0-9_]+")
-_NAME = re.compile(rf"\s*(?:{_PART.pattern})(?:\s*\.\s*(?:{_PART.pattern}))*\s*")
+NAME = re.compile(rf"\s*(?:{_PART.pattern})(?:\s*\.\s*(?:{_PART.pattern}))*\s*")
 
 #: How the names of views begin that serve a change feed (`query/fed.py`).
 FED = "mica_changes_"
@@ -144,7 +144,7 @@ def identified(text: str, args: Any = None, constant: Callable[[str], object] = 
             name = None if _QUERY.search(match["expr"]) else constant(match["expr"])
         else:
             name = values.get(match["parameter"]) if match["text"] is None else unquote(match["text"])
-        if not isinstance(name, str) or not _NAME.fullmatch(name):
+        if not isinstance(name, str) or not NAME.fullmatch(name):
             return match[0]
         parts = _PART.findall(name)
         path = is_path(parts)
@@ -310,7 +310,7 @@ def without_star(text: str, column: str) -> str:
 
 
 #: A table as a query of its own.
-_TABLE = re.compile(rf"\s*TABLE\s(?P<name>{_NAME.pattern});?\s*", re.IGNORECASE)
+_TABLE = re.compile(rf"\s*TABLE\s(?P<name>{NAME.pattern});?\s*", re.IGNORECASE)
 
 
 def selected(text: str) -> str:

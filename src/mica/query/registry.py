@@ -29,6 +29,9 @@ NAME = Kind(
     lambda v: bool(TEXT.fits(v) and re.fullmatch(r"\w+(?:\.\w+)*", v)),
 )
 
+#: The database that Spark begins in. What is made there has a name of one part.
+DEFAULT = "default"
+
 _REGISTERED: dict[str, Table | Storage] = {}
 #: Those of names of several parts, in lower case, without the session's catalog before them.
 _QUALIFIED: dict[tuple[str, ...], Storage] = {}
@@ -154,6 +157,18 @@ def storage_of(name: str) -> Storage | None:
 def qualified(parts: Sequence[str]) -> Storage | None:
     """The place of a registered name of several parts; None if there is none."""
     return _QUALIFIED.get(_key(parts))
+
+
+def in_database(database: str) -> list[str]:
+    """The last parts of the names that a database has, both in lower case, but for those that each has."""
+    own = [name for *before, name in _QUALIFIED if ".".join(before) == database]
+    return own + ([name for name in _REGISTERED if not is_everywhere(name)] if database == DEFAULT else [])
+
+
+def place_in(database: str, name: str) -> Storage | None:
+    """The place of a table of a database that it alone has; None if there is none."""
+    known = qualified((*database.split("."), name))
+    return storage_of(name) if known is None and name in in_database(database) else known
 
 
 def has_qualified() -> bool:

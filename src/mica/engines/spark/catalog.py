@@ -102,6 +102,13 @@ def temporary_table(name: str) -> Any:
     return Table(name, catalog=None, namespace=[], description=None, tableType="TEMPORARY", isTemporary=True)
 
 
+def table_in(database: str, name: str, description: str | None) -> Any:
+    """A table of a database as `spark.catalog.getTable` gives it."""
+    from pyspark.sql.catalog import Table
+
+    return Table(name, CATALOG, database.split("."), description, "EXTERNAL", isTemporary=False)
+
+
 def set_temporary(spark: SparkSession, name: str, view: Any) -> None:
     """Makes a temporary view that `temporary` gave."""
     _state(spark).catalog().createTempView(name, view, True)

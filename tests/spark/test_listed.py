@@ -1,0 +1,73 @@
+"""Lists of tables show mica's as Spark's are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import mica
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture
+def enabled(spark: SparkSession) -> Iterator[None]:
+    """The session reads names of mica's."""
+    mica.enable(spark)
+    yield
+    mica.disable(spark)
+
+
+@pytest.fixture
+def databases(spark: SparkSession, enabled: None) -> Iterator[tuple[str, str]]:
+    """Two databases with the same tables, of Spark's and of mica's."""
+    for database, source in (("of_spark", "parquet"), ("of_mica", "mica")):
+        spark.sql(f"CREATE SCHEMA IF NOT EXISTS {database}")
+        spark.sql(
+            f"CREATE TABLE {database}.l1 (a INT COMMENT 'x', p INT) USING {source} PARTITIONED BY (p) COMMENT 'hi'"
+        )
+        spark.range(1).write.format(source).saveAsTable(f"{database}.L2")
+    spark.range(1).createOrReplaceTempView("l1")
+    yield "of_spark", "of_mica"
+    spark.sql("USE default")
+    spark.catalog.dropTempView("l1")
+    spark.sql("DROP SCHEMA of_spark CASCADE")
+
+
+@pytest.mark.usefixtures("compiled")
+def test_tables_of_a_database_are_listed_as_spark_s(spark: SparkSession, databases: tuple[str, str]) -> None:
+    """They were in no list."""
+    shown = list[list[Any]]()
+    for database in databases:
+        catalog, found = spark.catalog, list[Any]()
+        for text in (
+            f"SHOW TABLES IN {database}", f"SHOW TABLES FROM `{database}` LIKE '*2'", f"SHOW TABLES IN {database} 'l1'",
+            f"SHOW VIEWS IN {database} LIKE 'l*'", f"SHOW TABLE EXTENDED IN {database} LIKE 'l*'",
+        ):  # fmt: skip
+            found.append([tuple(row)[:3] for row in spark.sql(text).collect()])
+        found += [catalog.listTables(database, "l*"), catalog.getTable(f"{database}.L2")]
+        found += [catalog.listColumns(f"{database}.l1"), catalog.listColumns(f"spark_catalog.{database}.l2")]
+        spark.sql(f"USE {database}")
+        found += [catalog.getTable("l2"), [row.tableName for row in spark.sql("SHOW TABLES LIKE 'l*'").collect()]]
+        spark.sql("USE default")
+        shown.append(found)
+    of_spark, of_mica = (
+        str(found).replace(name, "d").replace("MANAGED", "EXTERNAL")
+        for found, name in zip(shown, databases, strict=True)
+    )
+    assert of_mica == of_spark
+    (row,) = spark.sql("SHOW TABLE EXTENDED IN of_mica LIKE 'l2'").collect()
+    assert "|-- id: long" in row.information
+
+
+@pytest.mark.usefixtures("enabled", "compiled")
+def test_what_is_made_in_default_is_listed_there_only(spark: SparkSession) -> None:
+    spark.sql("CREATE TABLE listed_alone USING mica AS SELECT 1 AS a")
+    text = "SHOW TABLES IN {} LIKE 'listed_*'"
+    assert spark.sql(text.format("default")).collect() == [("default", "listed_alone", False)]
+    spark.sql("CREATE SCHEMA IF NOT EXISTS of_others")
+    assert spark.sql(text.format("of_others")).collect() == []
+    assert spark.catalog.getTable("listed_alone").namespace == ["default"]
