@@ -17,7 +17,7 @@ from mica.cached import cached_property
 from mica.engines.spark.catalog import arguments
 from mica.engines.spark.cloned_session import cloned, in_place_of, view_of
 from mica.engines.spark.making import Maker
-from mica.engines.spark.nodes import Node, Tree, ids, ids_of, items, leaves, node
+from mica.engines.spark.nodes import Node, Tree, ids, ids_of, items, leaves, names_of, node
 from mica.records import dataclass
 from mica.schema.types import StructType
 
@@ -85,7 +85,7 @@ class Query:
         self.make = Maker.of(spark)
         self._views, self._schemas = views, dict(tables)
         self.schema = analysed.schema()
-        self.names: list[str] = list(self.schema.fieldNames())
+        self.names: list[str] = names_of(self.schema)
         self._relations: dict[tuple[int, ...], Relation] = {}
         self._subplans: dict[tuple[int, ...], Plan] = {}
         self._analysed = plan = analysed.queryExecution().analyzed()

@@ -12,11 +12,15 @@ from weakref import WeakKeyDictionary
 from mica.engines.spark.nodes import items
 from mica.engines.spark.types import type_text
 
+#: Where a CTE has its plan, and its name its columns.
+_PLAN_OF_CTE, _OUTPUT_OF_CTE = 0, 2
+
 
 class Maker:
     """Makes expressions in a session's JVM. Each name that py4j looks up is a call, so classes are looked up once."""
 
-    def __init__(self, jvm: Any) -> None:
+    def __init__(self, spark: Any) -> None:
+        jvm = spark.sparkContext._jvm  # noqa: SLF001
         self._utils, self._map, system = jvm.PythonUtils, jvm.java.util.HashMap, jvm.java.lang.System
         catalyst = jvm.org.apache.spark.sql.catalyst
         self.attribute_reference = catalyst.expressions.AttributeReference
@@ -54,12 +58,21 @@ class Maker:
         row = self.seq([catalyst.InternalRow.empty()])
         self.one_row = catalyst.plans.logical.LocalRelation(self.seq([]), row, False, self._none)
         self._empty = self.seq([])
+        self._with_cte, self._inlined = catalyst.plans.logical.WithCTE, catalyst.optimizer.InlineCTE(False, False)
+        text = "WITH t AS (SELECT 1 AS a) SELECT a FROM t"
+        found = spark._jsparkSession.sql(text).queryExecution().analyzed()  # noqa: SLF001
+        self._rows_of_cte, self._named_cte = found.cteDefs().head(), found.collectLeaves().last()
+        #: Their parts: how many there are is another number in each version of Spark.
+        self._cte = [
+            [one.productElement(i) for i in range(int(one.productArity()))]
+            for one in (self._named_cte, self._rows_of_cte)
+        ]
 
     @staticmethod
     def of(spark: Any) -> Maker:
         """The one of a session."""
         if spark not in _MAKERS:
-            _MAKERS[spark] = Maker(spark.sparkContext._jvm)  # noqa: SLF001
+            _MAKERS[spark] = Maker(spark)
         return _MAKERS[spark]
 
     def seq(self, items: Iterable[Any]) -> Any:
@@ -84,9 +97,12 @@ class Maker:
         return self._alias(child, name, number, self._empty, self._none, self._empty)
 
     def renumbered(self, plan: Any, output: Any) -> Any:
-        """The rows of a plan in the columns of another one."""
-        pairs = zip(items(plan.output()), items(output), strict=True)
-        return self.project(self.seq([self.alias(own, str(new.name()), new.exprId()) for own, new in pairs]), plan)
+        """The rows of a plan in the columns of another one. Each alias that is made from here is many calls, so a
+        thousand columns took a second: Catalyst makes all of them where it puts a CTE in the place of its name."""
+        own, rows = self._cte
+        own[_OUTPUT_OF_CTE], rows[_PLAN_OF_CTE] = output, plan
+        both = self._named_cte.copy(*own), self.seq([self._rows_of_cte.copy(*rows)])
+        return self._inlined.apply(self._with_cte(*both))
 
     def named(self, plan: Any, name: Sequence[str]) -> Any:
         """The rows of a plan under a name of one or more parts."""

@@ -5,6 +5,7 @@ The rule: a `Node` holds what distinguishes an expression from others, so that w
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -145,6 +146,11 @@ _TYPED = frozenset("MicrosToTimestamp TruncTimestamp".split())
 def items(sequence: Any) -> Iterator[Any]:
     """The elements of a Scala sequence."""
     return (sequence.apply(i) for i in range(int(sequence.size())))
+
+
+def names_of(schema: Any) -> list[str]:
+    """The names of the columns of a schema of the JVM, in one call: of a Java array each element is two."""
+    return [field["name"] for field in json.loads(str(schema.json()))["fields"]]
 
 
 def leaves(plan: Any) -> Iterator[Any]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from mica.engines.spark.catalyst import Plan, Relation, every
 from mica.engines.spark.folds import Folded
 from mica.engines.spark.needs import Extraction, Needs
-from mica.engines.spark.nodes import items
+from mica.engines.spark.nodes import names_of
 from mica.records import dataclass
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def with_scans(needs: Needs, rows: Sequence[Rows]) -> Any:
     """The query over these rows, one for each relation, as a Dataset of the JVM."""
     query, plan = needs.query, _Replacing(needs, rows).plan()
     java = query.make.dataset.ofRows(query.spark._jsparkSession, plan)  # noqa: SLF001
-    return java if list(java.columns()) == query.names else java.toDF(query.make.seq(query.names))
+    return java if names_of(java.schema()) == query.names else java.toDF(query.make.seq(query.names))
 
 
 class _Replacing:
@@ -119,12 +119,18 @@ class _Replacing:
 
     def _scan(self, relation: Relation, rows: Rows) -> Any:
         """A relation's scan, under the names and ids of the relation."""
-        plan = self._analysed(rows)
-        columns = list(items(plan.output()))
-        own, places = relation.node.output(), {name: at for at, name in enumerate(relation.columns.values())}
+        output = self._needed(relation)
         numbers = {name: number for number, name in relation.columns.items()}
-        needed = self.needs.columns[relation]
-        found = [self.make.alias(c, n, own.apply(places[n]).exprId()) for c, n in zip(columns, needed, strict=False)]
-        for column, e in zip(columns[len(needed) :], self.needs.extractions[relation], strict=False):
-            found.append(self.make.alias(column, e.sql, self._leaf(numbers[e.column], e).exprId()))
-        return self.make.project(self.make.seq(found), plan)
+        leaves = [self._leaf(numbers[e.column], e) for e in self.needs.extractions[relation]]
+        if leaves:
+            output = output.appendedAll(self.make.seq(leaves))
+        return self.make.renumbered(self._analysed(rows), output)
+
+    def _needed(self, relation: Relation) -> Any:
+        """The relation's columns that are needed, with as few calls as they, or the others, are."""
+        own, names, needed = relation.node.output(), list(relation.columns.values()), self.needs.columns[relation]
+        wanted, places = set(needed), {name: at for at, name in enumerate(names)}
+        rest = [name for name in names if name not in wanted]
+        if len(rest) < len(needed) and [name for name in names if name in wanted] == list(needed):
+            return own.diff(self.make.seq([own.apply(places[name]) for name in rest])) if rest else own
+        return self.make.seq([own.apply(places[name]) for name in needed])
