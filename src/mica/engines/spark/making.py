@@ -58,11 +58,15 @@ class Maker:
         row = self.seq([catalyst.InternalRow.empty()])
         self.one_row = catalyst.plans.logical.LocalRelation(self.seq([]), row, False, self._none)
         self._empty = self.seq([])
-        self._with_cte, self._inlined = catalyst.plans.logical.WithCTE, catalyst.optimizer.InlineCTE(False, False)
+        inlined = catalyst.optimizer.InlineCTE
+        (constructor,) = jvm.java.lang.Class.forName(inlined._fqn).getConstructors()  # noqa: SLF001
+        defaults = (f"apply$default${i + 1}" for i in range(int(constructor.getParameterCount())))
+        self._with_cte = catalyst.plans.logical.WithCTE
+        self._inlined = inlined(*(getattr(inlined, default)() for default in defaults))
         text = "WITH t AS (SELECT 1 AS a) SELECT a FROM t"
         found = spark._jsparkSession.sql(text).queryExecution().analyzed()  # noqa: SLF001
         self._rows_of_cte, self._named_cte = found.cteDefs().head(), found.collectLeaves().last()
-        #: Their parts: how many there are is another number in each version of Spark.
+        #: Their parts: how many there are is another number in each version of Spark, as of the rule's settings.
         self._cte = [
             [one.productElement(i) for i in range(int(one.productArity()))]
             for one in (self._named_cte, self._rows_of_cte)
