@@ -22,7 +22,7 @@ import mica
 from mica.errors import MicaError
 from mica.errors.codes import CODES
 from mica.query import registry
-from mica.scan import little
+from mica.scan import little, scan
 from tests.oracle import conf
 from tests.support import ROOT, SHARED, delta_jars
 
@@ -214,6 +214,7 @@ def compiled(spark: SparkSession) -> Iterator[None]:
 def by_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     """A scan of few rows is read by Spark's tasks, as one of many is, and not by this process."""
     monkeypatch.setattr(little, "FEW_FILE_BYTES", -1)
+    monkeypatch.setattr(scan, "FEW", 0)
 
 
 @pytest.fixture(scope="session")

@@ -162,7 +162,7 @@ def _rows(spark: SparkSession, place: Narrowed, at_once: bool) -> Rows:
         if groups is not None:
             return Rows(groups, folded, gathered=True, few=True)
         size = pc.sum(scan.kept.column("size")).as_py() or 0
-        fold, tasks = folded.fold, scan.tasks(engine.parallelism)
+        fold, tasks = folded.fold, scan.sent(engine.parallelism)
         return Rows(engine.frame(ReadFolded(scan.spec(), fold), tasks, fold.schema(scan.schema), size, REFUSED), folded)
     few = place.reader == "mica" or place.limit is not None
     found = here.rows(engine, replace(scan, limit=place.limit)) if at_once and few else None

@@ -66,7 +66,7 @@ def frame(spark: SparkSession, scan: Scan, late: Late) -> DataFrame:
 
 
 def _by_tasks(engine: Spark, scan: Scan, late: Late) -> DataFrame:
-    tasks = scan.tasks(engine.parallelism)
+    tasks = scan.sent(engine.parallelism)
     found = engine.frame(partial(read_parts, scan.spec()), tasks, scan.schema, 4 * size_of(scan), late)
     return found if scan.limit is None else found.limit(scan.limit)
 

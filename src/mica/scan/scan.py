@@ -38,6 +38,7 @@ from mica.skipping.partitions import holds, is_decided
 from mica.tasks.file import ReadSpec
 from mica.tasks.parts import FilePart, in_tasks, parts_of
 from mica.tasks.read import count_rows, read_parts
+from mica.tasks.sent_files import FEW, sent
 from mica.tasks.workers import workers
 
 if TYPE_CHECKING:
@@ -48,8 +49,8 @@ if TYPE_CHECKING:
 
     from mica.scan.explanation import Explanation
 
-#: So many columns of scans of a source are kept bound.
-BOUND = 1024
+#: So many columns of scans of a source are kept bound: a query of a thousand columns binds them in four ways.
+BOUND = 8192
 
 #: Larger than any number of rows; the kernel counts in 64 bits.
 _NO_LIMIT = 1 << 62
@@ -375,19 +376,12 @@ class Scan:
 
         names = self.source.schema.names
         plain = self.columns is None or (not isinstance(self.columns, Mapping) and set(self.columns) <= set(names))
-        files: dict[tuple[str | None, ...], list[str]] = {}
-        if plain:
-            for path, values in zip(
-                self.kept.column("path").to_pylist(), self.kept.column("partition_values").to_pylist(), strict=True
-            ):
-                texts = dict(values or ())
-                key = tuple(texts.get(name) for name in self.source.partition_by)
-                files.setdefault(key, []).append(path)
         return Reading(
             schema=self.schema,
             columns=self.source.schema,
             partition_by=self.source.partition_by,
-            files=files,
+            count=self.kept.num_rows,
+            listed=self._by_partition,
             size=self.kept.column("size").to_numpy().sum(),
             storage=self.source.storage,
             is_table=self.source.version is not None,
@@ -401,6 +395,15 @@ class Scan:
             by_id=self.source.by_id,
             late_types=self._late_types,
         )
+
+    def _by_partition(self) -> Mapping[tuple[str | None, ...], Sequence[str]]:
+        """Partition values → paths of the kept files."""
+        found: dict[tuple[str | None, ...], list[str]] = {}
+        columns = (self.kept.column(name).to_pylist() for name in ("path", "partition_values"))
+        for path, values in zip(*columns, strict=True):
+            texts = dict(values or ())
+            found.setdefault(tuple(texts.get(name) for name in self.source.partition_by), []).append(path)
+        return found
 
     def _late_types(self) -> bool:
         return contains(self.schema, VARIANT) and self.source.may_hold_late_types(from_numpy(self.plan.kept))
@@ -448,6 +451,10 @@ class Scan:
     def tasks(self, parallelism: int, kept: pa.Table | None = None, *, shared: bool = True) -> list[list[FilePart]]:
         """The kept files, or some of them, packed into tasks for `parallelism` cores; `shared` large ones are split."""
         return in_tasks(self.source.parts(self.kept if kept is None else kept), parallelism, shared=shared)
+
+    def sent(self, parallelism: int) -> Sequence[Sequence[FilePart]]:
+        """The same for other processes: of many files the parts are made there."""
+        return self.tasks(parallelism) if self.kept.num_rows <= FEW else sent(self.kept, parallelism)
 
 
 def _compared_by(spark: SparkSession, scan: Scan, unsupported: Literal["error", "string"]) -> DataFrame:

@@ -57,20 +57,20 @@ class FilePart:
 #: The columns of `parts_of`; a table without the later ones has no such facts.
 _COLUMNS = (
     "path", "size", "partition_values", "deletion_vector", "chosen", "change_type", "constants", "modification_time",
-    "ids",
+    "ids", "number", "part", "parts",
 )  # fmt: skip
 
 
 def parts_of(files: pa.Table, *, of_log: bool = False) -> list[FilePart]:
     """The files of a table with path, size, partition_values and deletion_vector, numbered in their order; those of a
-    change data feed have `chosen` and `change_type` too (`log/feed.py`), tracked ones their `ids`. `of_log`: the paths
-    are URIs, as the log has them.
+    change data feed have `chosen` and `change_type` too (`log/feed.py`), tracked ones their `ids`, shares of them their
+    `number`, `part` and `parts`. `of_log`: the paths are URIs, as the log has them.
     """
     names, nothing = set(files.column_names), [None] * files.num_rows
     columns = (files.column(name).to_pylist() if name in names else nothing for name in _COLUMNS)
     found = []
-    for number, row in enumerate(zip(*columns, strict=True)):
-        path, size, values, vector, chosen, change, constants, modified, ids = row
+    for place, row in enumerate(zip(*columns, strict=True)):
+        path, size, values, vector, chosen, change, constants, modified, ids, number, share, shares = row
         own = dict(constants or ())
         if change is not None:
             own[CHANGE_TYPE] = change
@@ -80,7 +80,9 @@ def parts_of(files: pa.Table, *, of_log: bool = False) -> list[FilePart]:
             size,
             dict(values or ()),
             vector,
-            number=number,
+            share or 0,
+            shares or 1,
+            place if number is None else number,
             chosen=chosen,
             constants=own,
             base_row_id=first,
@@ -93,16 +95,24 @@ def parts_of(files: pa.Table, *, of_log: bool = False) -> list[FilePart]:
 
 def in_tasks(files: Sequence[FilePart], parallelism: int, *, shared: bool = False) -> list[list[FilePart]]:
     """The files in tasks of about `TASK_BYTES`, less if cores would be idle; with `shared`, large files are split."""
-    sizes = sum(file.size or 0 for file in files)
-    per_task = max(LEAST_BYTES, min(TASK_BYTES, sizes // max(1, parallelism)))
+    per_task = bytes_of_task(sum(file.size or 0 for file in files), parallelism)
     if shared:
         files = [part for file in files for part in _shares(file, per_task)]
     return grouped(files, lambda file: (file.size or 0) // file.parts, per_task)
 
 
+def bytes_of_task(size: int, parallelism: int) -> int:
+    """About how many bytes of files a task reads, of so many."""
+    return max(LEAST_BYTES, min(TASK_BYTES, size // max(1, parallelism)))
+
+
+def shares_of(size: int, per_task: int) -> int:
+    """In how many shares a file of this size is read."""
+    return min(MAX_SHARES, max(1, -(-size // per_task))) if size > SHARED_BYTES else 1
+
+
 def _shares(file: FilePart, per_task: int) -> Iterable[FilePart]:
-    size = file.size or 0
-    count = min(MAX_SHARES, max(1, -(-size // per_task))) if size > SHARED_BYTES else 1
+    count = shares_of(file.size or 0, per_task)
     return (file,) if count == 1 else (replace(file, part=part, parts=count) for part in range(count))
 
 

@@ -69,8 +69,9 @@ class Reading:
     schema: StructType
     columns: StructType
     partition_by: tuple[str, ...]
-    #: Partition values → paths of the files, relative to the storage or absolute.
-    files: Mapping[tuple[str | None, ...], Sequence[str]]
+    #: How many files there are, and what `files` gives: they are listed only where they are not too many.
+    count: int
+    listed: Callable[[], Mapping[tuple[str | None, ...], Sequence[str]]]
     #: Bytes of all files.
     size: int
     storage: Storage
@@ -85,6 +86,11 @@ class Reading:
     by_id: bool
     #: Whether Variants may hold types that Spark's lack; checked last, since it may open footers.
     late_types: Callable[[], bool]
+
+    @cached_property
+    def files(self) -> Mapping[tuple[str | None, ...], Sequence[str]]:
+        """Partition values → paths of the files, relative to the storage or absolute."""
+        return self.listed()
 
     @cached_property
     def uris(self) -> Sequence[str]:
@@ -130,10 +136,10 @@ REASONS: Mapping[str, Callable[[Reading], bool]] = {
     "files have deletion vectors": lambda r: r.deletion_vectors,
     "columns are mapped, and partitions or fields of structs too": lambda r: r.column_mapping and not r.by_own_names,
     "Spark's own reader does not pad CHAR columns": lambda r: any(is_padded(declared(f)) for f in r.schema.fields),
-    "there are no files": lambda r: not r.files,
-    "there are too many files": lambda r: sum(map(len, r.files.values())) > MAX_FILES,
+    "there are no files": lambda r: not r.count,
+    "there are too many files": lambda r: r.count > MAX_FILES,
     "Spark comes without a decoder of Brotli": lambda r: any(uri.endswith(".brotli.parquet") for uri in r.uris),
-    "files of a store are small": lambda r: r.is_remote and r.size < REMOTE_BYTES * sum(map(len, r.files.values())),
+    "files of a store are small": lambda r: r.is_remote and r.size < REMOTE_BYTES * r.count,
     "there are too many partitions": lambda r: len(r.files) > MAX_PARTITIONS and not r.by_directories,
     "Hadoop takes a colon in a name for the end of a scheme": lambda r: any(uri.count(":") > 1 for uri in r.uris),
     "Spark drops files that are named like hidden or half-copied ones": lambda r: any(
