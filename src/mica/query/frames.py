@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _LOG = logging.getLogger("mica")
+#: The tables of marks, with the statistics and footers that they have read: an action finds those of the one before.
+_TABLES: dict[str, Table] = {}
 #: Whether a method that takes a few rows runs, by others that are here too.
 _RUNS: ContextVar[bool] = ContextVar("mica_runs", default=False)
 
@@ -82,7 +84,9 @@ def _marked(
     if found is None:
         return None, {}
     used(mark for mark, _ in found.marks)
-    return found, {mark: Table(snapshots[mark]) for mark, _ in found.marks}
+    for gone in _TABLES.keys() - snapshots.keys():
+        _TABLES.pop(gone, None)
+    return found, {mark: _TABLES.setdefault(mark, Table(snapshots[mark])) for mark, _ in found.marks}
 
 
 def _all(own: Callable[..., Any], frame: DataFrame, *args: Any, **kwargs: Any) -> Any:
