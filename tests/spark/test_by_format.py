@@ -265,3 +265,26 @@ def test_the_catalog_makes_tables_of_the_format(spark: SparkSession, rows: DataF
     finally:
         registry.forget("catalogued")
         registry.forget("again")
+
+
+@pytest.mark.usefixtures("alone")
+def test_a_loaded_table_skips_and_its_view_is_the_table(spark: SparkSession, rows: DataFrame, tmp_path: Path) -> None:
+    """format("mica") read all rows where format("delta") skipped; of that, and of spark.table, no view could change."""
+    path = str(tmp_path / "t")
+    rows.write.format("mica").partitionBy("p").save(path)
+    mica.register("of_view", path)
+    loaded = spark.read.format("mica").load(path)
+    assert mica.explain(loaded.where("p = 1")).scans[0].kept.num_rows == 1
+    for number, frame in enumerate((loaded, spark.table("of_view"), spark.table("of_view").alias("a"))):
+        frame.createOrReplaceTempView("shown_whole")
+        spark.sql(f"INSERT INTO shown_whole VALUES ({number + 10}, 0)")
+        assert spark.sql(f"UPDATE shown_whole SET p = 3 WHERE id = {number + 10}").first() == (1,)
+        assert spark.table("shown_whole").where("p = 3").count() == number + 1
+    for frame in (spark.table("of_view").where("p = 3"), spark.table("of_view").select("p", "id")):
+        frame.createOrReplaceTempView("shown_whole")
+        with pytest.raises(Exception, match="UNSUPPORTED_FEATURE"):
+            spark.sql("UPDATE shown_whole SET p = 4")
+    spark.read.table(f"delta.`{path}@v0`").createOrReplaceTempView("shown_whole")
+    with pytest.raises(UserError, match="newest version"):
+        spark.sql("UPDATE shown_whole SET p = 4")
+    spark.catalog.dropTempView("shown_whole")

@@ -74,7 +74,7 @@ def _loaded(
         given = _given(told, options)
         # A table of the session, as one of delta-spark's is there: Spark's own reader, and actions that skip.
         plain = isinstance(path, str) and not (given or told.schema or schema)
-        if plain and found == "delta" and own.__qualname__ == "DataFrameReader.load":
+        if plain and own.__qualname__ == "DataFrameReader.load":
             return table(f"delta.{quoted(local_path(path))}", session, lambda: own(reader, path, "mica"))
         if _TIMES & given.keys() and _ZONE.lower() not in given:
             reader.option(_ZONE, _zone(session))

@@ -103,8 +103,7 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str) -> D
 def _on_rows(spark: SparkSession, statement: RowChange, query: Query, text: str) -> DataFrame | None:
     """The numbers of rows that change; None if the table, and what an INSERT selects, is Spark's."""
     table, ctes = target(spark, statement.table), statement.ctes
-    # Spark has an INSERT into such a view, and runs it.
-    shown = viewed(spark, statement.table) if table is None and not isinstance(statement, Insert) else None
+    shown = viewed(spark, statement.table, inserts=isinstance(statement, Insert)) if table is None else None
     table = table if shown is None else shown.table
     if table is None:
         if isinstance(statement, Insert):
@@ -127,7 +126,7 @@ def _on_rows(spark: SparkSession, statement: RowChange, query: Query, text: str)
             done = _rows_changed(spark, table, statement, noted, settings.txn(spark))
         settings.reset_txn(spark)
         if shown is not None:
-            shown.show_again(spark)
+            shown.show_again()
         return done
 
 

@@ -1,4 +1,4 @@
-"""Changes of rows through a temporary view of `format("mica")`, as delta-spark takes them through one of its own.
+"""Changes of rows through a temporary view of a table, as delta-spark takes them through one of its own.
 
 The rule: a view stands for a table only if it shows all of its columns and rows as they are, at the newest version.
 After a change the view is made again: Spark would go on with the version that it read first.
@@ -6,17 +6,21 @@ After a change the view is made again: Spark would go on with the version that i
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mica.engines.spark import catalog
+from mica.engines.spark.marks import MARK
 from mica.format.options import Options
 from mica.log.at_path import at_path
+from mica.query.tables import target
 from mica.records import dataclass
 from mica.schema.ddl import quoted
-from mica.table import Table
+from mica.table import Table, marked
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 #: Options that choose no rows, columns or versions; settings of the store have a prefix.
 _HARMLESS = {"path", "pushfilters", "timezone"}
@@ -24,20 +28,27 @@ _HARMLESS = {"path", "pushfilters", "timezone"}
 
 @dataclass(frozen=True)
 class ViewedTable:
-    """The table that a temporary view shows, and the options of the view."""
+    """The table that a temporary view shows, and what makes its rows anew."""
 
     name: str
     table: Table
-    options: dict[str, str]
+    rows: Callable[[], DataFrame]
 
-    def show_again(self, spark: SparkSession) -> None:
+    def show_again(self) -> None:
         """Lets the view show the newest version."""
-        spark.read.format("mica").options(**self.options).load().createOrReplaceTempView(quoted(self.name))
+        self.rows().createOrReplaceTempView(quoted(self.name))
 
 
-def viewed(spark: SparkSession, parts: tuple[str, ...]) -> ViewedTable | None:
-    """The table of a view; None if the name is not such a view's. Errors: those of `Table.open`."""
-    found = catalog.source_of_view(spark, parts[0], "mica") if len(parts) == 1 else None
+def viewed(spark: SparkSession, parts: tuple[str, ...], *, inserts: bool = False) -> ViewedTable | None:
+    """The table of a view; None if the name is not such a view's, and where Spark `inserts` by itself. Errors: those of
+    `Table.open`; INVALID_ARGUMENT for a view of one version."""
+    if len(parts) > 1:
+        return None
+    asked = catalog.name_of_view(spark, parts[0], MARK)
+    if asked is not None:
+        table = target(spark, asked)
+        return None if table is None else ViewedTable(parts[0], table, partial(_rows, spark, table, asked))
+    found = None if inserts else catalog.source_of_view(spark, parts[0], "mica")
     if found is None:
         return None
     given, columns = found
@@ -47,4 +58,10 @@ def viewed(spark: SparkSession, parts: tuple[str, ...]) -> ViewedTable | None:
     if at_path(options.path, options.storage)[1] is not None:
         return None
     table = Table.open(options.path, storage_options=options.storage)
-    return ViewedTable(parts[0], table, given) if columns == table.schema.names else None
+    if columns != table.schema.names:
+        return None
+    return ViewedTable(parts[0], table, lambda: spark.read.format("mica").options(**given).load())
+
+
+def _rows(spark: SparkSession, table: Table, name: tuple[str, ...]) -> DataFrame:
+    return marked.of_table(spark, table.to_df(spark), table.snapshot, name)
