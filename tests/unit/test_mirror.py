@@ -43,6 +43,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "query/settings.py": "tests/spark/test_sql_settings.py",
         "query/subqueries.py": "tests/spark/test_subqueries.py",
         "query/tables.py": "tests/spark/test_sql_tables.py",
+        "query/write_to.py": "tests/spark/test_write_to.py",
         "query/variables.py": "tests/spark/test_sql_settings.py",
         "format/source.py": "tests/spark/test_format.py",
         "scan/little.py": "tests/spark/test_fed.py",

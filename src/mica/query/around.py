@@ -28,7 +28,7 @@ from mica.query.row_statements import behind
 from mica.query.statement_parts import QUERY, VALUE_QUERY, Parts, ended
 from mica.query.statements import Create, Inserts, Selected, Statement, StoredView, UnkeptView, View, parse_statement
 from mica.query.subqueries import constants
-from mica.query.table_statements import ConvertToDelta, Drop, Relocate, Rename, Unread
+from mica.query.table_statements import ConvertToDelta, Drop, DropSchema, Relocate, Rename, Unread
 from mica.query.tables import tables_of, target
 from mica.query.viewed import over_views
 from mica.records import dataclass
@@ -209,7 +209,7 @@ class _Statement(Parts):
 
 def _is_ours(spark: SparkSession, statement: Statement) -> bool:
     """Whether Spark has no plan of a statement: delta-spark has one of its own, for what it knows by path or name."""
-    if isinstance(statement, View | UnkeptView | StoredView | Selected):
+    if isinstance(statement, View | UnkeptView | StoredView | Selected | DropSchema):
         return False
     if isinstance(statement, Create):
         return True

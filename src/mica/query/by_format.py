@@ -12,17 +12,20 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from mica.engines.spark import catalog
-from mica.engines.spark.doors import Told, as_before, own_sql
+from mica.engines.spark.doors import Told, as_before, forget_clusters, own_sql
 from mica.engines.spark.session import has_delta
 from mica.engines.spark.types import from_spark
 from mica.errors import UserError
 from mica.format.options import STORAGE, local_path
+from mica.log import clustering
 from mica.log.snapshot import exists
+from mica.maintain.create import base_of
 from mica.query import registry, settings
 from mica.query.create_text import literal
 from mica.query.entry import run, table
 from mica.query.located import new_name
-from mica.query.made import new_place, refuse_other_table
+from mica.query.made import ROWS, make_of_rows, new_place, refuse_other_table
+from mica.query.statements import Create
 from mica.schema.ddl import quote_if_needed, quoted, to_ddl
 from mica.storage import Storage, split_scheme
 
@@ -49,7 +52,7 @@ def _format_of(on: Any, given: str | None) -> str | None:
     format counts then, and of streams, where `foreachBatch` comes after `format` and replaces it."""
     session, named = on._spark, given or vars(on).get(_FORMAT)  # noqa: SLF001
     found = str(named or session.conf.get("spark.sql.sources.default")).lower()
-    if not _is_ours(session, found):
+    if not is_ours(session, found):
         return None
     if not named or (not given and type(on).__name__ == "DataStreamWriter"):
         with as_before(on) as told:
@@ -57,7 +60,8 @@ def _format_of(on: Any, given: str | None) -> str | None:
     return found
 
 
-def _is_ours(session: SparkSession, source: str | None) -> bool:
+def is_ours(session: SparkSession, source: str | None) -> bool:
+    """Whether a format is mica's in this session."""
     found = str(source).lower()
     return found == "mica" or (found == "delta" and not has_delta(session))
 
@@ -93,7 +97,8 @@ def _saved(
         given = _given(told, options)
         place = path or given.get("path")
         if place is None or _tells(writer, told, given, str(place), mode, partitionBy):
-            own(writer, path)
+            if not (place and told.cluster_by and _clusters(writer, told, given, str(place), mode)):
+                own(writer, path)
             settings.reset_txn(writer._spark)  # noqa: SLF001
 
 
@@ -122,6 +127,32 @@ def _tells(
     return True
 
 
+def _clusters(writer: Any, told: Told, given: Mapping[str, str], place: str, mode: str | None) -> bool:
+    """Whether a table was made of rows that are to be clustered: as CREATE TABLE … CLUSTER BY does. One that is there
+    keeps its clustering. Errors: INVALID_ARGUMENT if that is another one."""
+    session, storage = writer._spark, _storage(writer._spark, place, given)  # noqa: SLF001
+    base, asked = base_of(storage), list(told.cluster_by)
+    overwrites = (mode or told.mode).lower() == "overwrite"
+    remakes = overwrites and given.get("overwriteschema", "").lower() == "true"
+    if isinstance(base, Storage) or remakes:
+        properties = {name: text for name, text in given.items() if name.startswith("delta.")}
+        statement = Create(
+            ("mica", str(storage)), "", "overwrite" if remakes else "error", properties=properties, query=ROWS,
+            cluster_by=told.cluster_by,
+        )  # fmt: skip
+        make_of_rows(session, statement, writer._df, given)  # noqa: SLF001
+        return True
+    found = clustering.cluster_by(base)
+    if [one.lower() for one in found] != [one.lower() for one in asked]:
+        raise UserError(
+            "INVALID_ARGUMENT",
+            f"{storage} is clustered by {', '.join(found) or 'no column'}, not by {', '.join(asked)}",
+            hint="Leave clusterBy out, or change it: ALTER TABLE … CLUSTER BY (…).",
+        )
+    forget_clusters(writer)
+    return False
+
+
 def _tell_partitions(writer: Any, told: Told, given: Any) -> None:
     """Partition columns by an option: Spark takes a Python source to have none."""
     columns = told.partition_by if given is None else [given] if isinstance(given, str) else list(given)
@@ -146,13 +177,13 @@ def _made(
     mode: str | None = None, partitionBy: Any = None, **options: Any,  # noqa: N803 - Spark's name
 ) -> None:  # fmt: skip
     """`saveAsTable` of a name that is not registered."""
-    if not _is_new(writer, name, format):
+    if not _makes(writer, name, format):
         own(writer, name, format, mode, partitionBy, **options)
         return
     with as_before(writer) as told:
         known, place, storage = _place(writer, name, _given(told, options))
         writer.save(place, "mica", mode, partitionBy, **options)
-        registry.give(known, storage)
+        registry.give(known, storage, managed="path" not in _given(told, options))
 
 
 def _streamed(
@@ -160,12 +191,12 @@ def _streamed(
     outputMode: str | None = None, partitionBy: Any = None, queryName: str | None = None, **options: Any,  # noqa: N803
 ) -> Any:  # fmt: skip
     """`toTable` of a name that is not registered; the stream makes the table with its first batch."""
-    if not _is_new(writer, tableName, format):
+    if not _makes(writer, tableName, format):
         return own(writer, tableName, format, outputMode, partitionBy, queryName, **options)
     with as_before(writer) as told:
         known, place, storage = _place(writer, tableName, _given(told, options))
         started = writer.start(place, "mica", outputMode, partitionBy, queryName, **options)
-        registry.promise(known, storage)
+        registry.promise(known, storage, managed="path" not in _given(told, options))
         return started
 
 
@@ -175,7 +206,7 @@ def _catalogued(
 ) -> Any:  # fmt: skip
     """`createTable` of the format: `CREATE TABLE … USING mica`, or a name for the table at a path."""
     session = catalog._sparkSession  # noqa: SLF001
-    if not _is_ours(session, source):
+    if not is_ours(session, source):
         return own(catalog, tableName, path, source, schema, description, **options)
     place = options.pop("path", path)
     text = f"CREATE TABLE {tableName}{'' if schema is None else f' ({to_ddl(from_spark(schema))})'} USING mica"
@@ -187,15 +218,21 @@ def _catalogued(
     return session.table(tableName)
 
 
-def _is_new(writer: Any, name: str, given: str | None) -> bool:
-    """Whether a writer of the format is given a name that nobody has. Errors: TABLE_EXISTS for that of a temporary
-    view, which the table would hide."""
-    session, unquoted = writer._spark, _unquoted(name)  # noqa: SLF001
-    if _format_of(writer, given) is None or not registry.NAME.fits(unquoted):
+def _makes(writer: Any, name: str, given: str | None) -> bool:
+    """Whether a writer of the format is given a new name."""
+    return _format_of(writer, given) is not None and is_new(writer._spark, name)  # noqa: SLF001
+
+
+def is_new(session: SparkSession, name: str) -> bool:
+    """Whether nobody has a name. Errors: TABLE_EXISTS for that of a temporary view, which the table would hide, and
+    of a table that is not a Delta table."""
+    unquoted = _unquoted(name)
+    if not registry.NAME.fits(unquoted):
         return False
-    if catalog.is_temporary(session, unquoted):
+    is_there = catalog.is_temporary(session, unquoted) or session.catalog.tableExists(name)
+    if is_there:
         refuse_other_table(session, unquoted)
-    return not session.catalog.tableExists(name)
+    return not is_there
 
 
 def _place(writer: Any, name: str, given: Mapping[str, Any]) -> tuple[str, str | None, Storage]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from mica.engines.spark.catalog import table_in, temporary_table
 from mica.engines.spark.doors import Answer, NamedCall, own_sql
@@ -29,7 +29,7 @@ from mica.table import Table
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_FORMATS = ("mica", "delta")
+FORMATS = ("mica", "delta")
 #: Options in lower case: which version is read.
 _VERSIONS = {"versionasof", "timestampasof"}
 
@@ -59,17 +59,17 @@ def _loaded(call: NamedCall) -> Any:
 
 def _with_store(call: NamedCall) -> Any:
     """The reader or writer, told the options of the store if there are some."""
-    options = _stored(call.name)
+    options = stored(call.name)
     return call.on.options(**options) if options else call.on
 
 
-def _stored(name: str) -> dict[str, str]:
+def stored(name: str) -> dict[str, str]:
     """The options of the store: Spark asks a source in a process that knows neither the name nor the session."""
     storage = registry.storage_of(name)
     return {} if storage is None else {f"{STORAGE}{option}": value for option, value in storage.options.items()}
 
 
-def _moved(name: str) -> None:
+def moved(name: str) -> None:
     """A Table that has the name goes on with what was written, as after an INSERT."""
     table = registry.registered(name) if registry.is_table(name) else None
     if table is not None:
@@ -87,7 +87,7 @@ def _saved(call: NamedCall) -> None:
     if mode == "append" or (mode == "overwrite" and str(told.get("overwriteschema")).lower() != "true"):
         _check_partitions(call)
     _with_store(call).format("mica").save(call.place)
-    _moved(call.name)
+    moved(call.name)
 
 
 def _check_partitions(call: NamedCall) -> None:
@@ -121,7 +121,7 @@ def _inserted(call: NamedCall) -> None:
         run(text, session, None, lambda: own_sql(session, text))
     finally:
         session.catalog.dropTempView(view)
-    _moved(call.name)
+    moved(call.name)
 
 
 def _streamed(call: NamedCall) -> Any:
@@ -190,6 +190,16 @@ def _stated_only(before: str) -> Answer:
     return answer
 
 
+def schema_dropped(
+    _: Callable[..., None], catalog: Any, dbName: str, ifExists: bool = False, cascade: bool = False,  # noqa: N803
+) -> None:  # fmt: skip
+    """`dropDatabase` as DROP SCHEMA, which knows the registered names in it."""
+    session = catalog._sparkSession  # noqa: SLF001
+    before, after = " IF EXISTS" if ifExists else "", " CASCADE" if cascade else ""
+    text = f"DROP SCHEMA{before} {dbName}{after}"
+    run(text, session, None, lambda: own_sql(session, text))
+
+
 def _not_made(call: NamedCall) -> None:
     raise UserError(
         "TABLE_EXISTS",
@@ -233,59 +243,8 @@ def _no_changes(call: NamedCall) -> None:
 
 def _refuse_format(call: NamedCall) -> None:
     asked = call.given.get("format") or call.told.format
-    if asked is not None and asked.lower() not in _FORMATS:
+    if asked is not None and asked.lower() not in FORMATS:
         raise UserError.bad_value("format", asked, f"mica or delta, since {call.name} is the table {call.place}")
-
-
-class WriterToName:
-    """`df.writeTo` of a registered name."""
-
-    def __init__(self, rows: DataFrame, name: str, place: str) -> None:
-        self._rows, self._name, self._place = rows, name, place
-        self._options: dict[str, Any] = {**_stored(name)}
-
-    def option(self, key: str, value: Any) -> Self:
-        """An option of the write."""
-        self._options[key] = value
-        return self
-
-    def options(self, **options: Any) -> Self:
-        """Options of the write."""
-        self._options.update(options)
-        return self
-
-    def _as_it_is(self, *_: Any, **_named: Any) -> Self:
-        """Nothing changes, as in Spark for a table that exists: it has its format, properties and partitions."""
-        return self
-
-    using = tableProperty = partitionedBy = clusterBy = _as_it_is  # noqa: N815 - Spark's names
-
-    def append(self) -> None:
-        """Appends the rows, by the names of their columns."""
-        self._save("append")
-
-    def overwritePartitions(self) -> None:  # noqa: N802 - Spark's name
-        """Replaces the partitions that get rows; all rows of a table without partitions."""
-        self._options["partitionOverwriteMode"] = "dynamic"
-        self._save("overwrite")
-
-    def overwrite(self, condition: Any) -> None:
-        """Refuses: the condition is a column of Spark's."""
-        raise UserError.bad_value("overwrite", condition, "df.write with the option replaceWhere, an SQL text")
-
-    def create(self) -> None:
-        """Refuses: there is a table."""
-        raise UserError(
-            "TABLE_EXISTS",
-            f"{self._name} is the table {self._place}",
-            hint="Append, or write CREATE OR REPLACE TABLE … USING mica AS SELECT … FROM a view of the rows.",
-        )
-
-    replace = createOrReplace = create  # noqa: N815 - Spark's name
-
-    def _save(self, mode: str) -> None:
-        self._rows.write.format("mica").options(**self._options).mode(mode).save(self._place)
-        _moved(self._name)
 
 
 #: Who answers which method.
@@ -297,7 +256,6 @@ ANSWERS: Mapping[str, Answer] = {
     "DataFrameWriter.saveAsTable": _saved,
     "DataFrameWriter.insertInto": _inserted,
     "DataFrame.mergeInto": _not_merged,
-    "DataFrame.writeTo": lambda call: WriterToName(call.on, call.name, call.place),
     "DataStreamWriter.toTable": _streamed,
     "Catalog.tableExists": _exists,
     "Catalog.getTable": _shown,

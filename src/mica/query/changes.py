@@ -20,14 +20,14 @@ from mica.engines.spark.scripts import local_variables
 from mica.engines.spark.session import has_delta
 from mica.engines.spark.types import from_spark, of_arrow
 from mica.errors import UserError
-from mica.log.snapshot import exists
 from mica.log.user_metadata import user_metadata
+from mica.maintain.drop import drop
 from mica.properties import parse_names
 from mica.query import described, inserts, names, registry, settings, views
 from mica.query.cloned import is_catalogs, make_clone
 from mica.query.insert import Query, insert
 from mica.query.located import known_as, new_name
-from mica.query.made import in_warehouse, like, make
+from mica.query.made import like, make
 from mica.query.optimized import optimized
 from mica.query.row_statements import Delete, Insert, MergeInto, RowChange, Update, behind, of_columns
 from mica.query.statement_parts import ended
@@ -46,12 +46,11 @@ from mica.query.statements import (
     View,
 )
 from mica.query.subqueries import with_values
-from mica.query.table_statements import ConvertToDelta, Drop, Question, Relocate, Rename, TableCall
+from mica.query.table_statements import ConvertToDelta, Drop, DropSchema, Question, Relocate, Rename, TableCall
 from mica.query.tables import tables_of, target, unknown
 from mica.query.view_changes import viewed
 from mica.query.viewed import over_views
 from mica.schema.ddl import parse_new_columns, quote_if_needed, quoted, spelled
-from mica.storage import Storage
 from mica.table import Table
 from mica.write.change import from_itself
 from mica.write.commit import Commit
@@ -94,6 +93,9 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str) -> D
             return _relocated(spark, statement)
         case Drop():
             return _dropped(spark, statement)
+        case DropSchema():
+            _empty_schema(spark, statement)
+            return None
         case Delete() | Update() | Insert() | MergeInto():
             return _on_rows(spark, statement, query, text)
         case _:
@@ -386,22 +388,32 @@ def _relocated(spark: SparkSession, statement: Relocate) -> DataFrame | None:
 
 
 def _dropped(spark: SparkSession, statement: Drop) -> DataFrame | None:
-    """A registered name is forgotten, and the files stay, as those of Spark's external tables do; any other table is
-    Spark's to drop. Of one in the warehouse Spark would delete the files: that is refused."""
+    """A registered name is forgotten. The files of a table that was made without a place go with it, others stay, as
+    those of Spark's managed and external tables do. Any other table is Spark's to drop."""
     known = None if names.is_path(statement.table) else known_as(spark, statement.table)
     if known is None:
         return None
-    name, storage = ".".join(known), registry.storage_of(".".join(known))
-    assert storage is not None
-    folder = storage.uri.rstrip("/").rpartition("/")[0]  # renamed tables stay where they are
-    if folder == Storage.open(in_warehouse(spark, (*known[:-1], ""))).uri.rstrip("/") and exists(storage):
-        raise UserError(
-            "INVALID_ARGUMENT",
-            f"{name} lies in the warehouse, where Spark's DROP TABLE deletes the files, and mica deletes no table",
-            hint=f"If no other catalog has the table, delete the folder {storage}: then the name is free.",
-        )
+    name = ".".join(known)
+    storage = registry.storage_of(name)
+    if storage is not None and registry.is_managed(name):
+        drop(storage)
     registry.forget(name)
     return _nothing(spark)
+
+
+def _empty_schema(spark: SparkSession, statement: DropSchema) -> None:
+    """Registered names of a database go with it; Spark, which drops it, takes one with such tables for empty, and
+    deletes its folder. Errors: INVALID_ARGUMENT for one with tables, without CASCADE."""
+    schema = registry.without_catalog((*statement.schema, ""))[:-1]
+    known = registry.in_schema(schema) if spark.catalog.databaseExists(spelled(tuple(schema))) else []
+    if known and not statement.cascade:
+        raise UserError(
+            "INVALID_ARGUMENT",
+            f"the database {spelled(tuple(schema))} is not empty: it has {', '.join(sorted(known))}",
+            hint="Add CASCADE to drop its tables, too.",
+        )
+    for name in known:
+        _dropped(spark, Drop(tuple(name.split("."))))
 
 
 def _convert(spark: SparkSession, statement: ConvertToDelta) -> None:

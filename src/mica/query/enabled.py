@@ -14,10 +14,11 @@ from mica.engines.spark.session import current, has_delta, is_connect
 from mica.format.source import register
 from mica.query import names, registry
 from mica.query.by_format import BY_FORMAT
-from mica.query.by_name import answers, listed
+from mica.query.by_name import answers, listed, schema_dropped
 from mica.query.entry import run, table
 from mica.query.frames import ACTIONS
 from mica.query.located import known_as
+from mica.query.write_to import WRITE_TO
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -45,7 +46,7 @@ def enable(spark: SparkSession | None = None) -> SparkSession:
     """
     session = current(spark)
     register(session)
-    methods = METHODS if is_connect(session) else {**METHODS, **ACTIONS, **BY_FORMAT}
+    methods = METHODS if is_connect(session) else {**METHODS, **ACTIONS, **BY_FORMAT, **WRITE_TO}
     open_doors(session, _known_as, answers(session), methods)
     return session
 
@@ -101,4 +102,5 @@ METHODS: dict[str, Callable[..., Any]] = {
     "SparkSession.table": _table,
     "Catalog.listTables": listed,
     "Catalog.tableExists": _exists,
+    "Catalog.dropDatabase": schema_dropped,  # new in Spark 4.2
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from mica import engines
@@ -18,11 +19,14 @@ from mica.errors import MicaError, UserError
 from mica.log import clustering
 from mica.log.configuration import checked, kept
 from mica.log.snapshot import Snapshot, exists
+from mica.log.user_metadata import user_metadata
 from mica.maintain.create import base_of, create
 from mica.properties import COMMENT
 from mica.query import names, registry, settings
 from mica.query.create_text import column_text, create_text
+from mica.query.frames import narrowed
 from mica.query.insert import Query
+from mica.query.located import new_name
 from mica.query.statements import CloneOf, Create, CreateLike, parse_statement
 from mica.schema import char
 from mica.schema.ddl import parse_ddl, quote_if_needed, spelled
@@ -32,7 +36,10 @@ from mica.table import Table
 from mica.write.rules import constraints, expressions
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
+
+#: What stands for the rows in a statement that has them as a DataFrame.
+ROWS = "TABLE rows"
 
 
 def make(
@@ -84,8 +91,23 @@ def make(
         constraints=constraints,
     )
     if not names.is_path(parts):
-        registry.give(".".join(parts), storage)
+        name_it(statement, storage, there)
     return None if done is base else Table(done)
+
+
+def make_of_rows(spark: SparkSession, statement: Create, rows: DataFrame, options: Mapping[str, str]) -> None:
+    """Makes a table of a DataFrame, whose statement has `ROWS` for a query; `options` of the write, by their names in
+    lower case. Errors: TABLE_EXISTS, TABLE_NOT_FOUND and those of `Table.create`."""
+    if not names.is_path(statement.table):
+        statement = replace(statement, table=new_name(spark, statement.table))
+    with user_metadata(options.get("usermetadata") or settings.user_metadata(spark)):
+        make(spark, statement, lambda _: narrowed(rows) or rows)
+
+
+def name_it(statement: Create | CloneOf, storage: Storage, there: str | None) -> None:
+    """Gives a statement's name to its table; a new one without a location goes when the name does, as Spark's do.
+    `there` as for `storage_for`."""
+    registry.give(".".join(statement.table), storage, managed=there is None and statement.location is None)
 
 
 def place_of(statement: Create | CloneOf) -> str | None:
@@ -182,7 +204,11 @@ def new_place(spark: SparkSession, parts: Sequence[str]) -> str:
             f"the session has no database {database} for the name {spelled(tuple(parts))}, of several parts",
             hint=f"CREATE SCHEMA {database}, or give the table's place: LOCATION '…', option path.",
         )
-    return in_warehouse(spark, parts)
+    place = free = in_warehouse(spark, parts)
+    number = count(2)
+    while registry.holds_another(free, parts):  # a renamed table stays where it is
+        free = f"{place}_{next(number)}"
+    return free
 
 
 def in_warehouse(spark: SparkSession, parts: Sequence[str]) -> str:

@@ -37,6 +37,8 @@ _REGISTERED: dict[str, Table | Storage] = {}
 _QUALIFIED: dict[tuple[str, ...], Storage] = {}
 #: The names that `register` gave, which each database has; a table that is made by a name of one part is in `default`.
 _EVERYWHERE: set[str] = set()
+#: The places of tables that got theirs by their names, by these as in `_QUALIFIED`: DROP TABLE deletes their files.
+_MANAGED: dict[tuple[str, ...], str] = {}
 #: The temporary views that the session had by the names when they were registered.
 _BEFORE: dict[str, Any] = {}
 #: The tables of the last places, so that a query reads only what is new in their logs. A relative path is another one
@@ -67,6 +69,7 @@ def register(
         found = give(name, Storage.open(table, storage_options))
     else:
         raise UserError.bad_value("table", table, "a mica.Table or a path")
+    _MANAGED.pop(_key(name.split(".")), None)
     _BEFORE[name.lower()] = catalog.temporary_now(name)
     _EVERYWHERE.add(name.lower())
     return found
@@ -77,20 +80,24 @@ def view_before(name: str) -> Any:
     return _BEFORE.get(name.lower())
 
 
-def give(name: str, known: Table | Storage) -> Table:
-    """Gives a name to a table, or to the newest version at a place, and returns it. Errors: those of `opened`."""
+def give(name: str, known: Table | Storage, *, managed: bool = False) -> Table:
+    """Gives a name to a table, or to the newest version at a place, and returns it; `managed` as for `promise`. Errors:
+    those of `opened`."""
     if isinstance(known, Storage):
         found = opened(known)
-        promise(name, known)
+        promise(name, known, managed=managed)
         return found
     with _LOCK:
         _REGISTERED[name.lower()] = known
     return known
 
 
-def promise(name: str, place: Storage) -> None:
-    """Gives a name to a table that is about to be made."""
+def promise(name: str, place: Storage, *, managed: bool = False) -> None:
+    """Gives a name to a table that is about to be made. `managed`: nobody said where; so it stays while the name has
+    this place."""
     with _LOCK:
+        if managed:
+            _MANAGED[_key(name.split("."))] = str(place)
         if "." in name:
             _QUALIFIED[_key(name.split("."))] = place
         else:
@@ -106,9 +113,9 @@ def rename(name: str, new: str) -> None:
     if known is not None:
         if isinstance(known, Table) and "." in new:
             raise UserError.bad_value("name", new, f"one part, as {name} is a table at one version")
-        everywhere = is_everywhere(name)
+        everywhere, managed = is_everywhere(name), is_managed(name)
         forget(name)
-        give(new, known)
+        give(new, known, managed=managed)
         _EVERYWHERE.update([new.lower()] if everywhere else [])
 
 
@@ -138,6 +145,25 @@ def forget(name: str) -> None:
         _REGISTERED.pop(name.lower(), None)
         _EVERYWHERE.discard(name.lower())
         _QUALIFIED.pop(_key(name.split(".")), None)
+        _MANAGED.pop(_key(name.split(".")), None)
+
+
+def in_schema(schema: Sequence[str]) -> list[str]:
+    """The registered names with this database before them."""
+    before = _key((*schema, ""))[:-1]
+    return [".".join(key) for key in _QUALIFIED if key[:-1] == before]
+
+
+def holds_another(place: str, parts: Sequence[str]) -> bool:
+    """Whether a place that a name gets is that of a table which was renamed since it got it."""
+    others = [known for key, known in _MANAGED.items() if key != _key(parts)]
+    return bool(others) and Storage.open(place).uri in {Storage.open(known).uri for known in others}
+
+
+def is_managed(name: str) -> bool:
+    """Whether the files of a registered table go with its name: those of one that was made without a place."""
+    place = place_of(name)
+    return place is not None and _MANAGED.get(_key(name.replace("`", "").split("."))) == place
 
 
 def place_of(name: str) -> str | None:

@@ -71,6 +71,14 @@ class Drop:
 
 
 @dataclass(frozen=True)
+class DropSchema:
+    """DROP SCHEMA; `cascade`: with the tables in it."""
+
+    schema: tuple[str, ...]
+    cascade: bool = False
+
+
+@dataclass(frozen=True)
 class Question:
     """A question about a table; `key`: the property or column that is asked for; None for all properties. `partition`:
     the values of the partitions that are asked for."""
@@ -89,7 +97,7 @@ class ConvertToDelta:
     partition_by: str | None
 
 
-TableStatementRead = TableCall | Rename | Relocate | Drop | Question | ConvertToDelta
+TableStatementRead = TableCall | Rename | Relocate | Drop | DropSchema | Question | ConvertToDelta
 
 
 @dataclass(frozen=True)
@@ -158,6 +166,16 @@ class TableStatement(Parts):
         self.accept("IF", "EXISTS")
         found = Drop(self.table())
         self.accept("PURGE")
+        self.end()
+        return found
+
+    def drop_schema(self) -> DropSchema:
+        """DROP SCHEMA, or DATABASE."""
+        self.accept("DROP")
+        self.at += 1
+        self.accept("IF", "EXISTS")
+        found = DropSchema(self.several_names(), self.accept("CASCADE"))
+        self.accept("RESTRICT")
         self.end()
         return found
 
@@ -395,6 +413,7 @@ TABLE_STATEMENTS: Mapping[str, Callable[[TableStatement], TableStatementRead]] =
     "RESTORE": TableStatement.restore,
     "TRUNCATE TABLE": TableStatement.truncate,
     "DROP TABLE": TableStatement.drop,
+    "DROP (?:SCHEMA|DATABASE)": TableStatement.drop_schema,
     "DESC(?:RIBE)?": TableStatement.describe,
     f"SHOW (?:{'|'.join(map(' '.join, _SHOWN))})": TableStatement.show,
     "CONVERT TO DELTA": TableStatement.convert,

@@ -200,6 +200,10 @@ class Storage(ABC):
         with contextlib.suppress(MicaError):
             self.discard([entry.path for entry in self.list(links=False)])
 
+    def remove(self) -> None:
+        """Deletes all files below this location; on a disk the directory, too. After an error some are left."""
+        self.delete_all([entry.path for entry in self.list(links=False)])
+
     def sweep(self, directory: str) -> None:
         """Deletes the partial files that killed writers left directly in a directory, as far as possible."""
 

@@ -10,6 +10,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import shutil
 import stat
 import time
 import uuid
@@ -227,6 +228,11 @@ class LocalStorage(Storage):
         for directory in (self.path(""), os.path.dirname(self.path(""))):
             with contextlib.suppress(OSError):
                 os.rmdir(directory)
+
+    def remove(self) -> None:
+        path = self.path("").rstrip("/")
+        with local_errors(path), contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(path)  # links in it go, what they lead to stays
 
     def sweep(self, directory: str) -> None:
         with contextlib.suppress(OSError), os.scandir(self.path(directory)) as found:

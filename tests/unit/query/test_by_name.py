@@ -11,7 +11,7 @@ import mica
 from mica.engines.spark.doors import NamedCall, Told
 from mica.errors import UserError
 from mica.query import registry
-from mica.query.by_name import ANSWERS, WriterToName
+from mica.query.by_name import ANSWERS
 
 
 class Noted:
@@ -70,18 +70,3 @@ def test_a_table_that_has_the_name_is_read_at_its_version_and_follows_a_write(tm
         assert table.version == 1
     finally:
         registry.forget("t")
-
-
-def test_write_to_appends_and_replaces_partitions() -> None:
-    rows: Any = Noted()
-    WriterToName(rows, "t", "/t").option("a", 1).options(b=2).append()
-    WriterToName(rows, "t", "/t").overwritePartitions()
-    assert rows.told == [
-        ("format", "mica"), ("options", {"a": 1, "b": 2}), ("mode", "append"), ("save", "/t"),
-        ("format", "mica"), ("options", {"partitionOverwriteMode": "dynamic"}), ("mode", "overwrite"), ("save", "/t"),
-    ]  # fmt: skip
-    with pytest.raises(UserError, match="replaceWhere"):
-        WriterToName(rows, "t", "/t").overwrite("p = 1")
-    for call in ("create", "replace", "createOrReplace"):
-        with pytest.raises(UserError, match="TABLE_EXISTS"):
-            getattr(WriterToName(rows, "t", "/t"), call)()

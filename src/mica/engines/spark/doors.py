@@ -33,26 +33,28 @@ _LOCK = Lock()
 _MARK = "spark.mica.asked"
 #: A name of one part, as Spark reads it in a text.
 _ONE_PART = re.compile(r"(?s)\s*(?:`(?P<quoted>[^`]*)`|(?P<plain>\w+))\s*")
+_COLUMNS = ("partitioningColumns", "clusteringColumns")
 #: What readers and writers are told, by the names of Spark's fields, which are private: those of the class of the Java
 #: object, or of the one that it extends.
 _TOLD = {
     "DataFrameReader": ("_jreader", True, ("source", "extraOptions", "userSpecifiedSchema")),
-    "DataFrameWriter": ("_jwrite", True, ("source", "extraOptions", "curmode", "partitioningColumns")),
+    "DataFrameWriter": ("_jwrite", True, ("source", "extraOptions", "curmode", *_COLUMNS)),
     "DataStreamReader": ("_jreader", False, ("source", "extraOptions", "userSpecifiedSchema")),
-    "DataStreamWriter": ("_jwrite", False, ("source", "extraOptions", "outputMode", "partitioningColumns")),
+    "DataStreamWriter": ("_jwrite", False, ("source", "extraOptions", "outputMode", *_COLUMNS)),
 }
 
 
 @dataclass(frozen=True)
 class Told:
     """What a reader or writer was told before the call: the mode, the format if it is not the session's default (Spark
-    does not keep whether that was told), the options by their names in lower case, the partition columns, and whether
-    there is a schema."""
+    does not keep whether that was told), the options by their names in lower case, the columns of partitions and of
+    clusters, and whether there is a schema."""
 
     mode: str = "Append"
     format: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
     partition_by: tuple[str, ...] = ()
+    cluster_by: tuple[str, ...] = ()
     schema: bool = False
 
 
@@ -198,7 +200,7 @@ def _classes(spark: SparkSession) -> Mapping[str, type]:
     every = {
         f"{where}.catalog": ("Catalog",),
         frames: ("DataFrame",),
-        f"{where}.readwriter": ("DataFrameReader", "DataFrameWriter"),
+        f"{where}.readwriter": ("DataFrameReader", "DataFrameWriter", "DataFrameWriterV2"),
         f"{where}.streaming.readwriter": ("DataStreamReader", "DataStreamWriter"),
         f"{where}.session": ("SparkSession",),
     }
@@ -254,13 +256,17 @@ def as_before(of: Any) -> Iterator[Told]:
     before = {part: one.get(java) for part, one in fields.items()}
     source = str(before["source"])
     default = _session(of).conf.get("spark.sql.sources.default")
-    columns = before.get("partitioningColumns")
+    by_partitions, by_clusters = (
+        () if columns is None or columns.isEmpty() else tuple(map(str, items(columns.get())))
+        for columns in map(before.get, _COLUMNS)
+    )
     try:
         yield Told(
             mode=str(before.get("curmode", "Append")),
             format=None if source == default else source,
             options={str(pair._1()).lower(): str(pair._2()) for pair in items(before["extraOptions"].toSeq())},  # noqa: SLF001
-            partition_by=() if columns is None or columns.isEmpty() else tuple(map(str, items(columns.get()))),
+            partition_by=by_partitions,
+            cluster_by=by_clusters,
             schema="userSpecifiedSchema" in before and not before["userSpecifiedSchema"].isEmpty(),
         )
     finally:
@@ -268,6 +274,14 @@ def as_before(of: Any) -> Iterator[Told]:
             fields[part].set(java, value)
         vars(of).clear()
         vars(of).update(attributes)
+
+
+def forget_clusters(writer: Any) -> None:
+    """Takes clustering columns from a writer, for the call that is going on: PySpark can only name others."""
+    java = writer._jwrite  # noqa: SLF001
+    columns = java.getClass().getSuperclass().getDeclaredField(_COLUMNS[1])
+    columns.setAccessible(True)
+    columns.set(java, _session(writer).sparkContext._jvm.scala.Option.empty())  # noqa: SLF001
 
 
 def _session(of: Any) -> Any:
