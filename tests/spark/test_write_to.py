@@ -85,6 +85,11 @@ def test_a_writer_clusters_the_table_that_it_makes(spark: SparkSession, rows: Da
         writer.save(str(tmp_path / "t"))
     path = f"mica.`{tmp_path / 't'}`"
     assert (_detail(spark, path)["clusteringColumns"], len(stored(tmp_path / "t"))) == (["s.a"], 8)
+    stream = spark.readStream.format("mica").load(str(tmp_path / "t")).writeStream.format("mica").clusterBy("id")
+    stream = stream.option("checkpointLocation", str(tmp_path / "state")).trigger(availableNow=True)
+    stream.start(str(tmp_path / "streamed")).awaitTermination()
+    assert _detail(spark, f"mica.`{tmp_path / 'streamed'}`")["clusteringColumns"] == ["id"]
+    assert len(stored(tmp_path / "streamed")) == 8
     rows.write.format("mica").clusterBy("id").mode("overwrite").saveAsTable("clustered")
     with pytest.raises(UserError, match="is clustered by id, not by p"):
         rows.write.format("mica").clusterBy("p").mode("append").saveAsTable("clustered")

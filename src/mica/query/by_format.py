@@ -22,11 +22,12 @@ from mica.log.snapshot import exists
 from mica.maintain.create import base_of
 from mica.query import registry, settings
 from mica.query.create_text import literal
-from mica.query.entry import run, table
+from mica.query.entry import run, table, version_clause
 from mica.query.located import new_name
 from mica.query.made import ROWS, make_of_rows, new_place, refuse_other_table
 from mica.query.statements import Create
 from mica.schema.ddl import quote_if_needed, quoted, to_ddl
+from mica.schema.new_columns import nullable
 from mica.storage import Storage, split_scheme
 
 if TYPE_CHECKING:
@@ -77,9 +78,9 @@ def _loaded(
     with as_before(reader) as told:
         given = _given(told, options)
         # A table of the session, as one of delta-spark's is there: Spark's own reader, and actions that skip.
-        plain = isinstance(path, str) and not (given or told.schema or schema)
-        if plain and own.__qualname__ == "DataFrameReader.load":
-            return table(f"delta.{quoted(local_path(path))}", session, lambda: own(reader, path, "mica"))
+        as_of = None if told.schema or schema or not isinstance(path, str) else version_clause(given)
+        if as_of is not None and own.__qualname__ == "DataFrameReader.load":
+            return table(f"delta.{quoted(local_path(path))}", session, lambda: own(reader, path, "mica"), as_of)
         if _TIMES & given.keys() and _ZONE.lower() not in given:
             reader.option(_ZONE, _zone(session))
         return own(reader, path, "mica", schema, **options)
@@ -128,16 +129,19 @@ def _tells(
 
 
 def _clusters(writer: Any, told: Told, given: Mapping[str, str], place: str, mode: str | None) -> bool:
-    """Whether a table was made of rows that are to be clustered: as CREATE TABLE … CLUSTER BY does. One that is there
-    keeps its clustering. Errors: INVALID_ARGUMENT if that is another one."""
+    """Whether a table was made of rows that are to be clustered, as CREATE TABLE … CLUSTER BY does; for a stream one
+    without rows. One that is there keeps its clustering. Errors: INVALID_ARGUMENT if that is another one."""
+    streams = type(writer).__name__ == "DataStreamWriter"
     session, storage = writer._spark, _storage(writer._spark, place, given)  # noqa: SLF001
     base, asked = base_of(storage), list(told.cluster_by)
     overwrites = (mode or told.mode).lower() == "overwrite"
     remakes = overwrites and given.get("overwriteschema", "").lower() == "true"
     if isinstance(base, Storage) or remakes:
         properties = {name: text for name, text in given.items() if name.startswith("delta.")}
+        schema: Any = nullable(from_spark(writer._df.schema))  # noqa: SLF001
+        ddl, query = (to_ddl(schema), None) if streams else ("", ROWS)
         statement = Create(
-            ("mica", str(storage)), "", "overwrite" if remakes else "error", properties=properties, query=ROWS,
+            ("mica", str(storage)), ddl, "overwrite" if remakes else "error", properties=properties, query=query,
             cluster_by=told.cluster_by,
         )  # fmt: skip
         make_of_rows(session, statement, writer._df, given)  # noqa: SLF001
@@ -149,7 +153,8 @@ def _clusters(writer: Any, told: Told, given: Mapping[str, str], place: str, mod
             f"{storage} is clustered by {', '.join(found) or 'no column'}, not by {', '.join(asked)}",
             hint="Leave clusterBy out, or change it: ALTER TABLE … CLUSTER BY (…).",
         )
-    forget_clusters(writer)
+    if not streams:  # whose sinks Spark tells no columns
+        forget_clusters(writer)
     return False
 
 
@@ -168,7 +173,11 @@ def _started(
         return own(writer, path, format, outputMode, partitionBy, queryName, **options)
     with as_before(writer) as told:
         _tell_partitions(writer, told, partitionBy)
-        writer.options(**settings.as_options(writer._spark, _given(told, options), stream=True))  # noqa: SLF001
+        given = _given(told, options)
+        writer.options(**settings.as_options(writer._spark, given, stream=True))  # noqa: SLF001
+        place = path or given.get("path")
+        if place is not None and told.cluster_by:
+            _clusters(writer, told, given, str(place), "append")
         return own(writer, path, "mica", outputMode, None, queryName, **options)
 
 

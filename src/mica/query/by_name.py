@@ -19,7 +19,7 @@ from mica.engines.spark.types import unread
 from mica.errors import MicaError, UserError
 from mica.format.options import STORAGE
 from mica.query import registry
-from mica.query.entry import run
+from mica.query.entry import run, version_clause
 from mica.query.entry import table as of_name
 from mica.query.lent import Lent, is_hidden
 from mica.query.parameters import bound
@@ -35,7 +35,7 @@ _VERSIONS = {"versionasof", "timestampasof"}
 
 
 def _read(call: NamedCall) -> Any:
-    """As `spark.table` where nothing was told: no version, no columns, no filter."""
+    """As `spark.table` where nothing but a version was told: no columns, no filter."""
     table = registry.registered(call.name) if registry.is_table(call.name) else None  # which is read at its own version
     if table is not None and call.told.options.keys() & _VERSIONS:
         raise UserError(
@@ -45,8 +45,9 @@ def _read(call: NamedCall) -> Any:
         )
     if call.told.schema:
         return call.by(call.name)  # which refuses it
-    if not call.told.options:
-        return of_name(call.name, call.session, lambda: call.by(call.name))
+    as_of = version_clause(call.told.options)
+    if as_of is not None:
+        return of_name(call.name, call.session, lambda: call.by(call.name), as_of)
     if table is not None:
         call.on.option("versionAsOf", table.version)
     return _loaded(call)

@@ -32,6 +32,7 @@ from mica.query import (
     settings,
     variables,
 )
+from mica.query.create_text import literal
 from mica.query.located import located
 from mica.query.parameters import bound, has_places
 from mica.query.statement_parts import name_parts
@@ -44,7 +45,6 @@ from mica.table import marked
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
 
 #: A path that Spark looked for as a name.
 _UNKNOWN_PATH = re.compile(r"`(?:delta|mica)`\.`[^`]+` cannot be found", re.IGNORECASE)
@@ -152,19 +152,29 @@ def run(text: str, spark: SparkSession, args: Any, otherwise: Callable[[], DataF
     return hinted(lambda: select.run(spark, found.text, found.views, args))
 
 
-def table(name: str, spark: SparkSession, otherwise: Callable[[], DataFrame]) -> DataFrame:
+def table(name: str, spark: SparkSession, otherwise: Callable[[], DataFrame], as_of: str = "") -> DataFrame:
     """A table for methods of DataFrames, which nobody knows yet: by Spark's own reader, where it may be, which prunes
     what they leave out. What `otherwise` makes of the name if it is none of mica's tables. A name of one part may be
-    written before the columns, as of Spark's tables."""
+    written before the columns, as of Spark's tables. `as_of`: the clause of `version_clause`."""
     parts = name_parts(name)
     if parts is None:
         return otherwise()
-    text = f"TABLE {name}"
+    text = f"SELECT * FROM {name}{as_of}" if as_of else f"TABLE {name}"  # noqa: S608 - a table by its name
     found = None if is_connect(spark) else tables_of(text, spark)
     if found is None or len(found.views) != 1:
         return run(text, spark, None, otherwise)
     (ours,) = found.views.values()
     return _hinted(text, lambda: marked.of_table(spark, ours.scan().to_df(spark), ours.snapshot, parts))
+
+
+def version_clause(options: Mapping[str, str]) -> str | None:
+    """The clause of a text for what a reader was told, by names in lower case: of a version or a time; none for
+    nothing, None for anything else."""
+    (told, value), *others = options.items() if options else [("", "")]
+    if others or (told == "versionasof" and not value.isdigit()):
+        return None
+    clauses = {"": "", "versionasof": f" VERSION AS OF {value}", "timestampasof": f" TIMESTAMP AS OF {literal(value)}"}
+    return clauses.get(told)
 
 
 def identified(text: str, spark: SparkSession, args: Any = None) -> str:

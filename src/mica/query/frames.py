@@ -8,18 +8,20 @@ by Spark. Only when rows are asked for is it known what they need of a table, wh
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from mica.engines.spark import text_marks
+from mica.engines.spark import hadoop, text_marks
 from mica.engines.spark.errors import may_be_of_row
-from mica.engines.spark.marks import MarkedPlan, marked_plan, with_cached
+from mica.engines.spark.marks import ByFile, MarkedPlan, marked_plan, marks_in, with_cached
 from mica.engines.spark.session import is_connect
 from mica.query import select
+from mica.query.file_names import left_to_spark
 from mica.query.narrowed import Narrowed
+from mica.scan.scan import Scan
 from mica.table import Table
 from mica.table.marked import known, used
 
@@ -35,7 +37,7 @@ _RUNS: ContextVar[bool] = ContextVar("mica_runs", default=False)
 
 def narrowed(frame: DataFrame, then: Callable[[DataFrame], DataFrame] | None = None) -> DataFrame | None:
     """The rows of a DataFrame, or of what `then` makes of them, by narrowed scans; None if it has no table that is
-    known, or if Spark has to read it."""
+    known, or if Spark has to read it. Errors: those of `_by_files`."""
     try:
         found, tables = _marked(frame, then)
         if found is None:
@@ -45,14 +47,32 @@ def narrowed(frame: DataFrame, then: Callable[[DataFrame], DataFrame] | None = N
             # Of an optimised plan Catalyst knows more columns without nulls, of a scan's columns fewer.
             vars(rows)["schema"] = frame.schema
         return rows
+    except ByFile as e:
+        return _by_files(frame, e.others, then)
     except Exception:  # noqa: BLE001 - the DataFrame's own plan has the same rows
         _LOG.debug("a DataFrame is read by Spark", exc_info=True)
         return None
 
 
+def _by_files(
+    frame: DataFrame, others: Iterable[str], then: Callable[[DataFrame], DataFrame] | None
+) -> DataFrame | None:
+    """The rows of a DataFrame that asks for their files, as Spark's own reader has them: what is made of a text by that
+    text's plan; None if the DataFrame's own plan will do. Errors: UNSUPPORTED_EXPRESSION where the kernel reads."""
+    snapshots = known()
+    for mark in others:
+        if mark in snapshots:
+            left_to_spark(Table(snapshots[mark]).scan().of_session(frame.sparkSession))
+    opened = text_marks.opened(frame.sparkSession, with_cached(frame), whole=True)
+    return opened if opened is None or then is None else then(opened)
+
+
 def explained(frame: DataFrame) -> list[Narrowed]:
     """How an action reads the tables of a DataFrame; none if Spark reads all of it."""
-    found, tables = _marked(frame, lambda frame: frame)
+    try:
+        found, tables = _marked(frame, lambda frame: frame)
+    except ByFile:
+        return []
     if found is None:
         return []
     _, places = select.planned(frame.sparkSession, found, tables)
@@ -75,7 +95,8 @@ def _marked(
     if not (known() or text_marks.are_known()):
         return None, {}
     plan = with_cached(given)
-    opened = text_marks.opened(frame.sparkSession, plan)
+    # What depends on more than its rows is Spark's to run, but for that on their files, also of few rows.
+    opened = text_marks.opened(frame.sparkSession, plan, whole=not bool(plan.deterministic()))
     if opened is not None:
         given, plan = opened, with_cached(opened)
     snapshots = known()
@@ -120,6 +141,32 @@ def _number(own: Callable[..., Any], frame: DataFrame, *args: Any, **kwargs: Any
     return own(frame, *args, **kwargs) if found is None else found.collect()[0][0]
 
 
+def _files(own: Callable[..., list[str]], frame: DataFrame) -> list[str]:
+    """For `inputFiles`: of a table those that an action reads, or all, of what Spark reads otherwise its own answer."""
+    given = frame if is_connect(frame.sparkSession) else _opened(frame)
+    snapshots = known()
+    asked = [snapshots[mark] for mark in marks_in(with_cached(given)) if mark in snapshots]
+    if not asked:
+        return own(frame)
+    scans = [place.read for place in explained(given)] or [Table(snapshot).scan() for snapshot in asked]
+    others = {*own(given)} - {uri for snapshot in asked for uri in _uris(Table(snapshot).scan())}
+    return sorted(others.union(*map(_uris, scans)))
+
+
+def _uris(scan: Scan) -> list[str]:
+    """The files of a scan, as Spark has them."""
+    paths = scan.kept.column("path").to_pylist()
+    return [hadoop.encoded(hadoop.uri(*scan.source.storage.locate(path))) for path in paths]
+
+
+def _opened(frame: DataFrame) -> DataFrame:
+    """The DataFrame with the plan of a text in the place of its rows, if it is of one."""
+    from mica.engines.spark.deferred import Deferred
+
+    given: DataFrame = (frame.unmade() if isinstance(frame, Deferred) else None) or frame
+    return text_marks.opened(frame.sparkSession, with_cached(given), whole=True) or given
+
+
 def _kept(own: Callable[..., Any], frame: DataFrame) -> Any:
     """For `rdd`, which is one object, made once: it may be cached."""
     held = vars(frame)
@@ -135,4 +182,5 @@ ACTIONS: dict[str, Callable[..., Any]] = {
     **{f"DataFrame.{name}": _some for name in ("first", "head", "isEmpty", "show", "take")},
     "DataFrame.count": _number,
     "DataFrame.rdd": _kept,
+    "DataFrame.inputFiles": _files,
 }

@@ -59,8 +59,8 @@ def run(spark: SparkSession, text: str, views: Mapping[str, Table], args: Any = 
             needs, places = _planned(spark, text, views, args, optimised=False)
         rows = [_rows(spark, place, at_once) for place in places]
         java = with_scans(needs, rows)
-        if plan is not None and not all(one.few for one in rows):
-            java = text_marks.marked(spark, java, plan)
+        if plan is not None and whole is not None:
+            java = text_marks.marked(spark, java, plan, whole, here=all(one.few for one in rows))
         return needs.query.qualified(java)
 
     query = planned[0].query

@@ -11,7 +11,7 @@ from itertools import count
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from mica.engines.spark.marks import MARK, is_here, marked, named
+from mica.engines.spark.marks import MARK, marked, named, under
 from mica.log.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -31,8 +31,7 @@ def of_table(spark: SparkSession, frame: DataFrame, snapshot: Snapshot, name: Se
         return marked(spark, frame, mark_of(snapshot), name)
 
     def made(rows: Any) -> Any:
-        # Of small files, which may have many rows: few are here already.
-        rows = rows if is_here(rows) else named(spark, rows, [mark_of(snapshot)])
+        rows = under(spark, rows, mark_of(snapshot))  # of small files, which may have many rows, or few that are here
         return rows if name is None else named(spark, rows, name)
 
     return frame.then(made)

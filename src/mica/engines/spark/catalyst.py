@@ -17,7 +17,7 @@ from mica.cached import cached_property
 from mica.engines.spark.catalog import arguments
 from mica.engines.spark.cloned_session import cloned, in_place_of, view_of
 from mica.engines.spark.making import Maker
-from mica.engines.spark.nodes import Node, Tree, ids, ids_of, items, leaves, names_of, node
+from mica.engines.spark.nodes import Node, Tree, ids, ids_of, items, leaves_below, names_of, node
 from mica.records import dataclass
 from mica.schema.types import StructType
 
@@ -123,16 +123,17 @@ class Query:
         return self._with(lambda view, java: self.make.named(java, [names[view]]))
 
     def over(self, rows: Callable[[str], Any]) -> Any:
-        """The analysed plan over the rows of its tables, Datasets of the JVM: each place asks for its own."""
+        """The analysed plan over the rows of its tables, Datasets of the JVM: each place asks for its own. They are not
+        inside of views, which hide `_metadata`."""
         return self._with(
-            lambda view, java: self.make.renumbered(rows(view).queryExecution().analyzed(), java.output())
+            lambda view, java: self.make.renumbered(rows(view).queryExecution().analyzed(), java.output()), views=True
         )
 
-    def _with(self, made: Callable[[str, Any], Any]) -> Any:
-        """The analysed plan with what is made of the places of its tables."""
+    def _with(self, made: Callable[[str, Any], Any], *, views: bool = False) -> Any:
+        """The analysed plan with what is made of the places of its tables, or of the `views` that are right above."""
         pairs = [
-            (java, made(self._views[number], java))
-            for java in leaves(self._analysed)
+            (above if views and str(above.nodeName()) == "View" else java, made(self._views[number], java))
+            for above, java in leaves_below(self._analysed, self._analysed)
             if str(java.nodeName()) == "LogicalRDD" and (number := self._identity(java.rdd())) in self._views
         ]
         plan = self._analysed.transformUpWithSubqueries(self.make.rule(pairs))

@@ -18,16 +18,60 @@ from mica.engines.spark.marks import of_plan
 from mica.engines.spark.session import without_sql_log
 
 
-class Deferred(DataFrame):
+class Asked(DataFrame):
+    """What is made of a text. Spark finds columns that the outermost SELECT leaves out, and `_metadata` of its tables;
+    narrowed scans read none of these: then it is made of `whole`, an analysed plan over all that the tables have."""
+
+    _whole: Callable[[], Any] | None
+
+    def __new__(cls, *_: Any) -> Self:
+        """Spark 4.1's would take a plan and a session only."""
+        return object.__new__(cls)
+
+    def __init__(self, java: Any, session: SparkSession, whole: Callable[[], Any] | None = None) -> None:
+        super().__init__(java, session)
+        self._whole = whole
+
+    def select(self, *cols: Any) -> Any:
+        """As Spark's."""
+        return self._asked(DataFrame.select, *cols)
+
+    def filter(self, condition: Any) -> Any:
+        """As Spark's."""
+        return self._asked(DataFrame.filter, condition)
+
+    def sort(self, *cols: Any, **kwargs: Any) -> Any:
+        """As Spark's."""
+        return self._asked(DataFrame.sort, *cols, **kwargs)
+
+    where = filter  # noqa: A003 - Spark's names
+    orderBy = sort  # noqa: N815
+
+    def _asked(self, own: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        whole = self._whole
+        if whole is None:
+            return own(self, *args, **kwargs)
+
+        def of_whole() -> Any:
+            return own(of_plan(self._session, whole()), *args, **kwargs)
+
+        try:
+            found = own(self, *args, **kwargs)
+        except Exception as e:
+            if not is_condition(e, "UNRESOLVED_COLUMN"):
+                raise
+            with suppress(Exception), without_sql_log():  # not there either
+                return of_whole()
+            raise
+        return Asked(found._jdf, self._session, lambda: of_whole()._jdf.queryExecution().analyzed())  # noqa: SLF001
+
+
+class Deferred(Asked):
     """`schema` is a JVM schema; `make` gives the JVM's Dataset, and takes whether it may read rows at once.
 
     `plan` gives an analysed plan of the same columns, for whoever runs more than that; `whole` one over all columns of
     the tables, for what asks for some that the text leaves out.
     """
-
-    def __new__(cls, *_: Any) -> Self:
-        """Spark 4.1's would take a plan and a session only."""
-        return object.__new__(cls)
 
     def __init__(
         self,
@@ -37,9 +81,8 @@ class Deferred(DataFrame):
         plan: Callable[[], Any] | None = None,
         whole: Callable[[], Any] | None = None,
     ) -> None:
-        super().__init__(None, session)
         self._java_schema, self._make, self._made, self._plan = schema, make, None, plan
-        self._whole = whole
+        super().__init__(None, session, whole)
 
     @property
     def _jdf(self) -> Any:
@@ -61,32 +104,6 @@ class Deferred(DataFrame):
     def then(self, change: Callable[[Any], Any]) -> Deferred:
         """What becomes of the JVM's Dataset, with the same columns."""
         return Deferred(self._session, self._java_schema, lambda at_once: change(self._make(at_once)))
-
-    def select(self, *cols: Any) -> Any:
-        """As Spark's."""
-        return self._asked(DataFrame.select, *cols)
-
-    def filter(self, condition: Any) -> Any:
-        """As Spark's."""
-        return self._asked(DataFrame.filter, condition)
-
-    def sort(self, *cols: Any, **kwargs: Any) -> Any:
-        """As Spark's."""
-        return self._asked(DataFrame.sort, *cols, **kwargs)
-
-    where = filter  # noqa: A003 - Spark's names
-    orderBy = sort  # noqa: N815
-
-    def _asked(self, own: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """What Spark's method gives. Spark finds columns that the outermost SELECT leaves out; scans read none."""
-        try:
-            return own(self, *args, **kwargs)
-        except Exception as e:
-            if self._whole is None or not is_condition(e, "UNRESOLVED_COLUMN"):
-                raise
-            with suppress(Exception), without_sql_log():  # not there either
-                return own(of_plan(self._session, self._whole()), *args, **kwargs)
-            raise
 
     def unmade(self) -> Any:
         """The DataFrame of the other plan, if there is one, and this one's is not made yet."""

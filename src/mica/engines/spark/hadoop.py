@@ -52,6 +52,12 @@ def uri(storage: Storage, rel: str) -> str:
     return f"{_CONNECTORS.get(scheme, scheme)}://{rest}"
 
 
+def encoded(uri: str) -> str:
+    """The same as `inputFiles` has it: what no URI has is encoded, and a disk's has an empty host."""
+    uri = re.sub("^file:/(?!/)", "file:///", uri)
+    return re.sub(r'[\x00-\x20"#%<>?\[\]\\^`{|}\x7f]', lambda found: f"%{ord(found[0]):02X}", uri)
+
+
 def reads(storage: Storage, file: str) -> bool:
     """Whether the session was told of the store what the storage was, and finds the file there: its connector may be
     missing, or get its credentials elsewhere."""

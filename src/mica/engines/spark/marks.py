@@ -20,18 +20,27 @@ from mica.schema.types import StructType
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType as SparkStructType
 
 #: How the names of marks begin: in no other process so, which may share Spark's JVM and its global temporary views.
 MARK = f"__mica_table_{uuid4().hex}_"
+#: The same of rows that are in the driver already: no action reads them again.
+_HERE = f"__mica_here_{uuid4().hex}_"
 #: What shows in which order, or in which file, rows are; what takes other rows of them where that changes; and metrics,
 #: which Spark keeps for the plan that it was asked for.
-_BY_ORDER = frozenset(
-    "Sample AttachDistributedSequence CollectMetrics First Last AnyValue "
-    "InputFileName InputFileBlockStart InputFileBlockLength".split()
-)
+_BY_ORDER = frozenset("Sample AttachDistributedSequence CollectMetrics First Last AnyValue".split())
+_BY_FILE = frozenset("InputFileName InputFileBlockStart InputFileBlockLength".split())
 _LIMITS = frozenset("GlobalLimit LocalLimit Offset Tail".split())
 #: What may be between a limit and the order of its rows.
 _PASSING = _LIMITS | {"Project", "SubqueryAlias", "View"}
+
+
+class ByFile(Exception):  # noqa: N818 - no error
+    """A plan asks for the files of rows, as Spark's own reader knows them. `others` are marks below such a question
+    that have no rows of that reader inside."""
+
+    def __init__(self, others: frozenset[str]) -> None:
+        self.others = others
 
 
 @dataclass(frozen=True)
@@ -65,8 +74,32 @@ def named(spark: SparkSession, rows: Any, name: Sequence[str]) -> Any:
     return of_plan(spark, Maker.of(spark).named(rows.queryExecution().analyzed(), name))._jdf  # noqa: SLF001
 
 
-def is_here(rows: Any) -> bool:
-    """Whether the rows of a Dataset of the JVM are in the driver."""
+def typed(spark: SparkSession, frame: DataFrame, schema: SparkStructType) -> DataFrame:
+    """The rows of files with the types of a schema: Spark's reader takes every column and field to have nulls."""
+    if frame.schema == schema:
+        return frame
+    make, plan = Maker.of(spark), frame._jdf.queryExecution().analyzed()  # noqa: SLF001
+    pairs = []
+    for column, field in zip(items(plan.output()), schema.fields, strict=True):
+        type_ = make.type.fromJson(field.dataType.json())
+        told = column.metadata(), column.exprId(), column.qualifier()
+        pairs.append((column, make.attribute_reference(column.name(), type_, field.nullable, *told)))
+    found = plan.transformExpressions(make.rule(pairs))
+    found.setAnalyzed()
+    return of_plan(spark, found)
+
+
+def under(spark: SparkSession, rows: Any, mark: str) -> Any:
+    """The rows of a Dataset of the JVM under a mark; under one that no action looks for, if they are in the driver."""
+    return named(spark, rows, [mark.replace(MARK, _HERE) if _is_here(rows) else mark])
+
+
+def marks_in(java: Any) -> Iterator[str]:
+    """The marks in a plan, also those of rows that are in the driver."""
+    return (mark.replace(_HERE, MARK) for mark, _ in found(java, (MARK, _HERE)))
+
+
+def _is_here(rows: Any) -> bool:
     return all(str(leaf.nodeName()) == "LocalRelation" for leaf in leaves(rows.queryExecution().analyzed()))
 
 
@@ -80,8 +113,10 @@ def marked_plan(
 ) -> MarkedPlan | None:
     """The plan (`with_cached`) of a DataFrame, or that of what `then` makes of its rows, if it has marks of tables that
     are known (or of no others), all of which have no more columns than the table (`_metadata`), and scans in their
-    places give the same rows."""
+    places give the same rows. Raises ByFile for one that asks for the files of marked rows."""
     java, text = plan, str(plan.toJSON())
+    if any(name in text for name in _BY_FILE):
+        _raise_by_file(json.loads(text))
     if MARK not in text or bool(java.isStreaming()) or not bool(java.deterministic()):
         return None
     whole, zone = json.loads(text), str(frame.sparkSession.conf.get("spark.sql.session.timeZone"))
@@ -140,6 +175,38 @@ def _outside(nodes: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
+def _raise_by_file(whole: Any) -> None:
+    """Raises ByFile if a plan asks for the files of marked rows."""
+    by_file = [below for nodes in _trees(whole) for below in _below_by_file(nodes)]
+    if any(mark for below in by_file for mark in _marks(below)):
+        raise ByFile(frozenset(mark for below in by_file for mark in _marks(below, without="LogicalRelation")))
+
+
+def _below_by_file(nodes: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """The nodes below each one that asks for the files of its rows."""
+    for place, node in enumerate(nodes):
+        asked = (_name(one) for part in node.values() for tree in _trees(part) for one in tree)
+        if not _BY_FILE.isdisjoint(asked):
+            yield _subtree(nodes, place)
+
+
+def _subtree(nodes: list[dict[str, Any]], place: int) -> list[dict[str, Any]]:
+    """The nodes of a tree from one on that are below it, and itself."""
+    end, open_ = place, 1
+    while open_:
+        open_ += int(nodes[end]["num-children"]) - 1
+        end += 1
+    return nodes[place:end]
+
+
+def _marks(nodes: list[dict[str, Any]], *, without: str = "") -> Iterator[str]:
+    """The marks in a tree; only those that have no node `without` below them."""
+    for place, node in enumerate(nodes):
+        name = str((node.get("identifier") or {}).get("name", "")).replace(_HERE, MARK)
+        if name.startswith(MARK) and without not in map(_name, _subtree(nodes, place)):
+            yield name
+
+
 def _name(node: Mapping[str, Any]) -> str:
     return str(node["class"]).rpartition(".")[2]
 
@@ -159,7 +226,7 @@ def _takes_the_same(names: list[str], nodes: list[dict[str, Any]]) -> bool:
     return True
 
 
-def found(java: Any, begins: str) -> Iterator[tuple[str, Any]]:
+def found(java: Any, begins: str | tuple[str, ...]) -> Iterator[tuple[str, Any]]:
     """The nodes of a plan and of its subqueries whose names begin so, with these; not what is inside of them."""
     name = str(java.alias()) if str(java.nodeName()) == "SubqueryAlias" else ""
     if name.startswith(begins):

@@ -155,11 +155,16 @@ def names_of(schema: Any) -> list[str]:
 
 def leaves(plan: Any) -> Iterator[Any]:
     """The nodes of a plan, and of its subqueries, that have none below them."""
+    return (leaf for _, leaf in leaves_below(plan, plan))
+
+
+def leaves_below(plan: Any, above: Any) -> Iterator[tuple[Any, Any]]:
+    """The same, each with the node right above it; `above` that of the plan."""
     below = list(items(plan.children()))
     if not below:
-        yield plan
+        yield above, plan
     for child in (*below, *items(plan.subqueries())):
-        yield from leaves(child)
+        yield from leaves_below(child, plan)
 
 
 def ids(attributes: Any) -> frozenset[int]:

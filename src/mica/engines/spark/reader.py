@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ import pyarrow as pa
 
 from mica.arrays import arrow_array
 from mica.cached import cached_property
-from mica.engines.spark import directories, hadoop
+from mica.engines.spark import directories, hadoop, marks
 from mica.engines.spark.session import is_connect
 from mica.engines.spark.types import to_spark
 from mica.records import dataclass
@@ -168,7 +169,9 @@ def native(spark: SparkSession, reading: Reading) -> DataFrame:
     from pyspark.sql import functions as sql
 
     names = reading.schema.names
-    stored = StructType(tuple(f for f in reading.schema.fields if f.name not in reading.partition_by))
+    # A scan's columns may have nulls, as expressions: these are the table's own.
+    own = (replace(f, nullable=reading.columns.field(f.name).nullable) for f in reading.schema.fields)
+    stored = StructType(tuple(f for f in own if f.name not in reading.partition_by))
     if reading.column_mapping:
         inside_files = (physical_name(reading.columns.field(f.name)) for f in stored)
         stored = StructType(tuple(renamed_field(f, name) for f, name in zip(stored, inside_files, strict=True)))
@@ -200,7 +203,8 @@ def _loaded(spark: SparkSession, reading: Reading, stored: StructType, paths: Se
     reader = spark.read.format(FORMAT).schema(to_spark(stored)).options(**CALENDAR, **options, **own)
     uris = [unglobbed(hadoop.uri(*reading.storage.locate(path))) for path in paths]
     with nullcontext() if reading.is_remote or is_connect(spark) else _listed_here(spark):
-        return reader.load(uris)
+        found = reader.load(uris)
+    return found if is_connect(spark) else marks.typed(spark, found, to_spark(stored))
 
 
 @contextmanager

@@ -21,18 +21,22 @@ if TYPE_CHECKING:
 
 #: How the names of these marks begin: in no other process so.
 _MARK = f"__mica_text_{uuid4().hex}_"
-#: The plans of the last texts, whose tables have marks of their own, by their marks.
-_PLANS: dict[str, Callable[[], Any]] = {}
+#: The same of rows that are in the driver already: none but who asks for their files needs the text.
+_HERE = f"__mica_few_{uuid4().hex}_"
+#: The plans of the last texts by their marks: of tables that are no more than marks, and over their rows.
+_PLANS: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {}
 _KEPT = 64
 _LOCK, _NUMBERS = Lock(), count()
 
 
-def marked(spark: SparkSession, rows: Any, plan: Callable[[], Any]) -> Any:
-    """The rows of a text, a Dataset of the JVM, under a mark. `plan` gives its analysed plan, with marks around its
-    tables."""
-    mark = f"{_MARK}{next(_NUMBERS)}"
+def marked(
+    spark: SparkSession, rows: Any, plan: Callable[[], Any], whole: Callable[[], Any], *, here: bool = False
+) -> Any:
+    """The rows of a text, a Dataset of the JVM, under a mark. `plan` gives its analysed plan, with marks in the places
+    of its tables, `whole` the one over all that Spark reads of these. `here`: all rows are in the driver."""
+    mark = f"{_HERE if here else _MARK}{next(_NUMBERS)}"
     with _LOCK:
-        _PLANS[mark] = plan
+        _PLANS[mark] = plan, whole
         for oldest in list(_PLANS)[:-_KEPT]:
             del _PLANS[oldest]
     return named(spark, rows, [mark])
@@ -43,23 +47,28 @@ def are_known() -> bool:
     return bool(_PLANS)
 
 
-def opened(spark: SparkSession, plan: Any) -> DataFrame | None:
-    """A plan (`with_cached`) with the plans of texts in the places of their marks; None if it has none that is known,
-    or all of them are cached."""
-    new = _Opening(spark).plan(plan) if are_known() else None
+def opened(spark: SparkSession, plan: Any, *, whole: bool = False) -> DataFrame | None:
+    """A plan (`with_cached`) with the plans of texts in the places of their marks, but of those whose rows are in the
+    driver; None if it has none that is known, or all of them are cached. `whole`: with those over the rows of their
+    tables, of every text."""
+    new = _Opening(spark, whole=whole).plan(plan) if are_known() else None
     return None if new is None else of_plan(spark, new)
 
 
 class _Opening:
-    def __init__(self, spark: SparkSession) -> None:
-        self._spark, self._make = spark, Maker.of(spark)
+    def __init__(self, spark: SparkSession, *, whole: bool) -> None:
+        self._spark, self._make, self._whole = spark, Maker.of(spark), whole
         self._seen: dict[str, Any] = {}
 
     def plan(self, java: Any) -> Any:
         """The plan, opened; None if nothing is."""
-        plans = dict(_PLANS)
-        places = [(mark, node) for mark, node in found(java, _MARK) if mark in plans]
-        pairs = [(node, self._make.renumbered(self._text(mark, plans[mark]), node.output())) for mark, node in places]
+        begins = (_MARK, _HERE) if self._whole else (_MARK,)
+        places = [(mark, node, _PLANS.get(mark)) for mark, node in found(java, begins)]
+        pairs = [
+            (node, self._make.renumbered(self._text(mark, plans[self._whole]), node.output()))
+            for mark, node, plans in places
+            if plans is not None
+        ]
         if not pairs:
             return None
         new = java.transformDownWithSubqueries(self._make.rule(pairs))
