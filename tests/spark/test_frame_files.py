@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from pyspark.sql.functions import col, input_file_name
+from pyspark.sql.functions import col, expr, input_file_name
 
 import mica
+from mica.engines.spark.catalog import is_temporary
 from mica.errors import UserError
 from mica.query import registry
 
@@ -70,6 +71,18 @@ def test_where_the_kernel_reads_names_of_files_are_refused(spark: SparkSession, 
         assert other.join(frame, "id").count() == 1
     finally:
         registry.forget("unfiled")
+
+
+@pytest.mark.usefixtures("table")
+def test_subqueries_of_conditions_know_registered_names(spark: SparkSession) -> None:
+    """As they do those of Spark's catalog."""
+    frame = spark.range(9).where("id > 0").where("id IN (SELECT id FROM filed WHERE n IS NULL)")
+    assert [row.id for row in frame.orderBy("id").collect()] == [1, 3]
+    assert spark.range(1).select(expr("(SELECT max(id) FROM filed) AS m")).collect()[0].m == 3
+    assert spark.sql("SELECT id FROM filed").where("id = (SELECT min(id) + 1 FROM filed)").count() == 1
+    with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
+        spark.range(1).where("id IN (SELECT id FROM nowhere_filed)")
+    assert not is_temporary(spark, "filed"), "it was lent, and taken back"
 
 
 def test_a_version_is_read_as_its_table_is(spark: SparkSession, table: mica.Table) -> None:

@@ -15,10 +15,10 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from mica.engines.spark import hadoop, text_marks
-from mica.engines.spark.errors import may_be_of_row
+from mica.engines.spark.errors import is_condition, may_be_of_row
 from mica.engines.spark.marks import ByFile, MarkedPlan, marked_plan, marks_in, with_cached
 from mica.engines.spark.session import is_connect
-from mica.query import select
+from mica.query import lent, select
 from mica.query.file_names import left_to_spark
 from mica.query.narrowed import Narrowed
 from mica.scan.scan import Scan
@@ -167,6 +167,17 @@ def _opened(frame: DataFrame) -> DataFrame:
     return text_marks.opened(frame.sparkSession, with_cached(given), whole=True) or given
 
 
+def _lending(own: Callable[..., Any], frame: DataFrame, *args: Any, **kwargs: Any) -> Any:
+    """For methods whose texts may have subqueries: of the names in them Spark finds no registered one, until it is lent
+    to the session."""
+    try:
+        return own(frame, *args, **kwargs)
+    except Exception as e:
+        if not is_condition(e, "TABLE_OR_VIEW_NOT_FOUND"):
+            raise
+        return lent.run(frame.sparkSession, lambda: own(frame, *args, **kwargs))
+
+
 def _kept(own: Callable[..., Any], frame: DataFrame) -> Any:
     """For `rdd`, which is one object, made once: it may be cached."""
     held = vars(frame)
@@ -176,11 +187,13 @@ def _kept(own: Callable[..., Any], frame: DataFrame) -> Any:
 
 
 _WHOLE = "collect explain foreach foreachPartition tail toArrow toJSON toLocalIterator toPandas write"
-#: Who answers which method: those that run a plan.
+_TEXTS = "agg filter join select selectExpr sort withColumn withColumns"
+#: Who answers which method: those that run a plan, and those that take texts.
 ACTIONS: dict[str, Callable[..., Any]] = {
     **{f"DataFrame.{name}": _all for name in _WHOLE.split()},
     **{f"DataFrame.{name}": _some for name in ("first", "head", "isEmpty", "show", "take")},
     "DataFrame.count": _number,
+    **{f"DataFrame.{name}": _lending for name in _TEXTS.split()},
     "DataFrame.rdd": _kept,
     "DataFrame.inputFiles": _files,
 }
