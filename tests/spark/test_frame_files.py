@@ -66,6 +66,8 @@ def test_where_the_kernel_reads_names_of_files_are_refused(spark: SparkSession, 
         for asks in (frame.select(input_file_name()), frame.where(input_file_name() != "")):
             with pytest.raises(UserError, match=r"UNSUPPORTED_EXPRESSION.*deletion vectors"):
                 asks.count()
+        named = spark.sql("SELECT id, _metadata.file_path AS f FROM unfiled").collect()
+        assert [(row.id, row.f.endswith(".parquet")) for row in named] == [(2, True)]
         # Of the other side of a join Spark knows them.
         other = spark.range(3).select("id", input_file_name().alias("f"))
         assert other.join(frame, "id").count() == 1

@@ -38,7 +38,7 @@ def enable(spark: SparkSession | None = None) -> SparkSession:
     before it.
 
     Readers and writers of the format tell it their mode, partition columns and what it needs of the session, and give
-    a new name of `saveAsTable` or `toTable` to a table in the warehouse. In a session without delta-spark
+    a new name of `saveAsTable`, `writeTo` or `toTable` to a table in the warehouse. In a session without delta-spark
     `format("delta")`, `USING delta` and a path for a name mean mica (on Spark Connect `USING delta` alone).
 
     Sessions that Spark clones of this one, as for `foreachBatch`, are enabled with it; one of `newSession` is not. On

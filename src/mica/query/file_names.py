@@ -25,5 +25,5 @@ def left_to_spark(scan: Scan) -> Scan:
     raise UserError(
         "UNSUPPORTED_EXPRESSION",
         f"Spark does not read the files of {scan.source.storage} itself, so it has no names for them: {reason}",
-        hint="Leave input_file_name() and its like out; mica.explain shows which files are read.",
+        hint="Ask for _metadata.file_path in a text over the table: SELECT _metadata.file_path FROM …",
     )

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from mica.engines.spark import hadoop, text_marks
 from mica.engines.spark.errors import is_condition, may_be_of_row
-from mica.engines.spark.marks import ByFile, MarkedPlan, marked_plan, marks_in, with_cached
+from mica.engines.spark.marks import ByFile, MarkedPlan, asks_for_files, marked_plan, marks_in, with_cached
 from mica.engines.spark.session import is_connect
 from mica.query import lent, select
 from mica.query.file_names import left_to_spark
@@ -95,8 +95,7 @@ def _marked(
     if not (known() or text_marks.are_known()):
         return None, {}
     plan = with_cached(given)
-    # What depends on more than its rows is Spark's to run, but for that on their files, also of few rows.
-    opened = text_marks.opened(frame.sparkSession, plan, whole=not bool(plan.deterministic()))
+    opened = text_marks.opened(frame.sparkSession, plan, whole=asks_for_files(plan))
     if opened is not None:
         given, plan = opened, with_cached(opened)
     snapshots = known()
@@ -143,8 +142,9 @@ def _number(own: Callable[..., Any], frame: DataFrame, *args: Any, **kwargs: Any
 
 def _files(own: Callable[..., list[str]], frame: DataFrame) -> list[str]:
     """For `inputFiles`: of a table those that an action reads, or all, of what Spark reads otherwise its own answer."""
-    given = frame if is_connect(frame.sparkSession) else _opened(frame)
-    snapshots = known()
+    if frame.isStreaming:
+        return own(frame)
+    given, snapshots = _opened(frame), known()
     asked = [snapshots[mark] for mark in marks_in(with_cached(given)) if mark in snapshots]
     if not asked:
         return own(frame)

@@ -175,6 +175,11 @@ def _outside(nodes: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
+def asks_for_files(plan: Any) -> bool:
+    """Whether a plan asks for the files of rows."""
+    return not bool(plan.deterministic()) and any(name in str(plan.toJSON()) for name in _BY_FILE)
+
+
 def _raise_by_file(whole: Any) -> None:
     """Raises ByFile if a plan asks for the files of marked rows."""
     by_file = [below for nodes in _trees(whole) for below in _below_by_file(nodes)]
