@@ -404,16 +404,16 @@ def _dropped(spark: SparkSession, statement: Drop) -> DataFrame | None:
 def _empty_schema(spark: SparkSession, statement: DropSchema) -> None:
     """Registered names of a database go with it; Spark, which drops it, takes one with such tables for empty, and
     deletes its folder. Errors: INVALID_ARGUMENT for one with tables, without CASCADE."""
-    schema = registry.without_catalog((*statement.schema, ""))[:-1]
-    known = registry.in_schema(schema) if spark.catalog.databaseExists(spelled(tuple(schema))) else []
+    schema = tuple(registry.without_catalog((*statement.schema, ""))[:-1])
+    known = registry.in_database(".".join(schema).lower()) if spark.catalog.databaseExists(spelled(schema)) else []
     if known and not statement.cascade:
         raise UserError(
             "INVALID_ARGUMENT",
-            f"the database {spelled(tuple(schema))} is not empty: it has {', '.join(sorted(known))}",
+            f"the database {spelled(schema)} is not empty: it has {', '.join(sorted(known))}",
             hint="Add CASCADE to drop its tables, too.",
         )
     for name in known:
-        _dropped(spark, Drop(tuple(name.split("."))))
+        _dropped(spark, Drop((*schema, name)))
 
 
 def _convert(spark: SparkSession, statement: ConvertToDelta) -> None:

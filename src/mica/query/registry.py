@@ -148,12 +148,6 @@ def forget(name: str) -> None:
         _MANAGED.pop(_key(name.split(".")), None)
 
 
-def in_schema(schema: Sequence[str]) -> list[str]:
-    """The registered names with this database before them."""
-    before = _key((*schema, ""))[:-1]
-    return [".".join(key) for key in _QUALIFIED if key[:-1] == before]
-
-
 def holds_another(place: str, parts: Sequence[str]) -> bool:
     """Whether a place that a name gets is that of a table which was renamed since it got it."""
     others = [known for key, known in _MANAGED.items() if key != _key(parts)]

@@ -18,7 +18,7 @@ from mica.engines.spark.marks import of_plan
 from mica.engines.spark.session import without_sql_log
 
 
-class Asked(DataFrame):
+class OfText(DataFrame):
     """What is made of a text. Spark finds columns that the outermost SELECT leaves out, and `_metadata` of its tables;
     narrowed scans read none of these: then it is made of `whole`, an analysed plan over all that the tables have."""
 
@@ -63,10 +63,10 @@ class Asked(DataFrame):
             with suppress(Exception), without_sql_log():  # not there either
                 return of_whole()
             raise
-        return Asked(found._jdf, self._session, lambda: of_whole()._jdf.queryExecution().analyzed())  # noqa: SLF001
+        return OfText(found._jdf, self._session, lambda: of_whole()._jdf.queryExecution().analyzed())  # noqa: SLF001
 
 
-class Deferred(Asked):
+class Deferred(OfText):
     """`schema` is a JVM schema; `make` gives the JVM's Dataset, and takes whether it may read rows at once.
 
     `plan` gives an analysed plan of the same columns, for whoever runs more than that; `whole` one over all columns of
