@@ -280,7 +280,13 @@ def test_a_loaded_table_skips_and_its_view_is_the_table(spark: SparkSession, row
         spark.sql(f"INSERT INTO shown_whole VALUES ({number + 10}, 0)")
         assert spark.sql(f"UPDATE shown_whole SET p = 3 WHERE id = {number + 10}").first() == (1,)
         assert spark.table("shown_whole").where("p = 3").count() == number + 1
-    for frame in (spark.table("of_view").where("p = 3"), spark.table("of_view").select("p", "id")):
+    others = (
+        spark.table("of_view").where("p = 3"),
+        spark.table("of_view").select("p", "id"),
+        spark.read.option("versionAsOf", 0).format("mica").load(path),
+        mica.Table.create(tmp_path / "other", "id INT, p INT").to_df(spark).alias("of_view"),
+    )
+    for frame in others:
         frame.createOrReplaceTempView("shown_whole")
         with pytest.raises(Exception, match="UNSUPPORTED_FEATURE"):
             spark.sql("UPDATE shown_whole SET p = 4")

@@ -164,7 +164,8 @@ def table(name: str, spark: SparkSession, otherwise: Callable[[], DataFrame], as
     if found is None or len(found.views) != 1:
         return run(text, spark, None, otherwise)
     (ours,) = found.views.values()
-    return _hinted(text, lambda: marked.of_table(spark, ours.scan().to_df(spark), ours.snapshot, parts))
+    named = (parts,) if as_of else (marked.NEWEST, parts)
+    return _hinted(text, lambda: marked.of_table(spark, ours.scan().to_df(spark), ours.snapshot, *named))
 
 
 def version_clause(options: Mapping[str, str]) -> str | None:

@@ -11,7 +11,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from mica.engines.spark import catalog
-from mica.engines.spark.marks import MARK
 from mica.format.options import Options
 from mica.log.at_path import at_path
 from mica.query.tables import target
@@ -44,7 +43,7 @@ def viewed(spark: SparkSession, parts: tuple[str, ...], *, inserts: bool = False
     `Table.open`; INVALID_ARGUMENT for a view of one version."""
     if len(parts) > 1:
         return None
-    asked = catalog.name_of_view(spark, parts[0], MARK)
+    asked = catalog.name_of_view(spark, parts[0], marked.NEWEST)
     if asked is not None:
         table = target(spark, asked)
         return None if table is None else ViewedTable(parts[0], table, partial(_rows, spark, table, asked))
@@ -64,4 +63,4 @@ def viewed(spark: SparkSession, parts: tuple[str, ...], *, inserts: bool = False
 
 
 def _rows(spark: SparkSession, table: Table, name: tuple[str, ...]) -> DataFrame:
-    return marked.of_table(spark, table.to_df(spark), table.snapshot, name)
+    return marked.of_table(spark, table.to_df(spark), table.snapshot, marked.NEWEST, name)

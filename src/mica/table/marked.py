@@ -11,7 +11,7 @@ from itertools import count
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from mica.engines.spark.marks import MARK, marked, named, under
+from mica.engines.spark.marks import MARK, marked, under, with_names
 from mica.log.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -20,19 +20,21 @@ if TYPE_CHECKING:
 #: The tables of the last marks, of each place at its last versions, those of the latest use last.
 _KNOWN: dict[str, Snapshot] = {}
 _KEPT, _VERSIONS = 64, 4
+NEWEST = ("__mica_newest",)
 _LOCK, _NUMBERS = Lock(), count()
 
 
-def of_table(spark: SparkSession, frame: DataFrame, snapshot: Snapshot, name: Sequence[str] | None = None) -> DataFrame:
-    """All rows of a table, so that actions find it again; under the parts of its name, as Spark's tables are."""
+def of_table(spark: SparkSession, frame: DataFrame, snapshot: Snapshot, *names: Sequence[str]) -> DataFrame:
+    """All rows of a table, so that actions find it again; under the parts of its name, as Spark's tables are, and under
+    `NEWEST` below that if they were asked for as those of no version: a view of them stands for the table."""
     from mica.engines.spark.deferred import Deferred
 
     if not isinstance(frame, Deferred):
-        return marked(spark, frame, mark_of(snapshot), name)
+        return marked(spark, frame, mark_of(snapshot), names)
 
     def made(rows: Any) -> Any:
         rows = under(spark, rows, mark_of(snapshot))  # of small files, which may have many rows, or few that are here
-        return rows if name is None else named(spark, rows, name)
+        return with_names(spark, rows, names)
 
     return frame.then(made)
 

@@ -129,18 +129,17 @@ def source_of_view(spark: SparkSession, name: str, format_name: str) -> tuple[di
     return {str(key): str(given[key]) for key in given}, [str(one.name()) for one in items(plan.output())]
 
 
-def name_of_view(spark: SparkSession, name: str, begins: str) -> tuple[str, ...] | None:
-    """The name that a temporary view has for all that is under an alias which `begins` so; None for any other view,
-    and on Spark Connect."""
+def name_of_view(spark: SparkSession, name: str, over: tuple[str, ...]) -> tuple[str, ...] | None:
+    """The name that a temporary view has right over the name `over` of all of its rows and columns; None for any other
+    view, and on Spark Connect."""
     view = temporary(spark, name)
     plan = None if view is None or view.plan().isEmpty() else view.plan().get()
     found: tuple[str, ...] | None = None
     while plan is not None and str(plan.nodeName()) == "SubqueryAlias":
-        if str(plan.alias()).startswith(begins):
-            return found
-        identifier = plan.identifier()
-        found = (*map(str, items(identifier.qualifier())), str(identifier.name()))
-        plan = plan.child()
+        identifier, above = plan.identifier(), found
+        found, plan = (*map(str, items(identifier.qualifier())), str(identifier.name())), plan.child()
+        if found == over:
+            return above
     return None
 
 

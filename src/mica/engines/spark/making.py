@@ -100,9 +100,13 @@ class Maker:
         """An expression under a name and an id."""
         return self._alias(child, name, number, self._empty, self._none, self._empty)
 
-    def renumbered(self, plan: Any, output: Any) -> Any:
-        """The rows of a plan in the columns of another one. Each alias that is made from here is many calls, so a
-        thousand columns took a second: Catalyst makes all of them where it puts a CTE in the place of its name."""
+    def renumbered(self, plan: Any, output: Any, *, first: bool = False) -> Any:
+        """The rows of a plan in the columns of another one; `first`: the plan may have more after them. Each alias that
+        is made from here is many calls, so a thousand columns took a second: Catalyst makes all of them where it puts a
+        CTE in the place of its name. Raises ValueError if they are not as many."""
+        given, wanted = int(plan.output().size()), int(output.size())
+        if given < wanted or (given > wanted and not first):
+            raise ValueError(f"{wanted} columns of a plan with {given}")
         own, rows = self._cte
         own[_OUTPUT_OF_CTE], rows[_PLAN_OF_CTE] = output, plan
         both = self._named_cte.copy(*own), self.seq([self._rows_of_cte.copy(*rows)])

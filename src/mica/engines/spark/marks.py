@@ -8,7 +8,7 @@ rows do not depend on how they are spread, and that reads times in the session's
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -51,10 +51,9 @@ class MarkedPlan:
     marks: tuple[tuple[str, Any], ...]
 
 
-def marked(spark: SparkSession, frame: DataFrame, mark: str, name: Sequence[str] | None) -> DataFrame:
-    """All rows of a table under a mark, and under its name, if it has one."""
-    rows = named(spark, frame._jdf, [mark])  # noqa: SLF001
-    return framed(spark, rows if name is None else named(spark, rows, name))
+def marked(spark: SparkSession, frame: DataFrame, mark: str, names: Iterable[Sequence[str]]) -> DataFrame:
+    """All rows of a table under a mark, and under names above that."""
+    return framed(spark, with_names(spark, named(spark, frame._jdf, [mark]), names))  # noqa: SLF001
 
 
 def framed(spark: SparkSession, rows: Any) -> DataFrame:
@@ -74,13 +73,24 @@ def named(spark: SparkSession, rows: Any, name: Sequence[str]) -> Any:
     return of_plan(spark, Maker.of(spark).named(rows.queryExecution().analyzed(), name))._jdf  # noqa: SLF001
 
 
+def with_names(spark: SparkSession, rows: Any, names: Iterable[Sequence[str]]) -> Any:
+    """The same under several names, the last one on top."""
+    for name in names:
+        rows = named(spark, rows, name)
+    return rows
+
+
 def typed(spark: SparkSession, frame: DataFrame, schema: SparkStructType) -> DataFrame:
     """The rows of files with the types of a schema: Spark's reader takes every column and field to have nulls."""
     if frame.schema == schema:
         return frame
     make, plan = Maker.of(spark), frame._jdf.queryExecution().analyzed()  # noqa: SLF001
     pairs = []
-    for column, field in zip(items(plan.output()), schema.fields, strict=True):
+    own, output = frame.schema.fields, plan.output()
+    for number, field in enumerate(schema.fields):
+        if field == own[number]:
+            continue
+        column = output.apply(number)
         type_ = make.type.fromJson(field.dataType.json())
         told = column.metadata(), column.exprId(), column.qualifier()
         pairs.append((column, make.attribute_reference(column.name(), type_, field.nullable, *told)))

@@ -124,7 +124,7 @@ class _Replacing:
         leaves = [self._leaf(numbers[e.column], e) for e in self.needs.extractions[relation]]
         if leaves:
             output = output.appendedAll(self.make.seq(leaves))
-        return self.make.renumbered(self._analysed(rows), output)
+        return self.make.renumbered(self._analysed(rows), output, first=True)
 
     def _needed(self, relation: Relation) -> Any:
         """The relation's columns that are needed, with as few calls as they, or the others, are."""
