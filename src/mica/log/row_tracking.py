@@ -33,6 +33,8 @@ ROW_IDS = "delta.rowTracking"
 #: What a file says of its rows.
 FILE_IDS = pa.struct([("base_row_id", pa.int64()), ("default_row_commit_version", pa.int64())])
 _KEYS = {"base_row_id": "baseRowId", "default_row_commit_version": "defaultRowCommitVersion"}
+#: Of a file without ids.
+NO_IDS: Mapping[str, None] = dict.fromkeys(_KEYS)
 _ADD_IDS = pa.struct([("path", pa.string()), *((key, pa.int64()) for key in _KEYS.values())])
 
 #: The tag of a commit that keeps the ids of all rows that it writes again.

@@ -96,23 +96,27 @@ def changed(
     metadata: Metadata,
     *,
     rests_on_files: bool = False,
-    domains: Mapping[str, str] | None = None,
+    domains: Mapping[str, str | None] | None = None,
     watched: Sequence[str] = (),
 ) -> Snapshot:
     """Commits the protocol, the metadata and `domains`; `rests_on_files` as in `altered`. Another writer who changes a
     domain that is `watched` is a conflict. Where rows are tracked from now on, files without ids are added again with
-    ids (PROTOCOL.md, "Row Tracking", backfill).
+    ids (PROTOCOL.md, "Row Tracking", backfill); where the protocol no longer knows ids, those with ids without them.
     """
     transaction = Transaction(before, operation, parameters)
     tracks = row_tracking.is_supported(protocol) and not row_tracking.is_supported(before.protocol)
     # Another writer may have added the feature alone.
     tracks |= row_tracking.is_enabled(metadata) and not row_tracking.is_enabled(before.metadata)
-    if rests_on_files or tracks:
+    forgets = row_tracking.is_supported(before.protocol) and not row_tracking.is_supported(protocol)
+    if rests_on_files or tracks or forgets:
         transaction.read()
-    if tracks and before.files.num_rows:
-        missing = np.flatnonzero(to_numpy(pc.struct_field(before.file_ids(), "base_row_id").is_null()))
-        again = added.rows(added.again(before, missing))
-        transaction.update_files(missing, [{**row, "data_change": False} for row in again])
+    if (tracks or forgets) and before.files.num_rows:
+        lacks = to_numpy(pc.struct_field(before.file_ids(), "base_row_id").is_null())
+        wrong = np.flatnonzero(~lacks if forgets else lacks)
+        again = added.rows(added.again(before, wrong))
+        transaction.update_files(wrong, [{**row, **row_tracking.NO_IDS, "data_change": False} for row in again])
+    if forgets and row_tracking.ROW_IDS in before.domains:
+        transaction.set_domain(row_tracking.ROW_IDS, None)
     for domain, configuration in (domains or {}).items():
         transaction.set_domain(domain, configuration)
     for domain in watched:

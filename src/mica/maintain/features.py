@@ -13,6 +13,8 @@ whoever knows the old features may clean it up), or that history is deleted, onc
 | variantShredding | shredded files are rewritten with unshredded Variants |
 | v2Checkpoint | properties; classic checkpoints are written |
 | vacuumProtocolCheck, inCommitTimestamp | properties |
+| rowTracking | properties; files are added again without ids of rows |
+| domainMetadata | the domains that are left |
 | checkConstraints | refused while there are constraints |
 | checkpointProtection | the protected history must be old enough, and is deleted |
 
@@ -143,13 +145,14 @@ def _without_traces(before: Snapshot, removal: _Removal, name: str) -> Snapshot:
     clustered, renames = None, name == "columnMapping"
     if renames and CLUSTERING_DOMAIN in before.domains:  # it has the columns' names in files
         clustered = domain_of(before.protocol, metadata, cluster_by(before), str(before.storage))
-    if was_clean and not (files and removal.outlives):
+    domains = {} if clustered is None else {CLUSTERING_DOMAIN: clustered}
+    left = dict.fromkeys(before.domains) if name == "domainMetadata" else {}
+    if was_clean and not left and not (files and removal.outlives):
         return before  # files are rewritten with the properties that made them
     if not files:
         return changed(
             before, "UNSET TBLPROPERTIES", {"feature": name}, before.protocol, metadata, rests_on_files=True,
-            domains=None if clustered is None else {CLUSTERING_DOMAIN: clustered},
-            watched=[CLUSTERING_DOMAIN] if renames else [],
+            domains={**domains, **left}, watched=[CLUSTERING_DOMAIN] if renames else [],
         )  # fmt: skip
     target = replace(
         target, metadata=metadata, remakes=renames, clustering=clustered, reads=(every_file,), data_change=False,
@@ -330,6 +333,10 @@ _REMOVALS: Mapping[str, _Removal] = {
     "inCommitTimestamp": _Removal(
         _off(properties.IN_COMMIT_TIMESTAMPS.name, properties.ICT_VERSION.name, properties.ICT_TIMESTAMP.name)
     ),
+    "rowTracking": _Removal(
+        _off(properties.ENABLE_ROW_TRACKING.name, properties.ROW_ID_COLUMN.name, properties.ROW_VERSION_COLUMN.name)
+    ),
+    "domainMetadata": _Removal(_off()),
     "checkConstraints": _Removal(_off()),
     "checkpointProtection": _Removal(_off()),
 }

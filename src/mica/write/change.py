@@ -48,7 +48,7 @@ from mica.write import flow
 from mica.write.assignment import Place, as_bytes, meant, place_of, shown, stored_at, together
 from mica.write.bytewise import Bytewise, needs_comparator
 from mica.write.commit import Commit
-from mica.write.facts import Facts
+from mica.write.facts import Facts, bytes_of
 from mica.write.ingested import forgotten
 from mica.write.rules import refuse_given, regenerated
 from mica.write.target import Target
@@ -210,13 +210,13 @@ def metrics_of(
     snapshot: Snapshot, target: Target, facts: Facts, changed: int, *, deletes: bool, began: float
 ) -> dict[str, int]:
     """The metrics of a delete or an update of so many rows."""
-    sizes, vectors = (snapshot.files.column(name).combine_chunks() for name in ("size", "deletion_vector"))
+    vectors = snapshot.files.column("deletion_vector").combine_chunks()
     places = to_numpy(facts.vectors.column("file"))
     removed = np.concatenate([facts.removed, target.removes]).astype(np.int64)
     had = to_numpy(pc.is_valid(vectors))
     return {
         "numRemovedFiles": len(removed),
-        "numRemovedBytes": pc.sum(pc.take(sizes, arrow_array(removed))).as_py() or 0,
+        "numRemovedBytes": bytes_of(snapshot.files, removed),
         "numAddedFiles": facts.files.num_rows,
         "numAddedBytes": facts.bytes,
         "numDeletedRows" if deletes else "numUpdatedRows": changed,

@@ -117,5 +117,10 @@ def no_facts() -> Facts:
     return Facts.of(no_rows(FACTS))
 
 
+def bytes_of(files: pa.Table, places: NDArray[np.int64]) -> int:
+    """The bytes of some files of a snapshot, by their positions."""
+    return pc.sum(pc.take(files.column("size"), arrow_array(places))).as_py() or 0
+
+
 def _sum(files: pa.Table, name: str) -> int:
     return pc.sum(files.column(name)).as_py() or 0

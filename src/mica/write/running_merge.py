@@ -39,7 +39,7 @@ from mica.write import flow, merge_source
 from mica.write.bytewise import distinct_strings
 from mica.write.change import may_keep_rows, read_files
 from mica.write.commit import Commit
-from mica.write.facts import Facts, no_facts
+from mica.write.facts import Facts, bytes_of, no_facts
 from mica.write.merge_clauses import KINDS, SEES, assigned_of, bound, shown
 from mica.write.merge_jobs import Shuffled, WithSource, summary_of
 from mica.write.once import Txn
@@ -200,7 +200,7 @@ class RunningMerge:
         target.metrics = self._metrics
 
     def _metrics(self, facts: Facts) -> dict[str, int]:
-        sizes, vectors = (self.snapshot.files.column(name).combine_chunks() for name in ("size", "deletion_vector"))
+        vectors = self.snapshot.files.column("deletion_vector").combine_chunks()
         places, removed = to_numpy(facts.vectors.column("file")), facts.removed
         had = to_numpy(pc.is_valid(vectors))
         inserted, copied = facts.counted("not matched insert"), facts.counted("copied")
@@ -226,7 +226,7 @@ class RunningMerge:
             "numTargetFilesAdded": facts.files.num_rows,
             "numTargetFilesRemoved": len(removed),
             "numTargetBytesAdded": facts.bytes,
-            "numTargetBytesRemoved": pc.sum(pc.take(sizes, arrow_array(removed))).as_py() or 0,
+            "numTargetBytesRemoved": bytes_of(self.snapshot.files, removed),
             "numTargetChangeFilesAdded": facts.changes.num_rows,
             "numTargetDeletionVectorsAdded": len(places),
             "numTargetDeletionVectorsUpdated": int(had[places].sum()),

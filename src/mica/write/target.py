@@ -53,7 +53,7 @@ from mica.variant.steering import When
 from mica.variant.wanted import ShreddingWishes
 from mica.write.collated import bounded_columns
 from mica.write.commit import Commit
-from mica.write.facts import Facts, no_facts
+from mica.write.facts import Facts, bytes_of, no_facts
 from mica.write.ingested import forgotten
 from mica.write.rules import numbered, rules_of
 
@@ -298,7 +298,14 @@ class Target:
         writes = self.operation == "WRITE"
         parameters = self._write_parameters() if writes else dict(self.parameters)
         metrics = self.metrics or (write_metrics if writes else _rewrite_metrics)
-        return parameters, dict(metrics(facts))
+        return parameters, {**metrics(facts), **self._replaced_metrics()}
+
+    def _replaced_metrics(self) -> dict[str, int]:
+        """What an overwrite takes away, as delta-spark counts it; where a predicate does, `metrics` has it."""
+        if self.snapshot is None or self.replaced is None:
+            return {}
+        files = self.replaced.files
+        return {"numRemovedFiles": len(files), "numRemovedBytes": bytes_of(self.snapshot.files, files)}
 
     def _write_parameters(self) -> dict[str, Any]:
         """The parameters of a WRITE, as delta-spark names them."""
@@ -306,6 +313,8 @@ class Target:
         parameters: dict[str, Any] = {"mode": "Append" if appends else "Overwrite"}
         if self.snapshot is None or self.metadata.partition_columns:
             parameters["partitionBy"] = list(self.metadata.partition_columns)
+        if self.replaced is not None and self.replaced.dynamic:
+            parameters["isDynamicPartitionOverwrite"] = True
         if self.replaces is not None:
             parameters["predicate"] = self.replaces
         return parameters

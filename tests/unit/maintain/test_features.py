@@ -235,6 +235,29 @@ def test_features_of_writers_leave_at_once(tmp_path: Path) -> None:
     assert table.append([{"n": -1}]).rows == 1
 
 
+@pytest.mark.parametrize("enabled", [True, False])
+def test_dropped_row_tracking_leaves_no_ids(tmp_path: Path, enabled: bool) -> None:
+    table = mica.Table.create(tmp_path, "n INT", properties={"delta.enableRowTracking": "true"})
+    table.append([{"n": 1}, {"n": 2}])
+    table.update({"n": "n + 10"}, where="n = 1")  # its ids are in the file
+    if not enabled:
+        table.set_properties({"delta.enableRowTracking": "false"})
+    with pytest.raises(UserError, match="rowTracking needs domainMetadata") as caught:
+        table.drop_feature("domainMetadata")
+    assert caught.value.code == "FEATURE_NOT_REMOVABLE"
+    version = table.drop_feature("rowTracking").version
+    lines = (tmp_path / "_delta_log" / f"{version:020d}.json").read_text()
+    assert '"add"' in lines and '"remove"' not in lines and "baseRowId" not in lines
+    table.drop_feature("domainMetadata")
+    assert (features.names(table.protocol), table.properties, table.snapshot.domains) == (set(), {}, {})
+    table.append([{"n": 3}])
+    again = mica.Table.open(tmp_path).checkpoint()
+    assert sorted(again.to_arrow()["n"].to_pylist()) == [2, 3, 11]
+    again.set_properties({"delta.enableRowTracking": "true"})
+    ids = again.scan(columns={"id": "_metadata.row_id"}).to_arrow()["id"].to_pylist()
+    assert len(set(ids)) == 3 and None not in ids
+
+
 @pytest.mark.parametrize(
     ("call", "code"),
     [

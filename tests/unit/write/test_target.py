@@ -180,6 +180,23 @@ def test_a_dynamic_overwrite_replaces_the_partitions_that_get_rows(tmp_path: Pat
     assert whole.scan().to_arrow()["n"].to_pylist() == [2]
 
 
+def test_the_history_tells_what_an_overwrite_took_away(tmp_path: Path) -> None:
+    """delta-spark's metrics and parameters."""
+    table = Table.create(tmp_path / "t", "n INT, p STRING", ["p"])
+    table.append(pa.table({"n": [1, 2], "p": ["a", "b"]}))
+    sizes = dict(zip(*(table.files().column(name).to_pylist() for name in ("path", "size")), strict=True))
+    gone = sum(size for path, size in sizes.items() if path.startswith("p=a"))
+    table.dynamic_partition_overwrite(pa.table({"n": [3], "p": ["a"]}))
+    table.overwrite(pa.table({"n": [4], "p": ["c"]}))
+    whole, dynamic, append = table.history(3).to_pylist()
+    metrics = [dict(row["operation_metrics"]) for row in (dynamic, whole)]
+    assert [(one["numRemovedFiles"], one["numFiles"]) for one in metrics] == [("1", "1"), ("2", "1")]
+    assert metrics[0]["numRemovedBytes"] == str(gone)
+    assert dict(dynamic["operation_parameters"])["isDynamicPartitionOverwrite"] == "true"
+    assert "isDynamicPartitionOverwrite" not in dict(whole["operation_parameters"])
+    assert "numRemovedFiles" not in dict(append["operation_metrics"])
+
+
 @pytest.mark.parametrize("clustered", [False, True])
 def test_rows_in_order_do_not_undo_what_others_commit_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clustered: bool
