@@ -13,13 +13,14 @@ from mica.errors import UserError
 from mica.expressions.joined import BOTH, JoinedExpr, Side, Sides
 from mica.expressions.parse import parse
 from mica.expressions.rewrite import rebuilt
-from mica.expressions.tree import Call, Column, Expr, Literal
+from mica.expressions.set_field import field_of, with_field
+from mica.expressions.tree import And, Call, Column, Expr, IsNull, Literal
 from mica.records import dataclass
 from mica.schema.arrow import to_arrow_field
 from mica.schema.ddl import quoted, unquoted
 from mica.schema.evolution import cast_to
 from mica.schema.special import DEFAULT, GENERATED
-from mica.schema.types import LONG, STRING, VARIANT, VOID, ArrayType, MapType, StructField, StructType
+from mica.schema.types import LONG, STRING, VARIANT, VOID, ArrayType, DataType, MapType, StructField, StructType
 from mica.tasks.matching import Action, Assigned, Clause, When
 from mica.variant.plain import to_variants
 from mica.write.assignment import Place, begins, is_field, may_be_stored, meant, place_of, stored, stored_at, together
@@ -88,10 +89,12 @@ def bound(
     if given.action != "delete":
         trees: dict[str, Expr] = {}
         fields: list[tuple[Place, Expr]] = []
+        # Fields that the target gets have no name in texts, but a struct of it has them.
+        whole = replace(sides, readable=None) if given.values is None else sides
         for place, text, value in _values(sides, given, evolves):
             column = place[0]
             if len(place) == 1:
-                values[column.name], trees[column.name] = _assigned(sides, column, text, value, sees)
+                values[column.name], trees[column.name] = _assigned(whole, column, text, value, sees)
             else:
                 own = sides.bind(value, sees, text).bound.type
                 fields.append((place, stored_at(value, own, place, text)))
@@ -136,16 +139,12 @@ def _values(sides: Sides, given: MergeClause, evolves: bool) -> Iterator[tuple[P
                 f"the source has no column {', '.join(map(repr, missing))}, which {given.action}_all needs",
                 hint=f"Add the column, or name the columns: when_…_{given.action}({{…}}).",
             )
-        kept = [one for f in table.fields for one in _lacking(sides.source.find(f.name), f)]
-        if evolves and given.action == "update" and kept:
-            raise UserError(
-                "UNSUPPORTED_EXPRESSION",
-                f"the source has no field {', '.join(kept)}, which update_all with schema evolution would keep",
-                hint="Add the field to the source, or name the columns: when_matched_update({…}).",
-                column=kept[0],
-            )
         for f in (f for f in table.fields if f.name not in missing):
-            yield (f,), f"{sides.source_alias}.{f.name}", Column((sides.source_alias, f.name))
+            value: Expr = Column((sides.source_alias, f.name))
+            own = sides.source.field(f.name).type
+            if evolves and given.action == "update" and _lacks(own, f.type):
+                value = _kept(own, (f,), value, Column((sides.target_alias, f.name)))
+            yield (f,), f"{sides.source_alias}.{f.name}", value
         return
     places = [(place_in(sides, name), text) for name, text in given.values.items()]
     together([(place, Literal(None, VOID)) for place, _ in places])  # refuses what is set twice
@@ -161,14 +160,31 @@ def _values(sides: Sides, given: MergeClause, evolves: bool) -> Iterator[tuple[P
         yield place, text, parse(text)
 
 
-def _lacking(given: StructField | None, column: StructField, at: str = "") -> list[str]:
-    """The fields of the structs of a column that those of the source do not have."""
-    name = f"{at}{column.name}"
-    if given is None:
-        return [name] if at else []
-    if not isinstance(given.type, StructType) or not isinstance(column.type, StructType):
-        return []
-    return [one for f in column.type.fields for one in _lacking(given.type.find(f.name), f, f"{name}.")]
+def _lacks(given: DataType, own: DataType) -> bool:
+    """Whether structs of a source lack fields of the table's; those in arrays and maps are no matter."""
+    if not isinstance(given, StructType) or not isinstance(own, StructType):
+        return False
+    return any((part := given.find(f.name)) is None or _lacks(part.type, f.type) for f in own.fields)
+
+
+def _kept(given: DataType, place: Place, source: Expr, target: Expr) -> Expr:
+    """A column or field of the target with what the source's, which lacks fields, says of it: the others stay, as in
+    delta-spark. It is null where both are."""
+    own = place[-1].type
+    assert isinstance(given, StructType)
+    assert isinstance(own, StructType)
+    found = target
+    for f in own.fields:
+        part = given.find(f.name)
+        if part is None:
+            continue
+        inner, value = (*place, f), field_of(source, (part.name,))
+        if _lacks(part.type, f.type):
+            value = _kept(part.type, inner, value, field_of(target, (f.name,)))
+        else:
+            value = stored_at(value, part.type, inner, f"source.{shown_place(inner)}")
+        found = with_field(found, f.name, value)
+    return Call("case", (And((IsNull(source), IsNull(target))), Literal(None, VOID), found))
 
 
 def _makes(f: StructField, action: Action) -> bool:

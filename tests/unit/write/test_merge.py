@@ -369,15 +369,41 @@ def test_a_merge_adds_columns_that_its_clauses_set(tmp_path: Path, properties: d
     assert mica.check(table).ok
     with pytest.raises(UserError, match="the source has no column 'k'"):
         table.merge(source, "target.id = source.id").when_matched_update_all().execute()
-    some = table.merge([{"id": 1, "s": {"b": "z"}}], "target.id = source.id", schema_evolution=True)
-    with pytest.raises(UserError, match=r"the source has no field s\.a"):  # delta-spark keeps its values
-        some.when_matched_update_all().execute()
+    part = [{"id": 1, "s": {"b": "z"}}]
+    some = table.merge(part, "target.id = source.id", schema_evolution=True)
+    some.when_matched_update_all().execute()
+    assert table.scan("id = 1", ["s"]).to_arrow().to_pylist() == [{"s": {"a": 1, "b": "z"}}]
+    some = table.merge(part, "target.id = source.id", schema_evolution=True)
     some.when_matched_update({"s": "source.s"}).execute()
     assert table.scan("id = 1", ["s"]).to_arrow().to_pylist() == [{"s": {"a": None, "b": "z"}}]
     never = table.merge([{"id": 1, "z": 1}], "target.id = source.id AND source.z > 1", schema_evolution=True)
     version = table.version
     assert never.when_matched_update_all().execute().version == version + 1  # as delta-spark
     assert table.schema.names[-1] == "z"
+
+
+@WAYS
+def test_fields_that_structs_of_the_source_lack_keep_their_values(tmp_path: Path, properties: dict[str, str]) -> None:
+    """As delta-spark 4.4: `UPDATE SET *` with schema evolution sets the fields that the source has, at any depth."""
+    table = mica.Table.create(tmp_path, "id INT, s STRUCT<a: INT, n: STRUCT<b: INT, c: STRING>>", properties=properties)
+    whole = {"a": 1, "n": {"b": 2, "c": "x"}}
+    structs = [whole, None, {"a": 1, "n": None}, whole, None]
+    table.append([{"id": number, "s": struct} for number, struct in enumerate(structs)])
+    given = pa.struct([("n", pa.struct([("b", pa.int32()), ("new", pa.string())]))])
+    new = {"n": {"b": 7, "new": "y"}}
+    source = pa.table({"id": pa.array(range(5), pa.int32()), "s": pa.array([new, new, new, None, {"n": None}], given)})
+    merge = table.merge(source, "target.id = source.id", schema_evolution=True)
+    merge.when_matched_update({"s.a": "target.s.a + 5"}, "target.id = 9").when_matched_update_all().execute()
+    assert str(table.schema) == "id INT,s STRUCT<a: INT, n: STRUCT<b: INT, c: STRING, new: STRING>>"
+    found = table.scan(columns={"id": "id", "s": "s"}).to_arrow().sort_by("id")
+    filled, kept = {"b": 7, "c": None, "new": "y"}, {"b": 7, "c": "x", "new": "y"}
+    assert found["s"].to_pylist() == [
+        {"a": 1, "n": kept},
+        {"a": None, "n": filled},
+        {"a": 1, "n": filled},
+        {"a": 1, "n": {"b": None, "c": "x", "new": None}},
+        {"a": None, "n": None},
+    ]
 
 
 @WAYS
