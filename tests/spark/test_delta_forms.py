@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,8 +32,10 @@ def table(tmp_path: Path) -> mica.Table:
 @contextmanager
 def _setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
     spark.conf.set(name, value)
-    yield
-    spark.conf.unset(name)
+    try:
+        yield
+    finally:
+        spark.conf.unset(name)
 
 
 def _rows(spark: SparkSession, text: str) -> list[tuple[object, ...]]:
@@ -115,3 +118,34 @@ def test_columns_are_replaced_and_partitions_chosen(spark: SparkSession, table: 
     mica.sql("ALTER TABLE forms REPLACE COLUMNS (p INT, id INT COMMENT 'k', q STRING)", spark)
     assert table.refresh().schema.names == ["p", "id", "q"]
     assert _rows(spark, "SHOW PARTITIONS forms PARTITION (p = 1)") == [(1,)]
+
+
+@pytest.mark.parametrize("ansi", ["true", "false"])
+def test_update_and_merge_cast_texts_as_delta_spark(spark: SparkSession, tmp_path: Path, ansi: str) -> None:
+    """A table of texts is merged into one of numbers and times. A text that is no such value is an error."""
+    place = f"delta.`{tmp_path / 't'}`"
+    columns = "id INT, n BIGINT, d DATE, dc DECIMAL(6,2), b BOOLEAN, s STRING, st STRUCT<x: INT>"
+    mica.Table.create(tmp_path / "t", columns)
+    mica.sql(f"INSERT INTO {place} (id, s) VALUES (1, '5'), (2, 'five')", spark)
+    with _setting(spark, "spark.sql.ansi.enabled", ansi):
+        values = "n = s, st.x = s, b = id, dc = aggregate(array(s), '', (a, x) -> x)"
+        mica.sql(f"UPDATE {place} SET {values} WHERE id = 1", spark)
+        source = "SELECT * FROM VALUES ('1', '7', '2024-02-03', true), ('3', '8', NULL, false) AS v(id, n, d, dc)"
+        mica.sql(
+            f"MERGE INTO {place} t USING ({source}) u ON t.id = u.id "
+            "WHEN MATCHED THEN UPDATE SET n = u.n, d = u.d "
+            "WHEN NOT MATCHED THEN INSERT (id, n, dc) VALUES (u.id, u.n, u.dc)",
+            spark,
+        )
+        rows = [tuple(row) for row in mica.sql(f"SELECT * FROM {place} WHERE id <> 2 ORDER BY id", spark).collect()]
+        assert rows == [
+            (1, 7, date(2024, 2, 3), Decimal("5.00"), True, "5", (5,)), (3, 8, None, Decimal("0.00"), None, None, None),
+        ]  # fmt: skip
+        for text in (
+            "UPDATE {} SET n = s",
+            "MERGE INTO {} t USING (SELECT 2 AS id, 'two' AS n) u ON t.id = u.id WHEN MATCHED THEN UPDATE SET n = u.n",
+        ):
+            with pytest.raises(mica.MicaError, match="INVALID_CAST"):
+                mica.sql(text.format(place), spark)
+    with pytest.raises(mica.UserError, match="INCOMPATIBLE_TYPE"):  # the calls of `Table` want the cast
+        mica.Table.open(tmp_path / "t").update({"n": "s"})

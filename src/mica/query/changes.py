@@ -52,6 +52,7 @@ from mica.query.view_changes import viewed
 from mica.query.viewed import over_views
 from mica.schema.ddl import parse_new_columns, quote_if_needed, quoted, spelled
 from mica.table import Table
+from mica.write.assignment import casting
 from mica.write.change import from_itself
 from mica.write.commit import Commit
 from mica.write.merge_clauses import without_alias
@@ -280,7 +281,8 @@ def _rows_changed(spark: SparkSession, table: Table, statement: RowChange, query
             return _changed(spark, done, "numDeletedRows")
         case Update(set=texts, where=text):
             values = {column: valued(value) for column, value in texts.items()}
-            done = table.update(values, text and valued(text), spark=spark, txn=txn)
+            with casting():
+                done = table.update(values, text and valued(text), spark=spark, txn=txn)
             return _changed(spark, done, "numUpdatedRows")
         case Insert(where=text):
             return insert(spark, table, replace(statement, where=text and valued(text)), query, txn)
@@ -356,7 +358,8 @@ def _merge(
         else:
             values = {column: valued(text) for column, text in clause.values.items()}
             merge = getattr(merge, name)(values, **named)
-    metrics = merge.execute(txn=txn).metrics
+    with casting():
+        metrics = merge.execute(txn=txn).metrics
     counts = {
         "num_updated_rows": metrics.get("numTargetRowsUpdated", 0),
         "num_deleted_rows": metrics.get("numTargetRowsDeleted", 0),

@@ -15,7 +15,6 @@ from mica.engines.spark.errors import is_condition
 from mica.engines.spark.session import is_true, without_sql_log
 from mica.engines.spark.types import type_text
 from mica.errors import UserError
-from mica.expressions.coerce import is_exact, is_real
 from mica.query import described, settings
 from mica.query.fixed import fixed_values
 from mica.query.row_statements import Insert, with_defaults
@@ -23,8 +22,6 @@ from mica.schema import literals
 from mica.schema.ddl import quote_if_needed
 from mica.schema.special import DEFAULT, GENERATED
 from mica.schema.types import (
-    BINARY,
-    BOOLEAN,
     INTEGRALS,
     STRING,
     VARIANT,
@@ -32,14 +29,13 @@ from mica.schema.types import (
     ArrayType,
     DataType,
     MapType,
-    Primitive,
     StructField,
     StructType,
     renamed,
 )
 from mica.table import Table
 from mica.write import rows as rows_to_write
-from mica.write.assignment import assignable, is_read_from_text
+from mica.write.assignment import assignable, is_cast
 from mica.write.once import Txn
 from mica.write.rules import is_identity
 from mica.write.target import target_of
@@ -194,26 +190,9 @@ def _read(rows: DataFrame, schema: StructType) -> DataFrame:
 
     for given in from_spark(rows.schema).fields:
         column = schema.find(given.name)
-        if column is not None and _is_read(given.type, column.type):
+        if column is not None and is_cast(given.type, column.type):
             rows = rows.withColumn(given.name, rows[quote_if_needed(given.name)].cast(type_text(column.type)))
     return rows
-
-
-def _is_read(given: DataType, wanted: DataType) -> bool:
-    """Whether a whole value is cast as by CAST; a text for a VARIANT is JSON."""
-    is_number = is_exact(wanted) or is_real(wanted)
-    match given:
-        case Primitive("string"):
-            return is_read_from_text(wanted) or wanted == BINARY
-        case Primitive("variant"):
-            return is_read_from_text(wanted) or wanted in (STRING, BINARY)
-        case Primitive("boolean" | "timestamp"):
-            return is_number or wanted == VARIANT
-        case Primitive("binary") | StructType() | ArrayType() | MapType():
-            return wanted == STRING
-        case Primitive("date" | "timestamp_ntz"):
-            return wanted == VARIANT
-    return (is_exact(given) or is_real(given)) and wanted in (BOOLEAN, VARIANT)
 
 
 def _cast(given: DataType, wanted: DataType) -> DataType:

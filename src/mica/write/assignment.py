@@ -2,17 +2,20 @@
 
 The rule is Spark's ANSI store assignment: a value is cast to the column's type if no valid value of its type is
 surprising there, and one that does not fit is an error, with ANSI mode and without. Other casts must be written, but
-for those of a literal text to a number, a boolean, a date or a time, which delta-spark reads.
+for those of a literal text to a number, a boolean, a date or a time, which delta-spark reads, and for those of SQL
+statements (`casting`), which run as they do in delta-spark.
 
 Source: Spark SQL reference, "ANSI Compliance", "Store assignment"; Spark's Cast.canANSIStoreAssign.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 
-from mica.collation.names import BINARY
+from mica.collation.names import BINARY as BYTEWISE
 from mica.errors import MicaError, UserError
 from mica.expressions.coerce import is_exact, is_real
 from mica.expressions.parse import parse
@@ -21,6 +24,7 @@ from mica.expressions.tree import Cast, Collate, Column, Expr, Literal
 from mica.schema.ddl import spelled, type_to_ddl, unquoted
 from mica.schema.special import DEFAULT
 from mica.schema.types import (
+    BINARY,
     BOOLEAN,
     DATE,
     STRING,
@@ -31,6 +35,7 @@ from mica.schema.types import (
     ArrayType,
     DataType,
     MapType,
+    Primitive,
     StructField,
     StructType,
     loosened,
@@ -38,12 +43,25 @@ from mica.schema.types import (
 
 TIMES = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 
+_CASTS: ContextVar[bool] = ContextVar("casts", default=False)
+
+
+@contextmanager
+def casting() -> Iterator[None]:
+    """Casts whole values in the `with` block as by CAST (`is_cast`): what delta-spark does in UPDATE and MERGE."""
+    token = _CASTS.set(True)
+    try:
+        yield
+    finally:
+        _CASTS.reset(token)
+
 
 def stored(value: Expr, given: DataType, column: StructField, text: str) -> Expr:
     """The value, of type `given`, in the column's type; `text` is how it was written. Errors: INCOMPATIBLE_TYPE."""
     if given == column.type:
         return value
-    if not may_be_stored(given, column.type) and not _is_literal(value, column.type):
+    read = _is_literal(value, column.type) or (_CASTS.get() and is_cast(given, column.type))
+    if not may_be_stored(given, column.type) and not read:
         wanted = type_to_ddl(column.type)
         raise UserError(
             "INCOMPATIBLE_TYPE",
@@ -77,6 +95,23 @@ def may_be_stored(given: DataType, wanted: DataType) -> bool:
     return loosened(given) == loosened(wanted) or assignable(given, wanted)
 
 
+def is_cast(given: DataType, wanted: DataType) -> bool:
+    """Whether delta-spark casts a whole value, beyond what `assignable` says."""
+    is_number = is_exact(wanted) or is_real(wanted)
+    match given:
+        case Primitive("string"):
+            return is_read_from_text(wanted) or wanted == BINARY
+        case Primitive("variant"):
+            return is_read_from_text(wanted) or wanted in (STRING, BINARY)
+        case Primitive("boolean" | "timestamp"):
+            return is_number or wanted == VARIANT
+        case Primitive("binary") | StructType() | ArrayType() | MapType():
+            return wanted == STRING
+        case Primitive("date" | "timestamp_ntz"):
+            return wanted == VARIANT
+    return (is_exact(given) or is_real(given)) and wanted in (BOOLEAN, VARIANT)
+
+
 def is_read_from_text(type_: DataType) -> bool:
     """Whether delta-spark's INSERT reads a text for a column of this type."""
     return type_ in (BOOLEAN, *TIMES) or is_exact(type_) or is_real(type_)
@@ -93,7 +128,7 @@ def assignable(given: DataType, wanted: DataType) -> bool:
 
 def as_bytes(value: Expr, type_: DataType) -> Expr:
     """A value of this type as it is stored: the collation of a string is a matter of the schema."""
-    return Collate(value, str(BINARY)) if type_ == STRING else value
+    return Collate(value, str(BYTEWISE)) if type_ == STRING else value
 
 
 #: A column, and the fields in it down to the one that is meant.

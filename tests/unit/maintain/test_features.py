@@ -247,7 +247,7 @@ def test_dropped_row_tracking_leaves_no_ids(tmp_path: Path, enabled: bool) -> No
     assert caught.value.code == "FEATURE_NOT_REMOVABLE"
     version = table.drop_feature("rowTracking").version
     lines = (tmp_path / "_delta_log" / f"{version:020d}.json").read_text()
-    assert '"add"' in lines and '"remove"' not in lines and "baseRowId" not in lines
+    assert [word in lines for word in ('"add"', '"remove"', "baseRowId")] == [True, False, False]
     table.drop_feature("domainMetadata")
     assert (features.names(table.protocol), table.properties, table.snapshot.domains) == (set(), {}, {})
     table.append([{"n": 3}])
@@ -255,7 +255,7 @@ def test_dropped_row_tracking_leaves_no_ids(tmp_path: Path, enabled: bool) -> No
     assert sorted(again.to_arrow()["n"].to_pylist()) == [2, 3, 11]
     again.set_properties({"delta.enableRowTracking": "true"})
     ids = again.scan(columns={"id": "_metadata.row_id"}).to_arrow()["id"].to_pylist()
-    assert len(set(ids)) == 3 and None not in ids
+    assert len({*ids} - {None}) == 3
 
 
 @pytest.mark.parametrize(
