@@ -157,7 +157,8 @@ def _table_in(database: str, name: str) -> Any:
         text = None if place is None else registry.opened(place).metadata.description
     except MicaError:  # gone, or damaged, which is said where its rows are asked for
         text = None
-    return table_in(database, name, text)
+    own = name if registry.qualified((*database.split("."), name)) is None else f"{database}.{name}"
+    return table_in(database, name, text, managed=registry.is_managed(own))
 
 
 def _columns(call: NamedCall) -> Any:

@@ -297,7 +297,7 @@ class Target:
         """Parameters and metrics of the commit for the history."""
         writes = self.operation == "WRITE"
         parameters = self._write_parameters() if writes else dict(self.parameters)
-        metrics = self.metrics or (write_metrics if writes else _rewrite_metrics)
+        metrics = self.metrics or _METRICS.get(self.operation, _rewrite_metrics)
         return parameters, {**metrics(facts), **self._replaced_metrics()}
 
     def _replaced_metrics(self) -> dict[str, int]:
@@ -345,6 +345,17 @@ def write_metrics(facts: Facts) -> dict[str, int]:
 
 def _rewrite_metrics(facts: Facts) -> dict[str, int]:
     return {"numRemovedFiles": len(facts.removed), "numAddedFiles": facts.files.num_rows}
+
+
+def _stream_metrics(facts: Facts) -> dict[str, int]:
+    return {"numOutputRows": facts.rows, "numOutputBytes": facts.bytes, **_rewrite_metrics(facts)}
+
+
+#: The metrics of commits whose writer counts nothing of its own, by operation.
+_METRICS: Mapping[str, Callable[[Facts], dict[str, int]]] = {
+    "WRITE": write_metrics,
+    "STREAMING UPDATE": _stream_metrics,
+}
 
 
 def open_target(

@@ -56,6 +56,9 @@ def test_a_batch_is_committed_by_another_writer_and_once(tmp_path: Path) -> None
     assert (table.refresh().count(), files(tmp_path / "t")) == (2, 2)
     stream(tmp_path).commit([], 2)
     assert table.refresh().snapshot.app_transactions == {"query": 2}
+    metrics = dict(table.history().to_pylist()[-1]["operation_metrics"])  # delta-spark's
+    assert (metrics["numOutputRows"], metrics["numAddedFiles"], metrics["numRemovedFiles"]) == ("1", "1", "0")
+    assert int(metrics["numOutputBytes"]) > 0
 
 
 def test_a_failed_task_leaves_no_files(tmp_path: Path) -> None:

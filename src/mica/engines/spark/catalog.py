@@ -102,11 +102,12 @@ def temporary_table(name: str) -> Any:
     return Table(name, catalog=None, namespace=[], description=None, tableType="TEMPORARY", isTemporary=True)
 
 
-def table_in(database: str, name: str, description: str | None) -> Any:
+def table_in(database: str, name: str, description: str | None, *, managed: bool) -> Any:
     """A table of a database as `spark.catalog.getTable` gives it."""
     from pyspark.sql.catalog import Table
 
-    return Table(name, CATALOG, database.split("."), description, "EXTERNAL", isTemporary=False)
+    kind = "MANAGED" if managed else "EXTERNAL"
+    return Table(name, CATALOG, database.split("."), description, kind, isTemporary=False)
 
 
 def set_temporary(spark: SparkSession, name: str, view: Any) -> None:
