@@ -28,6 +28,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "engines/spark/doors.py": "tests/spark/test_by_name.py",
         "query/fed.py": "tests/spark/test_fed.py",
         "query/fixed.py": "tests/unit/query/test_described.py",
+        "engines/spark/at_once.py": "tests/spark/test_at_once.py",
         "query/by_format.py": "tests/spark/test_by_format.py",
         "query/listed.py": "tests/spark/test_listed.py",
         "query/here.py": "tests/property/test_sql_spark.py",

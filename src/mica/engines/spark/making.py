@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from mica.engines.spark.at_once import answers_at_once
 from mica.engines.spark.nodes import items
 from mica.engines.spark.types import type_text
 
@@ -74,7 +75,8 @@ class Maker:
 
     @staticmethod
     def of(spark: Any) -> Maker:
-        """The one of a session."""
+        """The one of a session, which this thread is about to ask much."""
+        answers_at_once(spark)
         if spark not in _MAKERS:
             _MAKERS[spark] = Maker(spark)
         return _MAKERS[spark]
