@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from mica.engines.spark import catalog
 from mica.engines.spark.doors import Told, as_before, forget_clusters, own_sql
-from mica.engines.spark.session import has_delta
+from mica.engines.spark.session import active, has_delta
 from mica.engines.spark.types import from_spark
 from mica.errors import UserError
 from mica.format.options import STORAGE, local_path
@@ -75,7 +75,7 @@ def _loaded(
     if found is None:
         return own(reader, path, format, schema, **options)
     session = reader._spark  # noqa: SLF001
-    with as_before(reader) as told:
+    with as_before(reader) as told, active(session):  # it may not be the one of this thread, where Spark looks
         given = _given(told, options)
         # A table of the session, as one of delta-spark's is there: Spark's own reader, and actions that skip.
         as_of = None if told.schema or schema or not isinstance(path, str) else version_clause(given)
@@ -93,7 +93,7 @@ def _saved(
     if _format_of(writer, format) is None:
         own(writer, path, format, mode, partitionBy, **options)
         return
-    with as_before(writer) as told:
+    with as_before(writer) as told, active(writer._spark):  # noqa: SLF001
         writer.format("mica").mode(mode).options(**options)
         given = _given(told, options)
         place = path or given.get("path")
@@ -171,7 +171,7 @@ def _started(
 ) -> Any:  # fmt: skip
     if _format_of(writer, format) is None:
         return own(writer, path, format, outputMode, partitionBy, queryName, **options)
-    with as_before(writer) as told:
+    with as_before(writer) as told, active(writer._spark):  # noqa: SLF001
         _tell_partitions(writer, told, partitionBy)
         given = _given(told, options)
         writer.options(**settings.as_options(writer._spark, given, stream=True))  # noqa: SLF001

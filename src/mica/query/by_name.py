@@ -136,13 +136,13 @@ def _streamed(call: NamedCall) -> Any:
 
 def _exists(call: NamedCall) -> Any:
     if call.given.get("dbName") is not None:
-        return call.by(call.name)
+        return call.by(call.asked)
     return not call.is_path or Table.exists(call.place)
 
 
 def _shown(call: NamedCall) -> Any:
     """The table of a database, or what Spark says of the name while it is a temporary view."""
-    *before, name = call.name.split(".")
+    *before, name = registry.without_catalog(call.name.split("."))
     database = ".".join(before).lower() or registry.DEFAULT
     if not call.is_path and registry.place_in(database, name.lower()) is not None:
         return _table_in(database, name)
@@ -165,7 +165,7 @@ def _columns(call: NamedCall) -> Any:
     """What Spark says of them while a temporary view has them."""
     place = None if call.is_path else registry.storage_of(call.name)
     if call.given.get("dbName") is not None or place is None:
-        return call.by(call.name)
+        return call.by(call.asked)
     table = registry.registered(call.name) or registry.opened(place)
     view = f"mica_{uuid.uuid4().hex}"
     unread(table.to_df(call.session)).createTempView(view)
@@ -277,7 +277,7 @@ _OF_VIEWS = ("DataFrameReader.table", "DataStreamReader.table", "Catalog.getTabl
 
 def _unless_hidden(answer: Answer) -> Answer:
     """PySpark's own answer for a name that the session has a view of its own by."""
-    return lambda call: call.by(call.name) if is_hidden(call.session, call.name) else answer(call)
+    return lambda call: call.by(call.name) if is_hidden(call.session, call.asked) else answer(call)
 
 
 def _by_session(call: NamedCall) -> Any:

@@ -26,6 +26,7 @@ from mica.properties import parse_names
 from mica.query import described, inserts, names, registry, settings, views
 from mica.query.cloned import is_catalogs, make_clone
 from mica.query.insert import Query, insert
+from mica.query.lent import is_hidden
 from mica.query.located import known_as, new_name
 from mica.query.made import like, make
 from mica.query.optimized import optimized
@@ -369,9 +370,18 @@ def _merge(
     return spark.createDataFrame(described.counts(counts))
 
 
+def _named(spark: SparkSession, statement: Rename | Relocate | Drop) -> tuple[str, ...] | None:
+    """The registered name of a statement about names; None for Spark's, and for a temporary view that hides one: it is
+    the view that is dropped then, and not a table with its files."""
+    (name, *more) = statement.table
+    if names.is_path(statement.table) or (not more and is_hidden(spark, name)):
+        return None
+    return known_as(spark, statement.table)
+
+
 def _renamed(spark: SparkSession, statement: Rename) -> DataFrame | None:
     """A registered name becomes another; any other table is Spark's to rename. The files stay where they are."""
-    known = None if names.is_path(statement.table) else known_as(spark, statement.table)
+    known = _named(spark, statement)
     if known is None:
         return None
     new = (*known[:-1], *statement.name) if len(statement.name) == 1 else new_name(spark, statement.name)
@@ -383,7 +393,7 @@ def _renamed(spark: SparkSession, statement: Rename) -> DataFrame | None:
 
 def _relocated(spark: SparkSession, statement: Relocate) -> DataFrame | None:
     """A registered name becomes that of another table with the same columns; any other table is Spark's."""
-    known = known_as(spark, statement.table)
+    known = _named(spark, statement)
     if known is None:
         return None
     registry.relocate(".".join(known), statement.location)
@@ -393,7 +403,7 @@ def _relocated(spark: SparkSession, statement: Relocate) -> DataFrame | None:
 def _dropped(spark: SparkSession, statement: Drop) -> DataFrame | None:
     """A registered name is forgotten. The files of a table that was made without a place go with it, others stay, as
     those of Spark's managed and external tables do. Any other table is Spark's to drop."""
-    known = None if names.is_path(statement.table) else known_as(spark, statement.table)
+    known = _named(spark, statement)
     if known is None:
         return None
     name = ".".join(known)

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from mica.engines.spark import catalog
 from mica.format.options import Options
 from mica.log.at_path import at_path
+from mica.query import registry
+from mica.query.located import known_as
 from mica.query.tables import target
 from mica.records import dataclass
 from mica.schema.ddl import quoted
@@ -45,7 +47,8 @@ def viewed(spark: SparkSession, parts: tuple[str, ...], *, inserts: bool = False
         return None
     asked = catalog.name_of_view(spark, parts[0], marked.NEWEST)
     if asked is not None:
-        table = target(spark, asked)
+        # A view by the name of its own table hides that.
+        table = target(spark, asked) or (registry.registered(asked[0]) if known_as(spark, asked) == asked else None)
         return None if table is None else ViewedTable(parts[0], table, partial(_rows, spark, table, asked))
     found = None if inserts else catalog.source_of_view(spark, parts[0], "mica")
     if found is None:

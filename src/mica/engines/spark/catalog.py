@@ -116,15 +116,16 @@ def set_temporary(spark: SparkSession, name: str, view: Any) -> None:
 
 
 def source_of_view(spark: SparkSession, name: str, format_name: str) -> tuple[dict[str, str], list[str]] | None:
-    """The options and the columns of a Python data source that a temporary view shows as it is, without a filter or a
-    projection; None for any other view, and on Spark Connect."""
-    view = temporary(spark, name)
-    if view is None or view.plan().isEmpty():
-        return None
-    plan = view.plan().get()
-    while str(plan.nodeName()) == "SubqueryAlias":
-        plan = plan.child()
-    if not str(plan.getClass().getName()).endswith(".DataSourceV2Relation") or str(plan.table().name()) != format_name:
+    """The options and the columns of a Python data source that a temporary view shows as it is, without a filter or
+    other columns; None for any other view, and on Spark Connect."""
+    plan = _plan_of_view(spark, name)
+    while plan is not None and str(plan.nodeName()) == "SubqueryAlias":
+        plan = _below(plan)
+    if (
+        plan is None
+        or not str(plan.getClass().getName()).endswith(".DataSourceV2Relation")
+        or str(plan.table().name()) != format_name
+    ):
         return None
     given = plan.options().asCaseSensitiveMap()
     return {str(key): str(given[key]) for key in given}, [str(one.name()) for one in items(plan.output())]
@@ -133,15 +134,38 @@ def source_of_view(spark: SparkSession, name: str, format_name: str) -> tuple[di
 def name_of_view(spark: SparkSession, name: str, over: tuple[str, ...]) -> tuple[str, ...] | None:
     """The name that a temporary view has right over the name `over` of all of its rows and columns; None for any other
     view, and on Spark Connect."""
-    view = temporary(spark, name)
-    plan = None if view is None or view.plan().isEmpty() else view.plan().get()
+    plan = _plan_of_view(spark, name)
     found: tuple[str, ...] | None = None
     while plan is not None and str(plan.nodeName()) == "SubqueryAlias":
         identifier, above = plan.identifier(), found
-        found, plan = (*map(str, items(identifier.qualifier())), str(identifier.name())), plan.child()
+        found, plan = (*map(str, items(identifier.qualifier())), str(identifier.name())), _below(plan)
         if found == over:
             return above
     return None
+
+
+def _plan_of_view(spark: SparkSession, name: str) -> Any:
+    view = temporary(spark, name)
+    return None if view is None or view.plan().isEmpty() else _past_same(view.plan().get())
+
+
+def _below(alias: Any) -> Any:
+    return _past_same(alias.child())
+
+
+def _past_same(plan: Any) -> Any:
+    """A plan without what is above its rows and columns and leaves them as they are: another view, and a projection on
+    the same columns in the same order."""
+    while str(plan.nodeName()) == "View" or (
+        str(plan.nodeName()) == "Project" and _columns(plan) == _columns(plan.child())
+    ):
+        plan = plan.child()
+    return plan
+
+
+def _columns(plan: Any) -> list[str]:
+    """The columns of a plan with their ids, which a column that is computed or has another name does not share."""
+    return list(map(str, items(plan.output())))
 
 
 def variables(spark: Any) -> dict[str, Any]:

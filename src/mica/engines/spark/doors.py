@@ -61,7 +61,8 @@ class Told:
 @dataclass(frozen=True)
 class NamedCall:
     """A call of a method that takes a name: PySpark's method, the object, the name (of one part, or with a path, as it
-    is spelled), the place of the table that it is, the other arguments, and what the object was told."""
+    is spelled), the place of the table that it is, the other arguments, what the object was told, and the name that was
+    asked for, which may have the database default before it."""
 
     own: Callable[..., Any]
     on: Any
@@ -69,6 +70,7 @@ class NamedCall:
     place: str
     given: Mapping[str, Any]
     told: Told = Told()
+    asked: str = ""
 
     @property
     def rows(self) -> DataFrame:
@@ -89,8 +91,9 @@ class NamedCall:
 
     @property
     def spelled(self) -> str:
-        """The name as a text has it."""
-        return self.name if self.is_path else ".".join(map(quoted, self.name.split(".")))
+        """The name as a text has it. A temporary view may hide a name that has lost its database."""
+        name = self.asked or self.name
+        return self.name if self.is_path else ".".join(map(quoted, name.replace("`", "").split(".")))
 
     def by(self, name: str) -> Any:
         """What PySpark's method gives for a name."""
@@ -234,7 +237,7 @@ def _door(own: Callable[..., Any], known_as: KnownAs, answer: Answer) -> Callabl
             if known is not None:
                 given.pop(of)
                 with as_before(self) as told:
-                    return answer(NamedCall(own, self, *known, given, told))
+                    return answer(NamedCall(own, self, *known, given, told, name))
         return own(self, *args, **kwargs)
 
     return method
