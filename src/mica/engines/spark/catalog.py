@@ -163,9 +163,9 @@ def _past_same(plan: Any) -> Any:
     return plan
 
 
-def _columns(plan: Any) -> list[str]:
+def _columns(plan: Any) -> str:
     """The columns of a plan with their ids, which a column that is computed or has another name does not share."""
-    return list(map(str, items(plan.output())))
+    return str(plan.output().mkString("\n"))
 
 
 def variables(spark: Any) -> dict[str, Any]:
