@@ -13,6 +13,7 @@ import mica
 from mica.engines.spark.catalog import is_temporary
 from mica.errors import UserError
 from mica.query import registry
+from tests.support import spark_version
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -49,7 +50,8 @@ def test_rows_know_their_files(spark: SparkSession, table: mica.Table, way: str)
     assert len(found) == files
     assert all("/a%20b/" in name for name in found)
     assert found == {*frame.inputFiles()}
-    assert frame.where("n = 1").select("_metadata.file_name").distinct().count() == files
+    if spark_version() >= (4, 2):  # Spark 4.1 does not see it through an alias
+        assert frame.where("n = 1").select("_metadata.file_name").distinct().count() == files
     assert len(frame.where("id = 1").inputFiles()) == 1, "as an action reads them"
 
 
