@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from mica.engines.spark import catalog
-from mica.engines.spark.doors import Told, as_before, forget_clusters, own_sql
+from mica.engines.spark.doors import Told, as_before, forget_clusters
 from mica.engines.spark.session import active, has_delta
 from mica.engines.spark.types import from_spark
 from mica.errors import UserError
@@ -22,7 +22,7 @@ from mica.log.snapshot import exists
 from mica.maintain.create import base_of
 from mica.query import registry, settings
 from mica.query.create_text import literal
-from mica.query.entry import run, table, version_clause
+from mica.query.entry import by_text, table, version_clause
 from mica.query.located import new_name
 from mica.query.made import ROWS, make_of_rows, new_place, refuse_other_table
 from mica.query.statements import Create
@@ -192,7 +192,7 @@ def _made(
     with as_before(writer) as told:
         known, place, storage = _place(writer, name, _given(told, options))
         writer.save(place, "mica", mode, partitionBy, **options)
-        registry.give(known, storage, managed="path" not in _given(told, options))
+        registry.give(known, storage, managed=place is not None)
 
 
 def _streamed(
@@ -205,7 +205,7 @@ def _streamed(
     with as_before(writer) as told:
         known, place, storage = _place(writer, tableName, _given(told, options))
         started = writer.start(place, "mica", outputMode, partitionBy, queryName, **options)
-        registry.promise(known, storage, managed="path" not in _given(told, options))
+        registry.promise(known, storage, managed=place is not None)
         return started
 
 
@@ -223,7 +223,7 @@ def _catalogued(
     text += "" if description is None else f" COMMENT {literal(description)}"
     if options:
         text += f" OPTIONS ({', '.join(f'{literal(name)} {literal(str(value))}' for name, value in options.items())})"
-    run(text, session, None, lambda: own_sql(session, text))
+    by_text(text, session)
     return session.table(tableName)
 
 

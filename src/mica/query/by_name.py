@@ -13,13 +13,13 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from mica.engines.spark.catalog import table_in, temporary_table
-from mica.engines.spark.doors import Answer, NamedCall, own_sql
+from mica.engines.spark.doors import Answer, NamedCall
 from mica.engines.spark.session import is_connect
 from mica.engines.spark.types import unread
 from mica.errors import MicaError, UserError
 from mica.format.options import STORAGE
 from mica.query import registry
-from mica.query.entry import run, version_clause
+from mica.query.entry import by_text, version_clause
 from mica.query.entry import table as of_name
 from mica.query.lent import Lent, is_hidden
 from mica.query.parameters import bound
@@ -119,7 +119,7 @@ def _inserted(call: NamedCall) -> None:
     call.rows.createTempView(view)
     try:
         text = f"INSERT {'OVERWRITE' if replaces else 'INTO'} {call.spelled} TABLE {view}"
-        run(text, session, None, lambda: own_sql(session, text))
+        by_text(text, session)
     finally:
         session.catalog.dropTempView(view)
     moved(call.name)
@@ -144,7 +144,7 @@ def _shown(call: NamedCall) -> Any:
     """The table of a database, or what Spark says of the name while it is a temporary view."""
     *before, name = registry.without_catalog(call.name.split("."))
     database = ".".join(before).lower() or registry.DEFAULT
-    if not call.is_path and registry.place_in(database, name.lower()) is not None:
+    if not call.is_path and registry.name_in(database, name) is not None:
         return _table_in(database, name)
     with Lent(call.session) as lent:
         lent.lend(call.name)
@@ -152,13 +152,12 @@ def _shown(call: NamedCall) -> Any:
 
 
 def _table_in(database: str, name: str) -> Any:
-    place = registry.place_in(database, name.lower())
+    known, place = registry.name_in(database, name), registry.place_in(database, name)
     try:
         text = None if place is None else registry.opened(place).metadata.description
     except MicaError:  # gone, or damaged, which is said where its rows are asked for
         text = None
-    own = name if registry.qualified((*database.split("."), name)) is None else f"{database}.{name}"
-    return table_in(database, name, text, managed=registry.is_managed(own))
+    return table_in(database, name, text, managed=known is not None and registry.is_managed(known))
 
 
 def _columns(call: NamedCall) -> Any:
@@ -178,7 +177,7 @@ def _columns(call: NamedCall) -> Any:
 def _stated(before: str, call: NamedCall) -> DataFrame:
     """The result of a statement of `spark.sql` about the table."""
     text, session = f"{before} {call.spelled}", call.session
-    return run(text, session, None, lambda: own_sql(session, text))
+    return by_text(text, session)
 
 
 def _properties(call: NamedCall) -> dict[str, str]:
@@ -199,7 +198,7 @@ def schema_dropped(
     session = catalog._sparkSession  # noqa: SLF001
     before, after = " IF EXISTS" if ifExists else "", " CASCADE" if cascade else ""
     text = f"DROP SCHEMA{before} {dbName}{after}"
-    run(text, session, None, lambda: own_sql(session, text))
+    by_text(text, session)
 
 
 def _not_made(call: NamedCall) -> None:
@@ -225,8 +224,8 @@ def listed(own: Callable[..., list[Any]], catalog: Any, dbName: Any = None, patt
         return found
     within = "" if dbName is None else f" IN {'.'.join(map(quoted, dbName.split('.')))}"
     text = bound(f"SHOW TABLES{within} LIKE :pattern", {"pattern": "*" if pattern is None else pattern})
-    shown = run(text, session, None, lambda: own_sql(session, text)).collect()
-    known = {(table.name, table.isTemporary): table for table in found}
+    shown = by_text(text, session).collect()
+    known = {(table.name, table.isTemporary) for table in found}
     new = [row for row in shown if (row["tableName"], row["isTemporary"]) not in known]
     tables = [
         temporary_table(row["tableName"]) if row["isTemporary"] else _table_in(row["namespace"], row["tableName"])

@@ -112,7 +112,7 @@ def run(text: str, spark: SparkSession, args: Any, otherwise: Callable[[], DataF
     if fed.calls(text):
         with fed.fed(spark, text, args) as (given, values):
             if given != text:
-                return run(given, spark, values, lambda: own_sql(spark, given, values))
+                return by_text(given, spark, values)
     if args and not isinstance(args, Mapping) and "identifier" in text.lower():
         with suppress(UserError):  # a name takes values of their places, which later ones are counted by
             text, args = bound(text, args), None
@@ -150,6 +150,11 @@ def run(text: str, spark: SparkSession, args: Any, otherwise: Callable[[], DataF
     if is_connect(spark):
         return hinted(lambda: connect.run(spark, found, args))
     return hinted(lambda: select.run(spark, found.text, found.views, args))
+
+
+def by_text(text: str, spark: SparkSession, args: Any = None) -> DataFrame:
+    """What `spark.sql` gives of a text in an enabled session."""
+    return run(text, spark, args, lambda: own_sql(spark, text, args))
 
 
 def table(name: str, spark: SparkSession, otherwise: Callable[[], DataFrame], as_of: str = "") -> DataFrame:

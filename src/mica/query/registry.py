@@ -116,7 +116,8 @@ def rename(name: str, new: str) -> None:
         everywhere, managed = is_everywhere(name), is_managed(name)
         forget(name)
         give(new, known, managed=managed)
-        _EVERYWHERE.update([new.lower()] if everywhere else [])
+        if everywhere:
+            _EVERYWHERE.add(new.lower())
 
 
 def relocate(name: str, path: str) -> None:
@@ -185,10 +186,17 @@ def in_database(database: str) -> list[str]:
     return own + ([name for name in _REGISTERED if not is_everywhere(name)] if database == DEFAULT else [])
 
 
+def name_in(database: str, name: str) -> str | None:
+    """The registered name of a table of a database that it alone has; None if there is none."""
+    if qualified((*database.split("."), name)) is not None:
+        return f"{database}.{name}"
+    return name if name.lower() in in_database(database) else None
+
+
 def place_in(database: str, name: str) -> Storage | None:
-    """The place of a table of a database that it alone has; None if there is none."""
-    known = qualified((*database.split("."), name))
-    return storage_of(name) if known is None and name in in_database(database) else known
+    """The place of the same."""
+    known = name_in(database, name)
+    return None if known is None else storage_of(known)
 
 
 def has_qualified() -> bool:
