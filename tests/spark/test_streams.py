@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,9 +17,10 @@ from tests.support import spark_version
 
 
 @pytest.fixture
-def own(spark: SparkSession) -> SparkSession:
+def own(spark: SparkSession) -> Iterator[SparkSession]:
     register(spark)
-    return spark
+    yield spark
+    spark.conf.unset("spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart")
 
 
 def table(path: Path, **properties: str) -> mica.Table:
@@ -89,6 +91,7 @@ RUN = """
     # Starts sooner; what it does is the same.
     quick = {"spark.ui.enabled": "false", "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
     spark = mica.session("local[2]", **quick)
+    spark.conf.set("spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart", "false")
     register(spark)
     rows = spark.readStream.format("mica").option("maxFilesPerTrigger", "1").load(source)
     print("there", flush=True)
@@ -100,6 +103,9 @@ RUN = """
 
 
 def test_a_stream_that_is_killed_has_every_row_once(own: SparkSession, tmp_path: Path, rng: random.Random) -> None:
+    # Spark refuses a checkpoint that holds nothing but a half-written file of its first batch's offsets (.0.….tmp):
+    # with whatever sink, whoever is killed just then begins a new one. The test goes on with the same one.
+    own.conf.set("spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart", "false")
     made = table(tmp_path / "from")
     places = [tmp_path / name for name in ("from", "state", "to")]
     runs, count = [Run(RUN, *places)], 200
