@@ -142,11 +142,9 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 @pytest.fixture(scope="module", autouse=True)
 def names_of_their_own() -> Iterator[None]:
     """The names that a file's tests register end with it: which files come after it in a process is chance."""
-    for known in (registry._REGISTERED, registry._QUALIFIED, registry._EVERYWHERE):
-        known.clear()
+    registry._NAMES.clear()
     yield
-    for known in (registry._REGISTERED, registry._QUALIFIED, registry._EVERYWHERE):
-        known.clear()
+    registry._NAMES.clear()
 
 
 @pytest.fixture(scope="session")

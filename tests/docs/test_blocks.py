@@ -29,9 +29,7 @@ BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 @pytest.fixture(autouse=True)
 def names_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a page registers is gone after it."""
-    monkeypatch.setattr("mica.query.registry._REGISTERED", {})
-    monkeypatch.setattr("mica.query.registry._QUALIFIED", {})
-    monkeypatch.setattr("mica.query.registry._EVERYWHERE", set())
+    monkeypatch.setattr("mica.query.registry._NAMES", {})
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -12,12 +12,12 @@ from mica.arguments import SESSION, takes
 from mica.engines.spark.doors import close_doors, open_doors, with_names
 from mica.engines.spark.session import current, has_delta, is_connect
 from mica.format.source import register
-from mica.query import names, registry
+from mica.query import names
 from mica.query.by_format import BY_FORMAT
 from mica.query.by_name import answers, listed, schema_dropped
 from mica.query.entry import run, table
 from mica.query.frames import ACTIONS
-from mica.query.located import known_as
+from mica.query.located import named_place
 from mica.query.write_to import WRITE_TO
 
 if TYPE_CHECKING:
@@ -84,10 +84,8 @@ def _known_as(spark: SparkSession, name: str) -> tuple[str, str] | None:
     path = names.path_of(name)
     if path is not None:
         return None if is_connect(spark) or has_delta(spark) else (name, path)
-    parts = known_as(spark, name.replace("`", "").split("."))
-    known = "" if parts is None else ".".join(parts)
-    place = registry.place_of(known)
-    return None if place is None else (known, place)
+    known = named_place(spark, name.replace("`", "").split("."))
+    return None if known is None else (known[0], str(known[1]))
 
 
 def _exists(own: Callable[..., bool], catalog: Any, tableName: str, dbName: str | None = None) -> bool:  # noqa: N803

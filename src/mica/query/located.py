@@ -60,13 +60,20 @@ def known_as(spark: SparkSession, parts: Sequence[str]) -> tuple[str, ...] | Non
     if is_known and current.lower() == registry.DEFAULT:
         return given
     own = (current, *given)
-    if registry.qualified(own) is None or catalog.is_temporary(spark, given[0]):
+    if registry.storage_of(own) is None or catalog.is_temporary(spark, given[0]):
         return everywhere
     return own
 
 
+def named_place(spark: SparkSession, parts: Sequence[str]) -> tuple[str, Storage] | None:
+    """The same, its parts joined, and its place."""
+    known = known_as(spark, parts)
+    storage = None if known is None else registry.storage_of(known)
+    return None if known is None or storage is None else (".".join(known), storage)
+
+
 def _of_several(parts: tuple[str, ...]) -> tuple[str, ...] | None:
-    if registry.qualified(parts) is not None:
+    if registry.storage_of(parts) is not None:
         return parts
     name = _of_default(parts)
     return (name,) if name is not None and registry.is_registered(name) else None

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from mica import engines
 from mica.engines.spark import catalog
 from mica.engines.spark.types import from_spark
-from mica.errors import MicaError, UserError
+from mica.errors import UserError
 from mica.log import clustering
 from mica.log.configuration import checked, kept
 from mica.log.snapshot import Snapshot, exists
@@ -119,9 +119,7 @@ def place_of(statement: Create | CloneOf) -> str | None:
     for part in parts:
         if not registry.IDENTIFIER.fits(part):
             raise UserError.bad_value("the table", part, "an identifier (letters, digits and _), or delta.`PATH`")
-    if len(parts) == 1:
-        return _place_of(parts[0])
-    known = registry.qualified(parts)
+    known = registry.storage_of(parts)
     return None if known is None or not exists(known) else str(known)
 
 
@@ -181,17 +179,6 @@ def _refuse_another(statement: Create, table: Table) -> None:
                 f"a table already exists at {table.path}, and its {what} differ from the statement: {shown}",
                 hint=f"CREATE TABLE {named} USING mica LOCATION '…' without columns names it as it is.",
             )
-
-
-def _place_of(name: str) -> str | None:
-    """The place of the table with this name, if there is one."""
-    try:
-        known = registry.registered(name)
-    except MicaError as e:
-        if e.code != "TABLE_NOT_FOUND":
-            raise
-        return None
-    return None if known is None else known.path
 
 
 def new_place(spark: SparkSession, parts: Sequence[str]) -> str:

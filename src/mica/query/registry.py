@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from threading import Lock
 from typing import Any
 
@@ -17,6 +18,7 @@ from mica.engines.spark import catalog
 from mica.engines.spark.catalog import CATALOG
 from mica.errors import UserError
 from mica.log.snapshot import load
+from mica.records import dataclass
 from mica.storage import Storage
 from mica.table import Table
 
@@ -32,15 +34,23 @@ NAME = Kind(
 #: The database that Spark begins in. What is made there has a name of one part.
 DEFAULT = "default"
 
-_REGISTERED: dict[str, Table | Storage] = {}
-#: Those of names of several parts, in lower case, without the session's catalog before them.
-_QUALIFIED: dict[tuple[str, ...], Storage] = {}
-#: The names that `register` gave, which each database has; a table that is made by a name of one part is in `default`.
-_EVERYWHERE: set[str] = set()
-#: The places of tables that got theirs by their names, by these as in `_QUALIFIED`: DROP TABLE deletes their files.
-_MANAGED: dict[tuple[str, ...], str] = {}
-#: The temporary views that the session had by the names when they were registered.
-_BEFORE: dict[str, Any] = {}
+
+@dataclass(frozen=True)
+class _Named:
+    """What is known of a name."""
+
+    #: What it leads to.
+    known: Table | Storage
+    #: Whether each database has it: `register` gave it. A table that is made by a name of one part is in `default`.
+    everywhere: bool = False
+    #: The place that its table got by its name: DROP TABLE deletes the files that are there.
+    managed: str | None = None
+    #: The temporary view that the session had by the name when it was registered.
+    before: Any = None
+
+
+#: By their parts in lower case, without the session's catalog before them.
+_NAMES: dict[tuple[str, ...], _Named] = {}
 #: The tables of the last places, so that a query reads only what is new in their logs. A relative path is another one
 #: in another working directory.
 _OPENED: dict[tuple[str, frozenset[tuple[str, str]]], Table] = {}
@@ -69,15 +79,16 @@ def register(
         found = give(name, Storage.open(table, storage_options))
     else:
         raise UserError.bad_value("table", table, "a mica.Table or a path")
-    _MANAGED.pop(_key(name.split(".")), None)
-    _BEFORE[name.lower()] = catalog.temporary_now(name)
-    _EVERYWHERE.add(name.lower())
+    before = catalog.temporary_now(name)
+    with _LOCK:
+        _NAMES[_key(name)] = _Named(_NAMES[_key(name)].known, everywhere="." not in name, before=before)
     return found
 
 
 def view_before(name: str) -> Any:
     """The temporary view that the session had by a name when that was registered, as `catalog.temporary` gives it."""
-    return _BEFORE.get(name.lower())
+    found = _NAMES.get(_key(name))
+    return None if found is None else found.before
 
 
 def give(name: str, known: Table | Storage, *, managed: bool = False) -> Table:
@@ -87,37 +98,37 @@ def give(name: str, known: Table | Storage, *, managed: bool = False) -> Table:
         found = opened(known)
         promise(name, known, managed=managed)
         return found
-    with _LOCK:
-        _REGISTERED[name.lower()] = known
+    _lead(name, known)
     return known
 
 
 def promise(name: str, place: Storage, *, managed: bool = False) -> None:
     """Gives a name to a table that is about to be made. `managed`: nobody said where; so it stays while the name has
     this place."""
+    _lead(name, place, **({"managed": str(place)} if managed else {}))
+
+
+def _lead(name: str, known: Table | Storage, **facts: Any) -> None:
+    """Lets a name lead elsewhere; what else is known of it stays, but for what is told."""
     with _LOCK:
-        if managed:
-            _MANAGED[_key(name.split("."))] = str(place)
-        if "." in name:
-            _QUALIFIED[_key(name.split("."))] = place
-        else:
-            _REGISTERED[name.lower()] = place
+        found = _NAMES.get(_key(name))
+        _NAMES[_key(name)] = _Named(known, **facts) if found is None else replace(found, known=known, **facts)
 
 
 def rename(name: str, new: str) -> None:
     """Gives a registered table another name. Errors: INVALID_ARGUMENT as for `register`; TABLE_EXISTS."""
     refuse_other("name", new, NAME)
-    if new.lower() != name.lower() and storage_of(new) is not None:
+    if _key(new) != _key(name) and is_registered(new):
         raise UserError("TABLE_EXISTS", f"the name {new} is registered already", hint="Choose another name.")
-    known = _REGISTERED.get(name.lower()) or storage_of(name)
-    if known is not None:
-        if isinstance(known, Table) and "." in new:
+    found = _NAMES.get(_key(name))
+    if found is not None:
+        if is_table(name) and "." in new:
             raise UserError.bad_value("name", new, f"one part, as {name} is a table at one version")
-        everywhere, managed = is_everywhere(name), is_managed(name)
+        managed = is_managed(name)
         forget(name)
-        give(new, known, managed=managed)
-        if everywhere:
-            _EVERYWHERE.add(new.lower())
+        give(new, found.known, managed=managed)
+        with _LOCK:
+            _NAMES[_key(new)] = replace(_NAMES[_key(new)], everywhere=found.everywhere)
 
 
 def relocate(name: str, path: str) -> None:
@@ -143,22 +154,19 @@ def _shape(table: Table) -> tuple[str, tuple[str, ...]]:
 def forget(name: str) -> None:
     """Takes a registered name away; the table stays."""
     with _LOCK:
-        _REGISTERED.pop(name.lower(), None)
-        _EVERYWHERE.discard(name.lower())
-        _QUALIFIED.pop(_key(name.split(".")), None)
-        _MANAGED.pop(_key(name.split(".")), None)
+        _NAMES.pop(_key(name), None)
 
 
 def holds_another(place: str, parts: Sequence[str]) -> bool:
     """Whether a place that a name gets is that of a table which was renamed since it got it."""
-    others = [known for key, known in _MANAGED.items() if key != _key(parts)]
-    return bool(others) and Storage.open(place).uri in {Storage.open(known).uri for known in others}
+    others = [named.managed for key, named in tuple(_NAMES.items()) if named.managed is not None and key != _key(parts)]
+    return bool(others) and Storage.open(place).uri in {Storage.open(other).uri for other in others}
 
 
 def is_managed(name: str) -> bool:
     """Whether the files of a registered table go with its name: those of one that was made without a place."""
     place = place_of(name)
-    return place is not None and _MANAGED.get(_key(name.replace("`", "").split("."))) == place
+    return place is not None and _NAMES[_key(name)].managed == place
 
 
 def place_of(name: str) -> str | None:
@@ -167,28 +175,23 @@ def place_of(name: str) -> str | None:
     return None if found is None else str(found)
 
 
-def storage_of(name: str) -> Storage | None:
-    """The same with the options of its store."""
-    if "." in name:
-        return qualified(name.replace("`", "").split("."))
-    found = _REGISTERED.get(name.lower())
-    return found.snapshot.storage if isinstance(found, Table) else found
-
-
-def qualified(parts: Sequence[str]) -> Storage | None:
-    """The place of a registered name of several parts; None if there is none."""
-    return _QUALIFIED.get(_key(parts))
+def storage_of(name: str | Sequence[str]) -> Storage | None:
+    """The same with the options of its store; of a name or its parts."""
+    found = _NAMES.get(_key(name))
+    if found is None:
+        return None
+    return found.known.snapshot.storage if isinstance(found.known, Table) else found.known
 
 
 def in_database(database: str) -> list[str]:
     """The last parts of the names that a database has, both in lower case, but for those that each has."""
-    own = [name for *before, name in _QUALIFIED if ".".join(before) == database]
-    return own + ([name for name in _REGISTERED if not is_everywhere(name)] if database == DEFAULT else [])
+    before = {tuple(database.split(".")), *([()] if database == DEFAULT else [])}
+    return [key[-1] for key, named in tuple(_NAMES.items()) if key[:-1] in before and not named.everywhere]
 
 
 def name_in(database: str, name: str) -> str | None:
     """The registered name of a table of a database that it alone has; None if there is none."""
-    if qualified((*database.split("."), name)) is not None:
+    if is_registered(f"{database}.{name}"):
         return f"{database}.{name}"
     return name if name.lower() in in_database(database) else None
 
@@ -200,11 +203,12 @@ def place_in(database: str, name: str) -> Storage | None:
 
 
 def has_qualified() -> bool:
-    """Whether there is any."""
-    return bool(_QUALIFIED)
+    """Whether there is a name of several parts."""
+    return any(len(key) > 1 for key in tuple(_NAMES))
 
 
-def _key(parts: Sequence[str]) -> tuple[str, ...]:
+def _key(name: str | Sequence[str]) -> tuple[str, ...]:
+    parts = name.replace("`", "").split(".") if isinstance(name, str) else name
     return tuple(map(str.lower, without_catalog(parts)))
 
 
@@ -214,9 +218,11 @@ def without_catalog(parts: Sequence[str]) -> Sequence[str]:
 
 
 def registered(name: str) -> Table | None:
-    """The table of a registered name, any case; None if there is none."""
-    found = _REGISTERED.get(name.lower())
-    return opened(found) if isinstance(found, Storage) else found
+    """The table of a registered name of one part, any case; None if there is none."""
+    found = None if "." in name else _NAMES.get(_key(name))
+    if found is None:
+        return None
+    return found.known if isinstance(found.known, Table) else opened(found.known)
 
 
 def opened(place: Storage | str) -> Table:
@@ -240,19 +246,21 @@ def opened(place: Storage | str) -> Table:
 
 def is_registered(name: str) -> bool:
     """Whether the name is registered."""
-    return name.lower() in _REGISTERED
+    return _key(name) in _NAMES
 
 
 def is_everywhere(name: str) -> bool:
     """Whether each database has the registered name: it is one of `register`."""
-    return name.lower() in _EVERYWHERE
+    found = _NAMES.get(_key(name))
+    return found is not None and found.everywhere
 
 
 def all_registered() -> list[str]:
-    """The registered names."""
-    return sorted(_REGISTERED)
+    """The registered names of one part."""
+    return sorted(key[0] for key in tuple(_NAMES) if len(key) == 1)
 
 
 def is_table(name: str) -> bool:
     """Whether the name was registered with a `Table` instead of a path."""
-    return isinstance(_REGISTERED.get(name.lower()), Table)
+    found = _NAMES.get(_key(name))
+    return found is not None and isinstance(found.known, Table)

@@ -21,7 +21,7 @@ from mica.properties import COMMENT
 from mica.query import names, registry
 from mica.query.by_format import is_new, is_ours
 from mica.query.by_name import FORMATS, moved, stored
-from mica.query.located import known_as
+from mica.query.located import named_place
 from mica.query.made import ROWS, make_of_rows
 from mica.query.statements import Create
 from mica.schema.ddl import spelled
@@ -37,10 +37,7 @@ def _known(session: SparkSession, table: tuple[str, ...]) -> tuple[str, Storage]
     """The registered name, or the path, and the place of a table that is mica's."""
     if names.is_path(table):
         return None if has_delta(session) else (spelled(table), Storage.open(table[1]))
-    parts = known_as(session, table)
-    name = "" if parts is None else ".".join(parts)
-    storage = registry.storage_of(name)
-    return None if storage is None else (name, storage)
+    return named_place(session, table)
 
 
 def _makes(own: Own, writer: Any, *, mode: Mode, replaces: bool = False) -> None:

@@ -21,7 +21,7 @@ def path(tmp_path: Path) -> str:
 
 @pytest.fixture(autouse=True)
 def _none_registered() -> None:
-    registry._REGISTERED.clear()
+    registry._NAMES.clear()
 
 
 def _millis(text: str) -> int:
