@@ -144,7 +144,7 @@ def columns_of(table: Table, options: Options) -> Columns:
 class Partition(InputPartition):
     """The files, or shares of files, that one task reads."""
 
-    value: tuple[FilePart, ...]
+    value: Sequence[FilePart]
 
 
 class Reader(DataSourceReader):
@@ -163,7 +163,7 @@ class Reader(DataSourceReader):
     def partitions(self) -> list[Partition]:
         """The files that may have matching rows."""
         scan = self._planned()
-        return [Partition(tuple(files)) for files in scan.tasks(cores())] or [Partition(())]
+        return [Partition(files) for files in scan.sent(cores())] or [Partition(())]
 
     def _planned(self) -> Scan:
         return scan_of(self._table, self._options, self._columns, self._predicates)

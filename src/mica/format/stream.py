@@ -234,8 +234,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 break
             place = StreamPlace(place.table, place.version + 1)
         self._known = {place: files for place, files in self._known.items() if place.version >= last.version}
-        tasks = self._scan(pa.concat_tables(tables)).tasks(cores())
-        return [Partition(tuple(files)) for files in tasks]
+        return [Partition(files) for files in self._scan(pa.concat_tables(tables)).sent(cores())]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of the files."""
