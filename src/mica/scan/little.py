@@ -19,7 +19,7 @@ from mica import compute as pc
 from mica.arrays import batch_of
 from mica.engines import local
 from mica.schema.arrow import to_arrow
-from mica.schema.types import StructType
+from mica.schema.types import VARIANT, StructType, contains
 from mica.tasks.parts import FilePart
 from mica.tasks.read import read_parts
 
@@ -67,8 +67,16 @@ def frame(spark: SparkSession, scan: Scan, late: Late) -> DataFrame:
 
 def _by_tasks(engine: Spark, scan: Scan, late: Late) -> DataFrame:
     tasks = scan.sent(engine.parallelism)
-    found = engine.frame(partial(read_parts, scan.spec()), tasks, scan.schema, 4 * size_of(scan), late)
+    found = engine.frame(partial(read_parts, scan.spec()), tasks, scan.schema, _bytes_for_spark(scan), late)
     return found if scan.limit is None else found.limit(scan.limit)
+
+
+def _bytes_for_spark(scan: Scan) -> int:
+    """How large Spark shall take the rows to be. What a path of a Variant has of a file's bytes nobody knows."""
+    from mica.engines.spark.sizes import row_bytes
+
+    size, whole = size_of(scan), scan.source.schema
+    return 4 * size if contains(whole, VARIANT) else size * row_bytes(scan.schema) // row_bytes(whole)
 
 
 def rows(engine: Spark, scan: Scan, late: Late) -> DataFrame | None:

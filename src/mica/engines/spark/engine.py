@@ -26,12 +26,12 @@ from mica.engines.base import (
     Task,
 )
 from mica.engines.local import IN_PROCESS
-from mica.engines.spark import comparator, jobs, types, zones
+from mica.engines.spark import comparator, decimals, jobs, types, zones
 from mica.engines.spark.at_hand import at_hand
 from mica.engines.spark.batches import REFUSED, Late, for_spark
 from mica.engines.spark.making import Maker
 from mica.engines.spark.marks import framed
-from mica.engines.spark.session import is_true
+from mica.engines.spark.session import is_connect, is_true
 from mica.errors import UserError
 from mica.expressions.bind import BoundExpr
 from mica.records import dataclass
@@ -143,9 +143,13 @@ class Spark(Engine):
 
     def frame(self, task: Task, inputs: Sequence[Any], schema: StructType, size: int, late: Late) -> DataFrame:
         """The task's batches as a lazy DataFrame for the user, about `size` bytes large."""
-        run = _ForSpark(task, schema, late)
-        spark_schema = types.to_spark(schema)
-        return jobs.over_tasks(self.session, run, inputs, spark_schema, size_in_bytes=size, for_people=True)
+        wanted = types.to_spark(schema)
+        if is_connect(self.session) or not inputs:
+            run = _ForSpark(task, schema, late)
+            return jobs.over_tasks(self.session, run, inputs, wanted, size_in_bytes=size, for_people=True)
+        run, given = _ForSpark(task, schema, late, as_numbers=True), types.to_spark(decimals.crossing(schema))
+        frame = jobs.over_tasks(self.session, run, inputs, given, size_in_bytes=size, for_people=True)
+        return decimals.scaled(frame, schema, wanted)
 
     def given(self, rows: pa.Table, schema: StructType) -> DataFrame:
         """Rows of this process in Spark's form (`for_spark`), as a DataFrame."""
@@ -294,7 +298,9 @@ class _ForSpark:
     task: Task
     schema: StructType
     late: Late = REFUSED
+    as_numbers: bool = False
 
     def __call__(self, given: Any) -> Iterator[pa.RecordBatch]:
         for batch in self.task(given):
-            yield for_spark(batch, self.schema, self.late)
+            found = for_spark(batch, self.schema, self.late)
+            yield decimals.unscaled(found, self.schema) if self.as_numbers else found
