@@ -16,7 +16,7 @@ from mica.scan import little
 from mica.schema.ddl import parse_ddl
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 COLUMNS = (
     "id INT NOT NULL, a DECIMAL(18,2) COMMENT 'money', b DECIMAL(9,0) NOT NULL, c DECIMAL(38,10), `d.e` DECIMAL(5,5)"
@@ -72,9 +72,15 @@ def test_a_join_is_planned_as_over_spark_s_own_reader(spark: SparkSession, tmp_p
     made.write.parquet(str(tmp_path / "files"))
     table = mica.Table.create(tmp_path / "t", types.from_spark(made.schema))
     table.append(spark.read.parquet(str(tmp_path / "files")))
-    own, ours = spark.read.parquet(str(tmp_path / "files")), table.scan("id >= 0", columns=["id", "c1"]).to_df(spark)
-    sizes = [
-        int(str(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
-        for frame in (own.where("id >= 0").select("id", "c1"), ours)
-    ]
-    assert 0.25 < sizes[1] / sizes[0] < 2, sizes  # files of zstd are smaller
+    own = spark.read.parquet(str(tmp_path / "files")).where("id >= 0").select("id", "c1")
+
+    def size(frame: DataFrame) -> int:
+        return int(str(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
+
+    for where, reader in ((None, "FileScan"), ("id >= 0", "MapInArrow")):
+        frame = table.scan(where, columns=["id", "c1"]).to_df(spark)
+        assert reader in frame._jdf.queryExecution().executedPlan().toString()
+        assert 0.25 < size(frame) / size(own) < 2, reader  # files of zstd are smaller
+    mica.register("joined", table)
+    found = mica.sql("SELECT count(*) FROM joined a JOIN joined b ON a.id = b.id WHERE b.c1 < 'a'", spark)
+    assert "SortMergeJoin" not in found._jdf.queryExecution().executedPlan().toString()

@@ -26,7 +26,7 @@ from mica.schema.char import declared, is_padded
 from mica.schema.collations import renamed_field
 from mica.schema.ddl import quoted
 from mica.schema.edit import fields_of
-from mica.schema.types import DOUBLE, FLOAT, VARIANT, StructType, contains
+from mica.schema.types import DOUBLE, FLOAT, VARIANT, Primitive, StructField, StructType, contains
 from mica.stats.columns import physical_name
 from mica.stats.partition import format_values, parse_values
 from mica.storage import Storage
@@ -200,11 +200,24 @@ def native(spark: SparkSession, reading: Reading) -> DataFrame:
 
 def _loaded(spark: SparkSession, reading: Reading, stored: StructType, paths: Sequence[str], **own: str) -> DataFrame:
     options = WITH_ZEROS if any(contains(reading.schema, kind) for kind in (FLOAT, DOUBLE)) else {}
-    reader = spark.read.format(FORMAT).schema(to_spark(stored)).options(**CALENDAR, **options, **own)
+    # By the other columns Spark knows how little of the files it reads, and broadcasts that in a join.
+    whole = StructType((*stored.fields, *_others(reading, stored)))
+    reader = spark.read.format(FORMAT).schema(to_spark(whole)).options(**CALENDAR, **options, **own)
     uris = [unglobbed(hadoop.uri(*reading.storage.locate(path))) for path in paths]
     with nullcontext() if reading.is_remote or is_connect(spark) else _listed_here(spark):
         found = reader.load(uris)
+    if len(whole) > len(stored):
+        found = found.selectExpr(*map(quoted, stored.names))
     return found if is_connect(spark) else marks.typed(spark, found, to_spark(stored))
+
+
+def _others(reading: Reading, stored: StructType) -> Iterator[StructField]:
+    """The plain columns that are in the files too."""
+    for field in reading.columns.fields:
+        if isinstance(field.type, Primitive) and field.type.known and field.type != VARIANT:
+            own = renamed_field(field, physical_name(field)) if reading.column_mapping else field
+            if own.name not in stored.names and field.name not in reading.partition_by:
+                yield own
 
 
 @contextmanager
