@@ -84,3 +84,21 @@ def test_a_join_is_planned_as_over_spark_s_own_reader(spark: SparkSession, tmp_p
     mica.register("joined", table)
     found = mica.sql("SELECT count(*) FROM joined a JOIN joined b ON a.id = b.id WHERE b.c1 < 'a'", spark)
     assert "SortMergeJoin" not in found._jdf.queryExecution().executedPlan().toString()
+
+
+def test_decimals_of_a_dataframe_are_written_as_they_are(
+    spark: SparkSession, tmp_path: Path, rng: random.Random
+) -> None:
+    digits = [(2, 0), (9, 9), (18, 4), (19, 4)]
+
+    def value(precision: int, scale: int) -> Decimal | None:
+        return rng.choice([None, *(Decimal(rng.randrange(-(10**precision) + 1, 10**precision)) for _ in range(4))])
+
+    rows = [(i, *(None if (v := value(p, s)) is None else v.scaleb(-s) for p, s in digits)) for i in range(300)]
+    ddl = "id INT, " + ", ".join(f"`d.{p}` DECIMAL({p},{s})" for p, s in digits)
+    frame = spark.createDataFrame(rows, ddl).repartition(3)
+    table = mica.Table.create(tmp_path / "t", ddl, partition_by=["d.2"])
+    table.append(frame)
+    table.merge(frame.where("id % 2 = 0"), "target.id = source.id", spark=spark).when_matched_update_all().execute()
+    found = table.scan().to_arrow().sort_by("id").to_pylist()
+    assert [tuple(row.values()) for row in found] == rows

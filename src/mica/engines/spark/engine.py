@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -143,13 +144,11 @@ class Spark(Engine):
 
     def frame(self, task: Task, inputs: Sequence[Any], schema: StructType, size: int, late: Late) -> DataFrame:
         """The task's batches as a lazy DataFrame for the user, about `size` bytes large."""
-        wanted = types.to_spark(schema)
-        if is_connect(self.session) or not inputs:
-            run = _ForSpark(task, schema, late)
-            return jobs.over_tasks(self.session, run, inputs, wanted, size_in_bytes=size, for_people=True)
-        run, given = _ForSpark(task, schema, late, as_numbers=True), types.to_spark(decimals.crossing(schema))
+        wanted, numbers = types.to_spark(schema), {} if is_connect(self.session) else decimals.short(schema)
+        run = _ForSpark(task, schema, late, numbers)
+        given = types.to_spark(decimals.crossing(schema, numbers)) if numbers else wanted
         frame = jobs.over_tasks(self.session, run, inputs, given, size_in_bytes=size, for_people=True)
-        return decimals.scaled(frame, schema, wanted)
+        return decimals.made(frame, numbers, wanted)
 
     def given(self, rows: pa.Table, schema: StructType) -> DataFrame:
         """Rows of this process in Spark's form (`for_spark`), as a DataFrame."""
@@ -298,9 +297,8 @@ class _ForSpark:
     task: Task
     schema: StructType
     late: Late = REFUSED
-    as_numbers: bool = False
+    numbers: decimals.Short = field(default_factory=dict, hash=False)
 
     def __call__(self, given: Any) -> Iterator[pa.RecordBatch]:
         for batch in self.task(given):
-            found = for_spark(batch, self.schema, self.late)
-            yield decimals.unscaled(found, self.schema) if self.as_numbers else found
+            yield decimals.as_numbers(for_spark(batch, self.schema, self.late), self.numbers)

@@ -22,8 +22,9 @@ import pyarrow as pa
 
 from mica import __version__
 from mica.engines import progress
-from mica.engines.spark import types
+from mica.engines.spark import decimals, types
 from mica.engines.spark.lasting import set_aside
+from mica.engines.spark.session import is_connect
 from mica.errors import ConflictError, CorruptDataError, MicaError, StorageError, UnsupportedTableError, UserError
 from mica.schema.ddl import quote_if_needed
 from mica.schema.types import StructType as OwnStructType
@@ -78,6 +79,9 @@ def over_rows(
     if any(mark in name for name in names for mark in ".`*"):
         # PySpark looks its columns up by their names, and quotes none.
         rows, function = rows.toDF(*map(str, range(len(names)))), partial(_run_named, names, function)
+    if not is_connect(rows.sparkSession):
+        rows, numbers = decimals.sent(rows)
+        function = partial(decimals.of_numbers, numbers, function) if numbers else function
     return rows.mapInArrow(_on_worker(_run_rows, (pickle.dumps(function),)), schema)
 
 
