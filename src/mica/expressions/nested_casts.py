@@ -3,7 +3,7 @@
 The rule: fields of structs are cast by their places, or by their names where that is asked for (`by_name`), and a row
 fails where one of its parts does. What must not be null is cast from what is not null by a cast that cannot fail; so is
 the key of a map, which stays distinct from the others. Where a value is stored (`by_name`), the integers of a key may
-also become smaller ones: those that do not fit are an error, and the others stay distinct.
+also become smaller ones, or texts: those that do not fit are an error, and the others stay distinct.
 
 Source: Spark's Cast (canAnsiCast, resolvableNullability; castArray, castMap, castStruct).
 """
@@ -24,7 +24,7 @@ from mica.expressions.plain_values import Cast
 from mica.schema.arrow import to_arrow_type
 from mica.schema.ddl import type_to_ddl
 from mica.schema.lists import entries_of, offsets_from_zero
-from mica.schema.types import INTEGRALS, ArrayType, DataType, MapType, StructField, StructType, loosened
+from mica.schema.types import INTEGRALS, STRING, ArrayType, DataType, MapType, StructField, StructType, loosened
 
 #: Casts a part.
 Part = Callable[[pa.Array, DataType, DataType], Cast]
@@ -70,7 +70,7 @@ def _stays_distinct(source: DataType, target: DataType) -> bool:
         case StructType(), StructType() if source.has_fields_of(target):
             pairs = [(source.fields[at], other) for at, other in _pairs(source, target, by_name=True)]
             return all((g.nullable or not f.nullable) and _stays_distinct(f.type, g.type) for f, g in pairs)
-    return _is_exact(source, target) or (source in INTEGRALS and target in INTEGRALS)
+    return _is_exact(source, target) or (source in INTEGRALS and target in (*INTEGRALS, STRING))
 
 
 def cast_array(array: pa.Array, source: DataType, target: DataType, part: Part, *, by_name: bool) -> Cast:

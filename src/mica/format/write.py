@@ -242,7 +242,7 @@ class Planned:
             if self.where is not None and target.snapshot is not None:
                 found = Replacement(target, IN_PROCESS, self.where, self.timezone).source(found)
             with user_metadata(self.user_metadata):
-                return flow.commit(IN_PROCESS, target, self.spec, found)[0]
+                return flow.commit_changes(IN_PROCESS, target, self.spec, found)
 
         with one_moment(self.moment):
             done = once(self.storage, latest, txn, committed)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mica.engines.spark.catalog import table_in, temporary_table
@@ -18,12 +19,15 @@ from mica.engines.spark.session import is_connect
 from mica.engines.spark.types import unread
 from mica.errors import MicaError, UserError
 from mica.format.options import STORAGE
+from mica.log.snapshot import exists
 from mica.query import registry
 from mica.query.entry import by_text, version_clause
 from mica.query.entry import table as of_name
+from mica.query.insert import as_stored
 from mica.query.lent import Lent, is_hidden
 from mica.query.parameters import bound
 from mica.schema.ddl import quoted
+from mica.storage import Storage
 from mica.table import Table
 
 if TYPE_CHECKING:
@@ -79,16 +83,34 @@ def moved(name: str) -> None:
 
 def _saved(call: NamedCall) -> None:
     _refuse_format(call)
-    writer, given = call.on, call.given
-    mode, options = str(given.get("mode") or call.told.mode).lower(), given.get("options", {})
-    writer.mode(given.get("mode")).options(**options)
-    if given.get("partitionBy") is not None:
-        writer.partitionBy(given["partitionBy"])
+    given, options = call.given, call.given.get("options", {})
+    mode = str(given.get("mode") or call.told.mode).lower()
     told = {**call.told.options, **{name.lower(): value for name, value in options.items()}}
-    if mode == "append" or (mode == "overwrite" and str(told.get("overwriteschema")).lower() != "true"):
+    stays = mode == "append" or (mode == "overwrite" and str(told.get("overwriteschema")).lower() != "true")
+    call = _of_stored(call) if stays else call
+    call.on.mode(given.get("mode")).options(**options)
+    if given.get("partitionBy") is not None:
+        call.on.partitionBy(given["partitionBy"])
+    if stays:
         _check_partitions(call)
     _with_store(call).format("mica").save(call.place)
     moved(call.name)
+
+
+def _of_stored(call: NamedCall) -> NamedCall:
+    """The call of a writer of rows as the table stores them, with casts as in INSERT, where they are not so."""
+    place = registry.storage_of(call.name) or Storage.open(call.place)
+    if not exists(place):
+        return call
+    rows = as_stored(call.rows, registry.opened(place).schema, by_name=True)
+    if rows is call.rows:
+        return call
+    writer, told = rows.write.options(**call.told.options).mode(call.told.mode), call.told
+    if told.partition_by:
+        writer.partitionBy(*told.partition_by)
+    if told.cluster_by:
+        writer.clusterBy(*told.cluster_by)
+    return replace(call, on=writer)
 
 
 def _check_partitions(call: NamedCall) -> None:

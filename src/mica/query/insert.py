@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from mica import engines
@@ -90,7 +91,7 @@ def _assigned(
             f"{len(rows.columns)} values are given for {len(columns)} columns: {', '.join(columns)}",
             hint="Name the columns that the values are for, in parentheses after the table.",
         )
-    rows = _as_stored(rows.toDF(*columns), table.schema, by_name=statement.by_name)
+    rows = as_stored(rows.toDF(*columns), table.schema, by_name=statement.by_name)
     twice = [name for name in fixed if name.lower() in map(str.lower, columns)]
     if twice:
         raise UserError(
@@ -143,12 +144,13 @@ def _default(name: str, column: StructField | None) -> str:
     return "NULL" if text is None else f"CAST(({text}) AS {type_text(column.type)})"
 
 
-def _as_stored(rows: DataFrame, schema: StructType, *, by_name: bool) -> DataFrame:
-    """The rows as Spark's INSERT assigns them, which an append does not: with casts, and fields of structs by place."""
+def as_stored(rows: DataFrame, schema: StructType, *, by_name: bool) -> DataFrame:
+    """The rows as Spark's INSERT assigns them, which an append does not: with casts, and fields of structs by place or,
+    as writers of DataFrames do, by name."""
     from mica.engines.spark.assigned import assigned
     from mica.engines.spark.types import from_spark
 
-    rows = _read(rows, schema)
+    rows = _read(rows, schema, by_name=by_name)
     named, stored = [], []
     for given in from_spark(rows.schema).fields:
         column = schema.find(given.name)
@@ -180,19 +182,40 @@ def _refuse_fewer(given: DataType, wanted: DataType, name: str) -> None:
             _refuse_fewer(given.value, wanted.value, f"{name}.value")
 
 
-def _read(rows: DataFrame, schema: StructType) -> DataFrame:
+def _read(rows: DataFrame, schema: StructType, *, by_name: bool) -> DataFrame:
     """The rows with the casts of delta-spark's INSERT that no other assignment has. Without ANSI Spark would make a
     wrong text null: then an append refuses them all."""
     names = {name.lower() for name in rows.columns}
     if not is_true(rows.sparkSession, "spark.sql.ansi.enabled") or len(names) < len(rows.columns):
         return rows
-    from mica.engines.spark.types import from_spark
+    from mica.engines.spark.types import from_spark, to_spark
 
     for given in from_spark(rows.schema).fields:
         column = schema.find(given.name)
-        if column is not None and is_cast(given.type, column.type):
-            rows = rows.withColumn(given.name, rows[quote_if_needed(given.name)].cast(type_text(column.type)))
+        read = given if column is None else replace(given, type=_as_read(given.type, column.type, by_name=by_name))
+        if read != given:
+            (type_,) = (field.dataType for field in to_spark(StructType((read,))).fields)
+            rows = rows.withColumn(given.name, rows[quote_if_needed(given.name)].cast(type_))
     return rows
+
+
+def _as_read(given: DataType, wanted: DataType, *, by_name: bool) -> DataType:
+    """The type that the values, and those inside of them, are cast to before any other assignment."""
+    match given, wanted:
+        case StructType(fields), StructType():
+            own = [wanted.find(f.name) for f in fields] if by_name else wanted.fields
+            return StructType(
+                tuple(
+                    f if o is None else replace(f, type=_as_read(f.type, o.type, by_name=by_name))
+                    for f, o in zip_longest(fields, own[: len(fields)])
+                )
+            )
+        case ArrayType(), ArrayType():
+            return replace(given, element=_as_read(given.element, wanted.element, by_name=by_name))
+        case MapType(), MapType():
+            key, value = ((given.key, wanted.key), (given.value, wanted.value))
+            return replace(given, key=_as_read(*key, by_name=by_name), value=_as_read(*value, by_name=by_name))
+    return wanted if is_cast(given, wanted) else given
 
 
 def _cast(given: DataType, wanted: DataType) -> DataType:

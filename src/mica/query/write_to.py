@@ -21,6 +21,7 @@ from mica.properties import COMMENT
 from mica.query import names, registry
 from mica.query.by_format import is_new, is_ours
 from mica.query.by_name import FORMATS, moved, stored
+from mica.query.insert import as_stored
 from mica.query.located import named_place
 from mica.query.made import ROWS, make_of_rows
 from mica.query.statements import Create
@@ -96,13 +97,12 @@ def _writes(own: Own, writer: Any, *condition: Any, mode: str) -> None:
         own(writer, *condition)
         return
     name, place = known
-    options = {**stored(name), **told.options}
+    options, schema = {**stored(name), **told.options}, registry.opened(place).schema
     if condition:
-        schema = to_spark(registry.opened(place).schema)
-        options["replaceWhere"] = resolved(schema, condition[0], session)
+        options["replaceWhere"] = resolved(to_spark(schema), condition[0], session)
     elif mode == "overwrite":
         options["partitionOverwriteMode"] = "dynamic"
-    writer._df.write.format("mica").options(**options).mode(mode).save(str(place))  # noqa: SLF001
+    as_stored(writer._df, schema, by_name=True).write.format("mica").options(**options).mode(mode).save(str(place))  # noqa: SLF001
     moved(name)
 
 

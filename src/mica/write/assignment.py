@@ -48,7 +48,8 @@ _CASTS: ContextVar[bool] = ContextVar("casts", default=False)
 
 @contextmanager
 def casting() -> Iterator[None]:
-    """Casts whole values in the `with` block as by CAST (`is_cast`): what delta-spark does in UPDATE and MERGE."""
+    """Casts values in the `with` block, and what is inside of them, as by CAST (`is_cast`): what delta-spark does in
+    UPDATE and MERGE."""
     token = _CASTS.set(True)
     try:
         yield
@@ -60,8 +61,7 @@ def stored(value: Expr, given: DataType, column: StructField, text: str) -> Expr
     """The value, of type `given`, in the column's type; `text` is how it was written. Errors: INCOMPATIBLE_TYPE."""
     if given == column.type:
         return value
-    read = _is_literal(value, column.type) or (_CASTS.get() and is_cast(given, column.type))
-    if not may_be_stored(given, column.type) and not read:
+    if not may_be_stored(given, column.type) and not _is_literal(value, column.type):
         wanted = type_to_ddl(column.type)
         raise UserError(
             "INCOMPATIBLE_TYPE",
@@ -92,11 +92,12 @@ def may_be_stored(given: DataType, wanted: DataType) -> bool:
             return may_be_stored(given.key, wanted.key) and may_be_stored(given.value, wanted.value)
         case StructType(), StructType() if given.has_fields_of(wanted):
             return all(may_be_stored(f.type, wanted.field(f.name).type) for f in given)
-    return loosened(given) == loosened(wanted) or assignable(given, wanted)
+    same = loosened(given) == loosened(wanted)
+    return same or assignable(given, wanted) or (_CASTS.get() and is_cast(given, wanted))
 
 
 def is_cast(given: DataType, wanted: DataType) -> bool:
-    """Whether delta-spark casts a whole value, beyond what `assignable` says."""
+    """Whether delta-spark casts a value, or one inside of it, beyond what `assignable` says."""
     is_number = is_exact(wanted) or is_real(wanted)
     match given:
         case Primitive("string"):

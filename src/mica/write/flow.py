@@ -117,12 +117,11 @@ class _NothingChangedError(Exception):
 
 
 def commit_changes(engine: Engine, target: Target, spec: WriteSpec, source: RowSource) -> Commit:
-    """As `commit`, for a change of existing rows: if neither a row nor the schema changes, nothing is committed
-    (`Target.commit_nothing`)."""
-    alters = target.snapshot is not None and target.metadata is not target.snapshot.metadata
+    """As `commit`, for a table that may be there: if neither a row nor the schema changes, nothing is committed
+    (`Target.commit_nothing`), as in delta-spark."""
 
     def refuse_nothing(facts: Facts) -> None:
-        if not (alters or facts.files.num_rows or len(facts.removed) or facts.vectors.num_rows or len(target.removes)):
+        if not (target.alters or facts.files.num_rows or len(facts.removed) or facts.vectors.num_rows):
             raise _NothingChangedError
 
     try:

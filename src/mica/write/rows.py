@@ -51,8 +51,7 @@ def write_rows(
         warnings.warn(f"{target.storage}: {note}", stacklevel=9)
     refuse_given(spec.schema, engine.schema(rows).names, str(target.storage))
     found = source(engine, spec, rows, feeds=replaced is not None and replaced.feeds)
-    commit, _ = flow.commit(engine, target, spec, found if replaced is None else replaced.source(found))
-    return commit
+    return flow.commit_changes(engine, target, spec, found if replaced is None else replaced.source(found))
 
 
 def refuse_unfit(target: Target, data: Any, *, schema_evolution: bool = False) -> None:

@@ -209,6 +209,16 @@ class Target:
         return replace(self, protocol=protocol, metadata=metadata)
 
     @property
+    def alters(self) -> bool:
+        """Whether the commit changes the table whatever rows are written: it makes the table, gives it other columns,
+        removes files, or forgets ingested ones."""
+        if self.snapshot is None or self.remakes or self.metadata is not self.snapshot.metadata or len(self.removes):
+            return True
+        if self.replaced is None or self.replaced.dynamic:
+            return False
+        return len(self.replaced.files) > 0 or bool(forgotten(self.snapshot.app_transactions))
+
+    @property
     def certainly_not_written(self) -> bool:
         """Whether it is certain that no log names the written files."""
         return self._last is None or self._last.certainly_not_written
