@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from mica.engines.spark import catalog
 from mica.engines.spark.doors import Told, as_before, forget_clusters
+from mica.engines.spark.errors import reason_first
 from mica.engines.spark.session import active, has_delta
 from mica.engines.spark.types import from_spark
 from mica.errors import UserError
@@ -20,11 +21,12 @@ from mica.format.options import STORAGE, local_path
 from mica.log import clustering
 from mica.log.snapshot import exists
 from mica.maintain.create import base_of
-from mica.query import registry, settings
+from mica.query import names, registry, settings
 from mica.query.create_text import literal
 from mica.query.entry import by_text, table, version_clause
 from mica.query.located import new_name
-from mica.query.made import ROWS, make_of_rows, new_place, refuse_other_table
+from mica.query.made import ROWS, make_of_rows, new_place, refuse_odd, refuse_other_table
+from mica.query.statement_parts import name_parts
 from mica.query.statements import Create
 from mica.schema.ddl import quote_if_needed, quoted, to_ddl
 from mica.schema.new_columns import nullable
@@ -99,7 +101,8 @@ def _saved(
         place = path or given.get("path")
         if place is None or _tells(writer, told, given, str(place), mode, partitionBy):
             if not (place and told.cluster_by and _clusters(writer, told, given, str(place), mode)):
-                own(writer, path)
+                with reason_first():
+                    own(writer, path)
             settings.reset_txn(writer._spark)  # noqa: SLF001
 
 
@@ -234,7 +237,10 @@ def _makes(writer: Any, name: str, given: str | None) -> bool:
 
 def is_new(session: SparkSession, name: str) -> bool:
     """Whether nobody has a name. Errors: TABLE_EXISTS for that of a temporary view, which the table would hide, and
-    of a table that is not a Delta table."""
+    of a table that is not a Delta table; INVALID_ARGUMENT for one that no table can have, in Spark's catalog either."""
+    parts = registry.without_catalog(name_parts(name) or ())
+    if 0 < len(parts) < 3 and not names.is_path(parts):
+        refuse_odd(parts)
     unquoted = _unquoted(name)
     if not registry.NAME.fits(unquoted):
         return False

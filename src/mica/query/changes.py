@@ -27,7 +27,7 @@ from mica.query import described, inserts, names, registry, settings, views
 from mica.query.cloned import is_catalogs, make_clone
 from mica.query.insert import Query, insert
 from mica.query.lent import is_hidden
-from mica.query.located import known_as, new_name
+from mica.query.located import full_name, known_as, new_name
 from mica.query.made import like, make
 from mica.query.optimized import optimized
 from mica.query.row_statements import Delete, Insert, MergeInto, RowChange, Update, behind, of_columns
@@ -306,6 +306,9 @@ def _shaped(spark: SparkSession, table: Table, statement: Shaping) -> DataFrame:
             return _frame(spark, described.history(table, limit))
         case Question(table=name, what=what, key=key, partition=partition):
             zone = engines.of(spark).settings()[1]
+            if what == "detail":
+                known = full_name(spark, name)
+                name = () if known is None else (known,)
             return _frame(spark, described.answer(table, what, key, name, zone, partition))
         case TableCall():
             return _called(spark, table, statement)

@@ -75,14 +75,14 @@ def answer(
     timezone: str = "UTC",
     partition: Mapping[str, str | None] | None = None,
 ) -> pa.Table:
-    """The rows of the answer. `key`: the property or column that is asked for, `name`: the table's in the question,
-    `partition`: the values of the partitions that are asked for.
+    """The rows of the answer. `key`: the property or column that is asked for, `name`: the table's in the question, or
+    for its detail the whole name, `partition`: the values of the partitions that are asked for.
 
     Errors: UNKNOWN_COLUMN; INVALID_ARGUMENT for the partitions of a table that has none; those of `fixed_values`.
     """
     match what:
         case "detail":
-            return _detail(table)
+            return _detail(table, name[-1] if name else table.metadata.name)
         case "properties":
             return _properties(table, key)
         case "names":
@@ -169,11 +169,11 @@ def counts(found: Mapping[str, int]) -> pa.Table:
     return pa.table({name: arrow_array([number], pa.int64()) for name, number in found.items()})
 
 
-def _detail(table: Table) -> pa.Table:
+def _detail(table: Table, name: str | None) -> pa.Table:
     snapshot, metadata, protocol = table.snapshot, table.metadata, table.protocol
     own = protocol.reader_features | protocol.writer_features
     row: dict[str, Any] = {
-        "format": "delta", "id": metadata.id, "name": metadata.name, "description": metadata.description,
+        "format": "delta", "id": metadata.id, "name": name, "description": metadata.description,
         "location": table.path,
         "createdAt": _micros(metadata.created_time), "lastModified": _micros(snapshot.timestamp),
         "partitionColumns": list(table.partition_by),

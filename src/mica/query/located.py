@@ -72,6 +72,18 @@ def named_place(spark: SparkSession, parts: Sequence[str]) -> tuple[str, Storage
     return None if known is None or storage is None else (".".join(known), storage)
 
 
+def full_name(spark: SparkSession, parts: Sequence[str]) -> str | None:
+    """A registered name with its catalog and database, as Spark's tables have theirs; one of `mica.register` without a
+    database has none. None for what is not registered."""
+    known = known_as(spark, parts)
+    if known is None:
+        return None
+    own = tuple(map(str.lower, registry.without_catalog(known)))
+    if len(own) == 1 and registry.is_everywhere(own[0]):
+        return own[0]
+    return ".".join(("spark_catalog", *(() if len(own) > 1 else (registry.DEFAULT,)), *own))
+
+
 def _of_several(parts: tuple[str, ...]) -> tuple[str, ...] | None:
     if registry.storage_of(parts) is not None:
         return parts

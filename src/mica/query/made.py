@@ -116,11 +116,16 @@ def place_of(statement: Create | CloneOf) -> str | None:
     parts = statement.table
     if names.is_path(parts):
         return None
+    refuse_odd(parts)
+    known = registry.storage_of(parts)
+    return None if known is None or not exists(known) else str(known)
+
+
+def refuse_odd(parts: Sequence[str]) -> None:
+    """Refuses a name that no table can have. Errors: INVALID_ARGUMENT."""
     for part in parts:
         if not registry.IDENTIFIER.fits(part):
             raise UserError.bad_value("the table", part, "an identifier (letters, digits and _), or delta.`PATH`")
-    known = registry.storage_of(parts)
-    return None if known is None or not exists(known) else str(known)
 
 
 def storage_for(spark: SparkSession, statement: Create | CloneOf, there: str | None) -> Storage | None:

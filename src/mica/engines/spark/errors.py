@@ -6,6 +6,27 @@ through other hands. Does not import pyspark.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+#: An error of mica's in the text of a traceback.
+_OURS = re.compile(r"^mica\.errors[\w.]*: (\[[A-Z_0-9]+\] .*)$", re.MULTILINE)
+
+
+@contextmanager
+def reason_first() -> Iterator[None]:
+    """Lets an error of PySpark's begin with mica's, which a source raised in a process of its own: its first lines are
+    those of a traceback."""
+    try:
+        yield
+    except Exception as e:
+        said = getattr(e, "_desc", None)
+        found = _OURS.search(said) if is_sparks(e) and isinstance(said, str) else None
+        if found is not None:
+            setattr(e, "_desc", f"{found[1]}\n\n{said}")  # noqa: B010 - it has no public name
+        raise
+
 
 def is_sparks(error: BaseException) -> bool:
     """Whether PySpark raised it, or Py4J beneath it."""
