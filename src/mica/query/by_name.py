@@ -278,7 +278,6 @@ ANSWERS: Mapping[str, Answer] = {
     "DataStreamReader.changes": _no_changes,
     "DataFrameWriter.saveAsTable": _saved,
     "DataFrameWriter.insertInto": _inserted,
-    "DataFrame.mergeInto": _not_merged,
     "DataStreamWriter.toTable": _streamed,
     "Catalog.tableExists": _exists,
     "Catalog.getTable": _shown,

@@ -18,6 +18,7 @@ from mica.query.by_name import answers, listed, schema_dropped
 from mica.query.entry import run, table
 from mica.query.frames import ACTIONS
 from mica.query.located import named_place
+from mica.query.merge_into import MERGE_INTO
 from mica.query.write_to import WRITE_TO
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ def enable(spark: SparkSession | None = None) -> SparkSession:
     session = current(spark)
     register(session)
     methods = METHODS if is_connect(session) else {**METHODS, **ACTIONS, **BY_FORMAT, **WRITE_TO}
-    open_doors(session, _known_as, answers(session), methods)
+    answering = answers(session) if is_connect(session) else {**answers(session), "DataFrame.mergeInto": merge_into}
+    open_doors(session, _known_as, answering, methods)
     return session
 
 

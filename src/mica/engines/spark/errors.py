@@ -25,6 +25,10 @@ def reason_first() -> Iterator[None]:
         found = _OURS.search(said) if is_sparks(e) and isinstance(said, str) else None
         if found is not None:
             setattr(e, "_desc", f"{found[1]}\n\n{said}")  # noqa: B010 - it has no public name
+            # An error of a worker is shown by its parameters.
+            told = {**(getattr(e, "getMessageParameters", dict)() or {}), "msg": f"{found[1]}\n\n{said}"}
+            if "traceback" in told:
+                vars(e)["getMessageParameters"] = lambda: {**told, "traceback": ""}
         raise
 
 
