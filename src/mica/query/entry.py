@@ -149,7 +149,17 @@ def run(text: str, spark: SparkSession, args: Any, otherwise: Callable[[], DataF
         return hinted(otherwise)
     if is_connect(spark):
         return hinted(lambda: connect.run(spark, found, args))
-    return hinted(lambda: select.run(spark, found.text, found.views, args))
+    return hinted(lambda: select.run(spark, found.text, found.views, args, newest=_newest(found)))
+
+
+def _newest(found: names.Named) -> tuple[str, ...] | None:
+    """The name, or path, of the one table of a text, if that is read at no version."""
+    if len(found.views) != 1 or found.pinned:
+        return None
+    ((view, table),) = found.views.items()
+    if registry.is_registered(view):
+        return (view,)
+    return None if table.snapshot.storage.options else ("delta", table.path)
 
 
 def by_text(text: str, spark: SparkSession, args: Any = None) -> DataFrame:
@@ -260,8 +270,8 @@ def _notes(text: str, error: Exception) -> Iterator[str]:
         yield _INSTEAD[str(other.lastgroup)]
     if _OF_VIEW.search(said):
         yield (
-            "mica changes the rows of a table by its registered name or its path, not through a view of it, but "
-            'for one of spark.read.format("mica").load(path) with all of its columns and rows.'
+            "mica changes the rows of a table by its registered name or its path, not through a view of it, but for "
+            "one that shows all of its columns and rows as they are, as SELECT * FROM the table does."
         )
     if is_condition(error, "UNSUPPORTED_FEATURE.CHANGE_DATA_CAPTURE"):
         yield "mica has the changes of a table by table_changes('NAME', first, last), or Table.changes."

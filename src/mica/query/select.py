@@ -5,7 +5,7 @@ The rule: Spark runs the text. A scan does of it what `conditions` allows, and r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,7 +18,7 @@ from mica.engines.spark.cloned_session import over_frames
 from mica.engines.spark.doors import is_enabled
 from mica.engines.spark.engine import Spark
 from mica.engines.spark.folds import Folded, find
-from mica.engines.spark.marks import MarkedPlan, framed
+from mica.engines.spark.marks import MarkedPlan, framed, with_names
 from mica.engines.spark.needs import Needs
 from mica.engines.spark.nodes import Node
 from mica.engines.spark.replaced import Rows, with_scans
@@ -41,8 +41,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def run(spark: SparkSession, text: str, views: Mapping[str, Table], args: Any = None) -> DataFrame:
-    """The rows of a query over these tables. Errors: Spark's own for the text."""
+def run(
+    spark: SparkSession, text: str, views: Mapping[str, Table], args: Any = None, *, newest: Sequence[str] | None = None
+) -> DataFrame:
+    """The rows of a query over these tables. `newest`: the name of the one table, which is asked for as that of no
+    version: a view of all of it stands for the table. Errors: Spark's own for the text."""
     from mica.engines.spark.deferred import Deferred
 
     planned = _planned(spark, text, views, args)
@@ -61,6 +64,8 @@ def run(spark: SparkSession, text: str, views: Mapping[str, Table], args: Any = 
         java = with_scans(needs, rows)
         if plan is not None and whole is not None:
             java = text_marks.marked(spark, java, plan, whole, here=all(one.few for one in rows))
+        if newest is not None and needs.query.is_whole:
+            java = with_names(spark, java, (marked.NEWEST, newest))
         return needs.query.qualified(java)
 
     query = planned[0].query

@@ -146,26 +146,46 @@ def name_of_view(spark: SparkSession, name: str, over: tuple[str, ...]) -> tuple
 
 def _plan_of_view(spark: SparkSession, name: str) -> Any:
     view = temporary(spark, name)
-    return None if view is None or view.plan().isEmpty() else _past_same(view.plan().get())
+    if view is None:
+        return None
+    if view.plan().isEmpty():  # Spark keeps the text of a view over views
+        session: Any = spark
+        plan = session._jsparkSession.table(quoted(name)).queryExecution().analyzed()  # noqa: SLF001
+        return past_same(plan.child() if str(plan.nodeName()) == "SubqueryAlias" else plan)
+    return past_same(view.plan().get())
 
 
 def _below(alias: Any) -> Any:
-    return _past_same(alias.child())
+    return past_same(alias.child())
 
 
-def _past_same(plan: Any) -> Any:
+def past_same(plan: Any) -> Any:
     """A plan without what is above its rows and columns and leaves them as they are: another view, and a projection on
     the same columns in the same order."""
-    while str(plan.nodeName()) == "View" or (
-        str(plan.nodeName()) == "Project" and _columns(plan) == _columns(plan.child())
-    ):
+    while str(plan.nodeName()) == "View" or (str(plan.nodeName()) == "Project" and _is_same(plan)):
         plan = plan.child()
     return plan
 
 
-def _columns(plan: Any) -> str:
-    """The columns of a plan with their ids, which a column that is computed or has another name does not share."""
-    return str(plan.output().mkString("\n"))
+def _is_same(project: Any) -> bool:
+    """Whether a projection gives the columns that are below it: by their ids, which a column that is computed or has
+    another name does not share, or by their names under new ids, as Spark reads a view that it keeps as a text."""
+    below = project.child().output()
+    if str(project.output().mkString("\n")) == str(below.mkString("\n")):
+        return True
+    if int(below.size()) != int(project.output().size()):
+        return False
+    return all(
+        str(given.nodeName()) == "Alias" and str(given.name()) == str(own.name()) and _uncast(given).semanticEquals(own)
+        for given, own in zip(items(project.projectList()), items(below), strict=True)
+    )
+
+
+def _uncast(alias: Any) -> Any:
+    """What an alias names, without a cast to the type that it has."""
+    found = alias.child()
+    casts = str(found.nodeName()) == "Cast" and found.dataType().equals(found.child().dataType())
+    return found.child() if casts else found
 
 
 def variables(spark: Any) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from mica.cached import cached_property
-from mica.engines.spark.catalog import arguments
+from mica.engines.spark.catalog import arguments, past_same
 from mica.engines.spark.cloned_session import cloned, in_place_of, view_of
 from mica.engines.spark.making import Maker
 from mica.engines.spark.nodes import Node, Tree, ids, ids_of, items, leaves_below, names_of, node
@@ -148,6 +148,14 @@ class Query:
             own = self.make.seq([column.withQualifier(one.qualifier()) for column, one in columns])
         plan = self.make.project(own, plan)
         return self.make.dataset.ofRows(self.spark._jsparkSession, plan)  # noqa: SLF001
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its rows are all of one table, with all of its columns as they are."""
+        plan = past_same(self._analysed)
+        while str(plan.nodeName()) == "SubqueryAlias":
+            plan = past_same(plan.child())
+        return str(plan.nodeName()) == "LogicalRDD" and self._identity(plan.rdd()) in self._views
 
     @property
     def asks_time(self) -> bool:
