@@ -263,3 +263,43 @@ def test_a_time_without_a_zone_stays_as_it_is(tmp_path: Path, name: str) -> None
     assert [read(zone) for zone in ("UTC", "Asia/Tokyo")] == before
     texts = {value for row in table.snapshot.files.column("partition_values").to_pylist() for _, value in row}
     assert set(list(SPELLED.values())[:2]) <= texts
+
+
+def test_a_write_of_no_rows_is_no_version(tmp_path: Path) -> None:
+    """As in delta-spark; but one that replaces rows, gives the table columns or has a version of an application is."""
+    table = Table.create(tmp_path / "t", "id INT, p INT", ["p"])
+    none = pa.table({"id": pa.array([], pa.int32()), "p": pa.array([], pa.int32())})
+    writes: tuple[Callable[[], Commit], ...] = (
+        lambda: table.append([]),
+        lambda: table.append(none),
+        lambda: table.overwrite(none),
+        lambda: table.overwrite(none, "p = 1"),
+        lambda: table.dynamic_partition_overwrite(none),
+        lambda: table.append(none.append_column("new", pa.array([], pa.int32())), schema_evolution=True),
+        lambda: table.append(none, txn=("app", 1)),
+        lambda: table.append(none, txn=("app", 1)),
+        lambda: table.append([{"id": 1, "p": 1}]),
+        lambda: table.dynamic_partition_overwrite(none),
+        lambda: table.overwrite(none, "p = 1"),
+        lambda: table.append([{"id": 1, "p": 1}]),
+        lambda: table.overwrite(none),
+        lambda: table.overwrite(none),
+    )
+    assert [write().version for write in writes] == [0, 0, 0, 0, 0, 1, 2, 2, 3, 3, 4, 5, 6, 6]
+    assert Table.create(tmp_path / "t", table.schema, ["p"], mode="overwrite", data=none).version == 7
+
+
+def test_an_overwrite_by_no_rows_forgets_what_was_ingested(tmp_path: Path) -> None:
+    """Else the files would not be ingested again."""
+    (tmp_path / "a.ndjson").write_text('{"a": 1}\n')
+
+    def ingest() -> int:
+        mica.ingest_json(tmp_path / "a.ndjson", tmp_path / "t", idempotent=True)
+        return Table.open(tmp_path / "t").count()
+
+    assert ingest() == 1
+    table = Table.open(tmp_path / "t")
+    table.delete("v:a::int = 1")
+    assert ingest() == 0
+    table.refresh().overwrite(table.to_arrow().slice(0, 0))
+    assert ingest() == 1
