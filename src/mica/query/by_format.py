@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from mica.engines.spark import catalog
 from mica.engines.spark.doors import Told, as_before, forget_clusters
-from mica.engines.spark.errors import reason_first
 from mica.engines.spark.session import active, has_delta
 from mica.engines.spark.types import from_spark
 from mica.errors import UserError
@@ -101,8 +100,7 @@ def _saved(
         place = path or given.get("path")
         if place is None or _tells(writer, told, given, str(place), mode, partitionBy):
             if not (place and told.cluster_by and _clusters(writer, told, given, str(place), mode)):
-                with reason_first():
-                    own(writer, path)
+                own(writer, path)
             settings.reset_txn(writer._spark)  # noqa: SLF001
 
 

@@ -6,10 +6,12 @@ The rule: what names no table of mica's reaches Spark as it was written, and `di
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from mica.arguments import SESSION, takes
 from mica.engines.spark.doors import close_doors, open_doors, with_names
+from mica.engines.spark.errors import reason_first
 from mica.engines.spark.session import current, has_delta, is_connect
 from mica.format.source import register
 from mica.query import names
@@ -49,7 +51,7 @@ def enable(spark: SparkSession | None = None) -> SparkSession:
     register(session)
     methods = METHODS if is_connect(session) else {**METHODS, **ACTIONS, **BY_FORMAT, **WRITE_TO}
     answering = answers(session) if is_connect(session) else {**answers(session), "DataFrame.mergeInto": merge_into}
-    open_doors(session, _known_as, answering, methods)
+    open_doors(session, _known_as, answering, {door: _with_reason(method) for door, method in methods.items()})
     return session
 
 
@@ -59,6 +61,17 @@ def disable(spark: SparkSession | None = None) -> SparkSession:
     session = current(spark)
     close_doors(session)
     return session
+
+
+def _with_reason(method: Callable[..., Any]) -> Callable[..., Any]:
+    """The method, whose errors begin with the reason: readers and writers of the format run in Python's processes."""
+
+    @wraps(method)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        with reason_first():
+            return method(*args, **kwargs)
+
+    return called
 
 
 def _sql(

@@ -21,9 +21,9 @@ def reason_first() -> Iterator[None]:
     try:
         yield
     except Exception as e:
-        said = getattr(e, "_desc", None)
-        found = _OURS.search(said) if is_sparks(e) and isinstance(said, str) else None
-        if found is not None:
+        said = str(getattr(e, "_desc", None) or "")
+        found = _OURS.search(said) if is_sparks(e) else None
+        if found is not None and not said.startswith(found[1]):
             setattr(e, "_desc", f"{found[1]}\n\n{said}")  # noqa: B010 - it has no public name
             # An error of a worker is shown by its parameters.
             told = {**(getattr(e, "getMessageParameters", dict)() or {}), "msg": f"{found[1]}\n\n{said}"}
