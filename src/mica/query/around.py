@@ -20,6 +20,7 @@ from mica.engines.spark.doors import own_sql
 from mica.engines.spark.session import has_delta
 from mica.engines.spark.types import unread
 from mica.errors import MicaError, UserError
+from mica.query import names
 from mica.query.insert import Query
 from mica.query.lent import is_hidden
 from mica.query.located import known_as
@@ -32,7 +33,7 @@ from mica.query.table_statements import ConvertToDelta, Drop, DropSchema, Reloca
 from mica.query.tables import tables_of, target
 from mica.query.viewed import over_views
 from mica.records import dataclass
-from mica.schema.ddl import quote_if_needed
+from mica.schema.ddl import quote_if_needed, spelled
 from mica.schema.lexical import GAP, SPACE
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def run(
         case SetVariable(pieces=pieces):
             return over_views(spark, pieces, ours, query)
         case Cached(query=""):
-            _refuse_whole(spark, found.name)
+            _refuse_whole(spark, found.table)
         case Cached():
             return _cached(spark, found, query) if ours(found.query) else None
         case Immediate():
@@ -119,7 +120,7 @@ class SetVariable:
 class Cached:
     """CACHE TABLE; `before` is the text before AS, `query` what follows it, or nothing."""
 
-    name: str
+    table: tuple[str, ...]
     before: str
     query: str
 
@@ -175,7 +176,7 @@ class _Statement(Parts):
         before = self.text[: self.tokens[self.at - 1].end]
         self.accept("AS")
         whole = self.token.kind == "end"
-        return Cached(name[0], before, self.in_two()[1]) if len(name) == 1 and (whole or self.begins_query()) else None
+        return Cached(name, before, self.in_two()[1]) if whole or (len(name) == 1 and self.begins_query()) else None
 
     def read_execute(self) -> Immediate:
         """EXECUTE IMMEDIATE."""
@@ -224,9 +225,11 @@ def _is_ours(spark: SparkSession, statement: Statement) -> bool:
     return False
 
 
-def _refuse_whole(spark: SparkSession, name: str) -> None:
+def _refuse_whole(spark: SparkSession, table: tuple[str, ...]) -> None:
     """Refuses to cache a table of mica's without a query: its scans read files, whatever Spark holds in memory."""
-    if known_as(spark, (name,)) is not None and not is_hidden(spark, name):
+    is_path = names.is_path(table) and not has_delta(spark)
+    if is_path or (known_as(spark, table) is not None and not (len(table) == 1 and is_hidden(spark, table[0]))):
+        name = spelled(table)
         raise UserError(
             "INVALID_ARGUMENT",
             f"CACHE TABLE {name} would hold rows that no query asks for: mica reads the table's files",
@@ -236,7 +239,7 @@ def _refuse_whole(spark: SparkSession, name: str) -> None:
 
 def _cached(spark: SparkSession, statement: Cached, query: Callable[[str], DataFrame]) -> DataFrame:
     """Makes a temporary view, as Spark does, and caches that."""
-    view = quote_if_needed(statement.name)
+    view = quote_if_needed(statement.table[0])
     unread(query(statement.query)).createTempView(view)
     try:
         return own_sql(spark, statement.before)

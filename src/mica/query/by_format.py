@@ -27,6 +27,7 @@ from mica.query.located import new_name
 from mica.query.made import ROWS, make_of_rows, new_place, refuse_odd, refuse_other_table
 from mica.query.statement_parts import name_parts
 from mica.query.statements import Create
+from mica.query.tables import unknown
 from mica.schema.ddl import quote_if_needed, quoted, to_ddl
 from mica.schema.new_columns import nullable
 from mica.storage import Storage, split_scheme
@@ -98,8 +99,14 @@ def _saved(
         writer.format("mica").mode(mode).options(**options)
         given = _given(told, options)
         place = path or given.get("path")
-        if place is None or _tells(writer, told, given, str(place), mode, partitionBy):
-            if not (place and told.cluster_by and _clusters(writer, told, given, str(place), mode)):
+        if place is None:
+            raise UserError(
+                "INVALID_ARGUMENT",
+                "save is given no path",
+                hint="Give one, save('/data/events'), or a name: saveAsTable('events').",
+            )
+        if _tells(writer, told, given, str(place), mode, partitionBy):
+            if not (told.cluster_by and _clusters(writer, told, given, str(place), mode)):
                 own(writer, path)
             settings.reset_txn(writer._spark)  # noqa: SLF001
 
@@ -180,6 +187,15 @@ def _started(
         if place is not None and told.cluster_by:
             _clusters(writer, told, given, str(place), "append")
         return own(writer, path, "mica", outputMode, None, queryName, **options)
+
+
+def _inserted(own: Callable[..., Any], writer: Any, tableName: str, overwrite: bool | None = None) -> None:  # noqa: N803
+    """`insertInto` of a name that is not registered: without delta-spark Spark looks for the default format, where it
+    is `delta`, before it says that there is no such table."""
+    parts = name_parts(tableName)
+    if is_ours(writer._spark, _format_of(writer, None)) and parts and not writer._spark.catalog.tableExists(tableName):  # noqa: SLF001
+        raise unknown(parts)
+    own(writer, tableName, overwrite)
 
 
 def _made(
@@ -287,6 +303,7 @@ BY_FORMAT: Mapping[str, Callable[..., Any]] = {
     "DataStreamReader.load": _loaded,
     "DataFrameWriter.save": _saved,
     "DataFrameWriter.saveAsTable": _made,
+    "DataFrameWriter.insertInto": _inserted,
     "DataStreamWriter.start": _started,
     "DataStreamWriter.toTable": _streamed,
     "Catalog.createTable": _catalogued,

@@ -47,7 +47,7 @@ from mica.query.statements import (
     View,
 )
 from mica.query.subqueries import with_values
-from mica.query.table_statements import ConvertToDelta, Drop, DropSchema, Question, Relocate, Rename, TableCall
+from mica.query.table_statements import ConvertToDelta, Drop, DropSchema, LetGo, Question, Relocate, Rename, TableCall
 from mica.query.tables import tables_of, target, unknown
 from mica.query.view_changes import viewed
 from mica.query.viewed import over_views
@@ -95,6 +95,9 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str) -> D
             return _relocated(spark, statement)
         case Drop():
             return _dropped(spark, statement)
+        case LetGo():
+            is_path = names.is_path(statement.table) and not has_delta(spark)
+            return _nothing(spark) if is_path or _named(spark, statement) is not None else None
         case DropSchema():
             _empty_schema(spark, statement)
             return None
@@ -373,7 +376,7 @@ def _merge(
     return spark.createDataFrame(described.counts(counts))
 
 
-def _named(spark: SparkSession, statement: Rename | Relocate | Drop) -> tuple[str, ...] | None:
+def _named(spark: SparkSession, statement: Rename | Relocate | Drop | LetGo) -> tuple[str, ...] | None:
     """The registered name of a statement about names; None for Spark's, and for a temporary view that hides one: it is
     the view that is dropped then, and not a table with its files."""
     (name, *more) = statement.table

@@ -286,12 +286,15 @@ class RowStatement(Parts):
                 self.expect("TARGET")
         condition = self.until("THEN") if self.accept("AND") else None
         self.expect("THEN")
-        if self.accept("DELETE"):
+        inserts = kind == "not matched"
+        if not inserts and self.accept("DELETE"):
             return MergeWhen(kind, condition, "delete")
-        if self.accept("UPDATE"):
+        if not inserts and self.accept("UPDATE"):
             self.expect("SET")
             values = None if self.accept("*") else self.assignments("WHEN")
             return MergeWhen(kind, condition, "update", values)
+        if not inserts:
+            self.fail("UPDATE or DELETE is expected: rows that are not matched are inserted")
         self.expect("INSERT")
         if self.accept("*"):
             return MergeWhen(kind, condition, "insert")

@@ -15,7 +15,7 @@ first what is neither, or has another form than these.
     DROP TABLE [IF EXISTS] t [PURGE] (of a registered name)
     RESTORE [TABLE] t [TO] {VERSION | TIMESTAMP} AS OF …      TRUNCATE TABLE t      COMMENT ON TABLE t IS {'…' | NULL}
     {DESCRIBE | DESC} {DETAIL t | [TABLE] [EXTENDED | FORMATTED] t [c]}
-    SHOW TBLPROPERTIES t [(key)]      SHOW COLUMNS {IN | FROM} t      SHOW CREATE TABLE t
+    SHOW TBLPROPERTIES t [(key)]      SHOW COLUMNS {IN | FROM} t [{IN | FROM} db]      SHOW CREATE TABLE t
     SHOW PARTITIONS t [PARTITION (p = 1, …)]
     CONVERT TO DELTA parquet.`path` [NO STATISTICS] [PARTITIONED BY (c TYPE, …)]
 
@@ -97,7 +97,14 @@ class ConvertToDelta:
     partition_by: str | None
 
 
-TableStatementRead = TableCall | Rename | Relocate | Drop | DropSchema | Question | ConvertToDelta
+@dataclass(frozen=True)
+class LetGo:
+    """REFRESH TABLE and UNCACHE TABLE: of a table of mica's nothing is held."""
+
+    table: tuple[str, ...]
+
+
+TableStatementRead = TableCall | Rename | Relocate | Drop | DropSchema | Question | ConvertToDelta | LetGo
 
 
 @dataclass(frozen=True)
@@ -216,10 +223,23 @@ class TableStatement(Parts):
         return self._one_of(_SHOWN)
 
     def columns(self) -> Question:
-        """SHOW COLUMNS."""
+        """SHOW COLUMNS; the database may follow."""
         if not self.accept("IN"):
             self.expect("FROM")
-        return Question(self.table(), "names")
+        table = self.table()
+        if len(table) == 1 and (self.accept("IN") or self.accept("FROM")):
+            table = (*self.several_names(), *table)
+        return Question(table, "names")
+
+    def let_go(self) -> LetGo:
+        """REFRESH TABLE, UNCACHE TABLE."""
+        if self.accept("UNCACHE", "TABLE"):
+            self.accept("IF", "EXISTS")
+        else:
+            self.accept("REFRESH", "TABLE")
+        table = self.table()
+        self.end()
+        return LetGo(table)
 
     def properties(self) -> Question:
         """SHOW TBLPROPERTIES."""
@@ -418,4 +438,5 @@ TABLE_STATEMENTS: Mapping[str, Callable[[TableStatement], TableStatementRead]] =
     f"SHOW (?:{'|'.join(map(' '.join, _SHOWN))})": TableStatement.show,
     "CONVERT TO DELTA": TableStatement.convert,
     "COMMENT ON TABLE": TableStatement.comment,
+    "(?:REFRESH|UNCACHE) TABLE": TableStatement.let_go,
 }
