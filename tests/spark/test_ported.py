@@ -11,6 +11,7 @@ from pyspark.sql.functions import col, expr, length, lit, when
 
 import mica
 from mica.errors import UserError
+from tests.oracle import conf
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -106,6 +107,24 @@ def test_the_detail_has_the_name(session: SparkSession, table: mica.Table) -> No
         session.sql("DROP TABLE ported_made")
     details = [session.sql(f"DESCRIBE DETAIL {one}").head().name for one in ("ported", f"delta.`{table.path}`")]  # type: ignore[union-attr]
     assert details == ["ported", None]
+
+
+def test_what_spark_holds_of_a_table_is_let_go_by_any_name(session: SparkSession, table: mica.Table) -> None:
+    """Of names with their database Spark knew no table."""
+    mica.register("ported_db.named", table.path)
+    for name in ("ported", "ported_db.named", f"delta.`{table.path}`"):
+        session.catalog.refreshTable(name)
+        session.catalog.uncacheTable(name)
+        with pytest.raises(UserError, match=r"CACHE TABLE .* would hold rows that no query asks for"):
+            session.catalog.cacheTable(name)
+
+
+def test_writers_of_no_table_say_so(session: SparkSession) -> None:
+    """Spark spoke of modes, and failed with an error of Java's where `delta` is the default format."""
+    with pytest.raises(UserError, match="save is given no path"):
+        session.range(1).write.format("mica").save()
+    with conf(session, {"spark.sql.sources.default": "mica"}), pytest.raises(UserError, match="TABLE_NOT_FOUND"):
+        session.range(1).write.insertInto("ported_gone")
 
 
 def test_views_of_texts_stand_for_their_table(session: SparkSession, table: mica.Table) -> None:

@@ -99,7 +99,8 @@ def _saved(call: NamedCall) -> None:
 
 def _of_stored(call: NamedCall) -> NamedCall:
     """The call of a writer of rows as the table stores them, with casts as in INSERT, where they are not so."""
-    place = registry.storage_of(call.name) or Storage.open(call.place)
+    known = registry.storage_of(call.name)
+    place = Storage.open(call.place, None if known is None else known.options)
     if not exists(place):
         return call
     rows = as_stored(call.rows, registry.opened(place).schema, by_name=True)

@@ -293,7 +293,7 @@ class RowStatement(Parts):
             self.expect("SET")
             values = None if self.accept("*") else self.assignments("WHEN")
             return MergeWhen(kind, condition, "update", values)
-        if not inserts:
+        if not inserts and self.word() == "INSERT":
             self.fail("UPDATE or DELETE is expected: rows that are not matched are inserted")
         self.expect("INSERT")
         if self.accept("*"):

@@ -15,7 +15,7 @@ first what is neither, or has another form than these.
     DROP TABLE [IF EXISTS] t [PURGE] (of a registered name)
     RESTORE [TABLE] t [TO] {VERSION | TIMESTAMP} AS OF …      TRUNCATE TABLE t      COMMENT ON TABLE t IS {'…' | NULL}
     {DESCRIBE | DESC} {DETAIL t | [TABLE] [EXTENDED | FORMATTED] t [c]}
-    SHOW TBLPROPERTIES t [(key)]      SHOW COLUMNS {IN | FROM} t [{IN | FROM} db]      SHOW CREATE TABLE t
+    SHOW TBLPROPERTIES t [(key)]      SHOW COLUMNS {IN | FROM} t      SHOW CREATE TABLE t
     SHOW PARTITIONS t [PARTITION (p = 1, …)]
     CONVERT TO DELTA parquet.`path` [NO STATISTICS] [PARTITIONED BY (c TYPE, …)]
 
@@ -223,13 +223,10 @@ class TableStatement(Parts):
         return self._one_of(_SHOWN)
 
     def columns(self) -> Question:
-        """SHOW COLUMNS; the database may follow."""
+        """SHOW COLUMNS."""
         if not self.accept("IN"):
             self.expect("FROM")
-        table = self.table()
-        if len(table) == 1 and (self.accept("IN") or self.accept("FROM")):
-            table = (*self.several_names(), *table)
-        return Question(table, "names")
+        return Question(self.table(), "names")
 
     def let_go(self) -> LetGo:
         """REFRESH TABLE, UNCACHE TABLE."""

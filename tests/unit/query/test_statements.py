@@ -211,6 +211,8 @@ def test_a_query_that_says_using_mica_makes_no_table_of_ours(query: str) -> None
         ("MERGE INTO t USING s ON a = b WHEN NOT MATCHED THEN INSERT (a, A) VALUES (1, 2)", "is given twice: a, A"),
         ("INSERT INTO t (a, s.b) SELECT 1, 2", "is expected, '.' is found"),
         ("MERGE INTO t USING s ON a = b WHEN MATCHED THEN DROP", "INSERT is expected"),
+        ("MERGE INTO t USING s ON a = b WHEN MATCHED THEN INSERT *", "UPDATE or DELETE is expected"),
+        ("MERGE INTO t USING s ON a = b WHEN NOT MATCHED THEN DELETE", "INSERT is expected"),
         ("MERGE INTO t USING s ON a = b WHEN NOT MATCHED THEN INSERT (a) VALUES (1, 2)", "1 values are expected"),
         ("VACUUM t RETAIN many HOURS", "a number is expected"),
         ("VACUUM t RETAIN nan HOURS", "a number is expected"),

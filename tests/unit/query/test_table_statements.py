@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mica.query.statements import parse_statement
-from mica.query.table_statements import ConvertToDelta, Drop, Question, Relocate, Rename, TableCall, Unread
+from mica.query.table_statements import ConvertToDelta, Drop, LetGo, Question, Relocate, Rename, TableCall, Unread
 
 P = ("delta", "/data/t")
 
@@ -100,6 +100,8 @@ def test_an_alteration_is_one_call(text: str, method: str, arguments: dict[str, 
         ("show create table delta.`/data/t`", Question(P, "statement")),
         ("describe t", Question(("t",), "columns")),
         ("SHOW COLUMNS FROM t", Question(("t",), "names")),
+        ("REFRESH TABLE s.t", LetGo(("s", "t"))),
+        ("UNCACHE TABLE IF EXISTS t", LetGo(("t",))),
         ("SHOW TBLPROPERTIES delta.`/data/t`", Question(P, "properties")),
         ("SHOW TBLPROPERTIES t ('delta.appendOnly')", Question(("t",), "properties", "delta.appendOnly")),
         ("CONVERT TO DELTA parquet.`/data/p`", ConvertToDelta("/data/p", None)),
