@@ -190,13 +190,14 @@ def _read(rows: DataFrame, schema: StructType, *, by_name: bool) -> DataFrame:
         return rows
     from mica.engines.spark.types import from_spark, to_spark
 
+    columns = {}
     for given in from_spark(rows.schema).fields:
         column = schema.find(given.name)
         read = given if column is None else replace(given, type=_as_read(given.type, column.type, by_name=by_name))
         if read != given:
             (type_,) = (field.dataType for field in to_spark(StructType((read,))).fields)
-            rows = rows.withColumn(given.name, rows[quote_if_needed(given.name)].cast(type_))
-    return rows
+            columns[given.name] = rows[quote_if_needed(given.name)].cast(type_)
+    return rows.withColumns(columns) if columns else rows
 
 
 def _as_read(given: DataType, wanted: DataType, *, by_name: bool) -> DataType:
