@@ -19,6 +19,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "query/viewed.py": "tests/spark/test_sql_around.py",
         "query/views.py": "tests/spark/test_sql_statements.py",
         "query/view_changes.py": "tests/spark/test_delta_forms.py",
+        "query/merge_into.py": "tests/spark/test_ported.py",
         "query/changes.py": "tests/spark/test_sql_statements.py",
         "query/cloned.py": "tests/spark/test_sql_clone.py",
         "query/conditions.py": "tests/property/test_sql_spark.py",

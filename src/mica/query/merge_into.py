@@ -7,11 +7,10 @@ The rule: the clauses are those of the MERGE that says the same, with the column
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from mica.engines.spark.column_texts import texts_of
 from mica.errors import UserError
 from mica.query import changes
 from mica.query.by_name import moved
@@ -81,14 +80,14 @@ class Merging:
 
     def _key(self, name: str) -> str:
         """A key of an assignment, which may have the table's name before it."""
-        from pyspark.sql.functions import col
-
-        (text,) = self._texts("not matched by source", [col(name)])
+        (text,) = self._texts("not matched by source", [name])
         return text
 
-    def _texts(self, kind: str, columns: list[Column]) -> list[str]:
+    def _texts(self, kind: str, columns: Sequence[Column | str]) -> list[str]:
         if not columns:
             return []
+        from mica.engines.spark.column_texts import texts_of
+
         try:
             return texts_of({side: self._sides[side] for side in _SEES[kind]}, columns)
         except ValueError as e:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from pyspark.sql.functions import col
+
 from mica.engines.spark.making import Maker
 from mica.engines.spark.nodes import items
 
@@ -16,15 +18,16 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 
-def texts_of(sides: Mapping[str, DataFrame], columns: Sequence[Column]) -> list[str]:
-    """The texts of columns over the rows of several DataFrames, whose columns have the names of these before them.
+def texts_of(sides: Mapping[str, DataFrame], columns: Sequence[Column | str]) -> list[str]:
+    """The texts of columns, or names, over the rows of several DataFrames, whose names are before their columns.
     Errors: Spark's own; ValueError for what is no expression of one row."""
     first, *others = sides.values()
     rows = first
     for other in others:
         rows = rows.crossJoin(other)
     make = Maker.of(rows.sparkSession)
-    plan: Any = rows.select(*(one.alias(f"c{at}") for at, one in enumerate(columns)))._jdf  # noqa: SLF001
+    asked = (col(one) if isinstance(one, str) else one for one in columns)
+    plan: Any = rows.select(*(one.alias(f"c{at}") for at, one in enumerate(asked)))._jdf  # noqa: SLF001
     plan = plan.queryExecution().analyzed()
     if str(plan.nodeName()) != "Project" or int(plan.projectList().size()) != len(columns):
         raise ValueError(", ".join(map(str, columns)))
