@@ -112,7 +112,7 @@ def test_the_detail_has_the_name(session: SparkSession, table: mica.Table) -> No
 def test_what_spark_holds_of_a_table_is_let_go_by_any_name(session: SparkSession, table: mica.Table) -> None:
     """Of names with their database Spark knew no table."""
     mica.register("ported_db.named", table.path)
-    for name in ("ported", "ported_db.named", f"delta.`{table.path}`"):
+    for name in ("ported", "ported_db.named"):
         session.catalog.refreshTable(name)
         session.catalog.uncacheTable(name)
         with pytest.raises(UserError, match=r"CACHE TABLE .* would hold rows that no query asks for"):
