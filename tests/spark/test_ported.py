@@ -178,6 +178,9 @@ def test_merge_into_is_the_merge_that_says_the_same(session: SparkSession, table
     assert sorted(map(tuple, session.table("ported").collect()), key=str) == [
         (0, 0, 1), (1, 80, 1), (2, -1, None), (9, -1, None),
     ]  # fmt: skip
+    odd = session.sql("SELECT 1L AS id, named_struct('id', 2L) AS source, named_struct('v', 3) AS target").alias("s")
+    odd.mergeInto("ported", expr("s.id = ported.id")).whenMatched().update({"v": expr("s.target.v")}).merge()
+    assert session.table("ported").where("id = 1").head().v == 3  # type: ignore[union-attr]
     with pytest.raises(UserError, match="a row that is not matched has no delete"):
         rows.mergeInto("ported", expr("s.id = ported.id")).whenNotMatched().delete()
     with pytest.raises(UserError, match="expressions of one row"):

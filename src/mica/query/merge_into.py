@@ -7,7 +7,7 @@ The rule: the clauses are those of the MERGE that says the same, with the column
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -24,10 +24,8 @@ if TYPE_CHECKING:
 
     from mica.engines.spark.doors import NamedCall
 
-#: The names of the two sides in the texts.
-TARGET, SOURCE = "target", "source"
 #: The sides that a clause sees.
-_SEES = {"matched": (TARGET, SOURCE), "not matched": (SOURCE,), "not matched by source": (TARGET,)}
+_SEES = {"matched": ("target", "source"), "not matched": ("source",), "not matched by source": ("target",)}
 
 
 class Merging:
@@ -35,7 +33,9 @@ class Merging:
 
     def __init__(self, call: NamedCall, condition: Column) -> None:
         self._call, self._clauses, self._evolves = call, list[MergeWhen](), False
-        self._sides: dict[str, DataFrame] = {TARGET: call.session.table(call.spelled), SOURCE: call.on}
+        self._sides: dict[str, DataFrame] = {"target": call.session.table(call.spelled), "source": call.on}
+        columns = {column.lower() for rows in self._sides.values() for column in rows.columns}
+        self._names = {side: _free(side, columns) for side in self._sides}
         (self._on,) = self._texts("matched", [condition])
 
     def whenMatched(self, condition: Column | None = None) -> _When:  # noqa: N802 - Spark's names
@@ -63,8 +63,9 @@ class Merging:
         self._call.on.createTempView(name)
         try:
             source = f"SELECT * FROM {name}"  # noqa: S608 - the view for the rows
-            text = f"MERGE INTO {self._call.spelled} AS {TARGET} USING ({source}) AS {SOURCE} ON {self._on}"
-            statement = MergeInto(table, TARGET, source, SOURCE, self._on, tuple(self._clauses), self._evolves)
+            target, rows = self._names["target"], self._names["source"]
+            text = f"MERGE INTO {self._call.spelled} AS {target} USING ({source}) AS {rows} ON {self._on}"
+            statement = MergeInto(table, target, source, rows, self._on, tuple(self._clauses), self._evolves)
             changes.run(session, statement, partial(sql, spark=session), text)
         finally:
             session.catalog.dropTempView(name)
@@ -89,13 +90,20 @@ class Merging:
         from mica.engines.spark.column_texts import texts_of
 
         try:
-            return texts_of({side: self._sides[side] for side in _SEES[kind]}, columns)
+            return texts_of({self._names[side]: self._sides[side] for side in _SEES[kind]}, columns)
         except ValueError as e:
             raise UserError(
                 "INVALID_ARGUMENT",
                 f"mergeInto takes expressions of one row, got {e}",
                 hint="Compute the column in the source before.",
             ) from None
+
+
+def _free(name: str, columns: Collection[str]) -> str:
+    """A name of a side that no column has: a field of that would be called alike."""
+    while name in columns:
+        name += "_"
+    return name
 
 
 @dataclass(frozen=True)
