@@ -20,7 +20,7 @@ from mica.query.by_name import answers, listed, schema_dropped
 from mica.query.entry import run, table
 from mica.query.frames import ACTIONS
 from mica.query.located import named_place
-from mica.query.merge_into import MERGE_INTO
+from mica.query.merge_into import merge_into
 from mica.query.write_to import WRITE_TO
 
 if TYPE_CHECKING:
