@@ -26,7 +26,7 @@ _COMPARISONS: Mapping[str, str] = {
 }
 _PATTERNS: Mapping[str, str] = {"StartsWith": "startswith", "EndsWith": "endswith", "Contains": "contains"}
 _JOINS: Mapping[str, str] = {"And": "AND", "Or": "OR"}
-#: Parts of a time, which mica and Spark compute alike.
+#: Functions of a time, which mica and Spark compute alike.
 _PARTS: Mapping[str, str] = {
     "Hour": "hour",
     "Minute": "minute",
@@ -34,10 +34,18 @@ _PARTS: Mapping[str, str] = {
     "Year": "year",
     "Month": "month",
     "DayOfMonth": "day",
+    "LastDay": "last_day",
+    "UnixDate": "unix_date",
+    "UnixMicros": "unix_micros",
+    "UnixMillis": "unix_millis",
+    "UnixSeconds": "unix_seconds",
+    "DateFromUnixDate": "date_from_unix_date",
     "MicrosToTimestamp": "timestamp_micros",
 }
 #: Expressions whose parts are all evaluated for every row.
-_VALUES = frozenset(("Column", "GetStructField", "VariantGet", "Cast", "Literal", "TruncTimestamp", *_PARTS))
+_VALUES = frozenset(
+    ("Column", "GetStructField", "VariantGet", "Cast", "Literal", "TruncDate", "TruncTimestamp", *_PARTS)
+)
 _NULLS: Mapping[str, str] = {"IsNull": "IS NULL", "IsNotNull": "IS NOT NULL"}
 #: What is not true where an operand (of a list: the value) is null.
 _STRICT = frozenset((*_COMPARISONS, *_PATTERNS, "In", "InSet", "Like", "IsNotNull")) - {"EqualNullSafe"}
@@ -205,6 +213,13 @@ def _truncated(node: Node) -> str:
     return f"date_trunc({_text(unit)}, {_text(time)})"
 
 
+def _truncated_date(node: Node) -> str:
+    date, unit = node.children
+    if unit.name != "Literal" or unit.value is None:
+        raise _Unknown
+    return f"trunc({_text(date)}, {_text(unit)})"
+
+
 def _literal(node: Node) -> str:
     value, type_ = node.value, node.type.split(" COLLATE ")[0]
     if value is None:
@@ -235,6 +250,7 @@ _RULES: Mapping[str, Callable[[Node], str]] = {
     **dict.fromkeys(_PATTERNS, _matched),
     **dict.fromkeys(_NULLS, lambda node: f"({_text(node.children[0])} {_NULLS[node.name]})"),
     **dict.fromkeys(_PARTS, lambda node: f"{_PARTS[node.name]}({_text(node.children[0])})"),
+    "TruncDate": _truncated_date,
     "TruncTimestamp": _truncated,
     "Not": lambda node: f"(NOT {_text(node.children[0])})",
     "In": _listed,

@@ -53,16 +53,19 @@ def frame(spark: SparkSession, scan: Scan, late: Late) -> DataFrame:
     from mica.engines.spark.session import is_connect
 
     engine = Spark(spark)
-    if not is_little(scan) or is_connect(spark):
+    if is_connect(spark):
         return _by_tasks(engine, scan, late)
+    from mica.engines.spark import marks
     from mica.engines.spark.deferred import Deferred
     from mica.engines.spark.types import to_spark
 
+    schema = to_spark(scan.of_rows)
+
     def made(at_once: bool) -> Any:
         found = rows(engine, scan, late) if at_once else None
-        return (_by_tasks(engine, scan, late) if found is None else found)._jdf  # noqa: SLF001
+        return marks.typed(spark, _by_tasks(engine, scan, late) if found is None else found, schema)._jdf  # noqa: SLF001
 
-    return Deferred(spark, to_spark(scan.schema), made)
+    return Deferred(spark, schema, made) if is_little(scan) else marks.framed(spark, made(False))
 
 
 def _by_tasks(engine: Spark, scan: Scan, late: Late) -> DataFrame:

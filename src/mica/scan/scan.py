@@ -158,6 +158,17 @@ class Scan:
         return self.spec().schema
 
     @cached_property
+    def of_rows(self) -> StructType:
+        """The same for Spark, which plans by it: a column that is the table's own has nulls only where that may. Rows
+        of changes may be older than a NOT NULL, and what bare files say of nulls Spark itself does not believe."""
+        if self.source.version is None or not self.source.plain:
+            return self.schema
+        required = {(f.name,) for f in self.source.schema.fields if not f.nullable}
+        plain = {name: value.leaves[0] for name, value in self.outputs.items() if isinstance(value.expr, LeafRef)}
+        filled = {name for name, leaf in plain.items() if leaf.path is None and leaf.column in required}
+        return StructType(tuple(replace(f, nullable=f.nullable and f.name not in filled) for f in self.schema.fields))
+
+    @cached_property
     def plan(self) -> FilePlan:
         """Which files are read, and why the others are skipped.
 

@@ -81,7 +81,7 @@ def with_names(spark: SparkSession, rows: Any, names: Iterable[Sequence[str]]) -
 
 
 def typed(spark: SparkSession, frame: DataFrame, schema: SparkStructType) -> DataFrame:
-    """The rows of files with the types of a schema: Spark's reader takes every column and field to have nulls."""
+    """The rows of a table with the types of a schema: those who read files take every column, or field, to have nulls."""
     if frame.schema == schema:
         return frame
     make, plan = Maker.of(spark), frame._jdf.queryExecution().analyzed()  # noqa: SLF001
@@ -94,7 +94,7 @@ def typed(spark: SparkSession, frame: DataFrame, schema: SparkStructType) -> Dat
         type_ = make.type.fromJson(field.dataType.json())
         told = column.metadata(), column.exprId(), column.qualifier()
         pairs.append((column, make.attribute_reference(column.name(), type_, field.nullable, *told)))
-    found = plan.transformExpressions(make.rule(pairs))
+    found = plan.transformAllExpressions(make.rule(pairs))
     found.setAnalyzed()
     return of_plan(spark, found)
 

@@ -139,8 +139,11 @@ def node(tree: Tree, known: Known) -> Node:
     return Node(name, children, type=tree.type if name in _TYPED else "")
 
 
-#: Functions whose rules depend on their types.
-_TYPED = frozenset("MicrosToTimestamp TruncTimestamp".split())
+#: Functions of times that are compared, or whose rules depend on their types.
+_TYPED = frozenset(
+    "DateFromUnixDate DayOfMonth Hour LastDay MicrosToTimestamp Minute Month Second TruncDate TruncTimestamp UnixDate "
+    "UnixMicros UnixMillis UnixSeconds Year".split()
+)
 
 
 def items(sequence: Any) -> Iterator[Any]:
