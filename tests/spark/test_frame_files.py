@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -53,28 +52,6 @@ def test_rows_know_their_files(spark: SparkSession, table: mica.Table, way: str)
     if spark_version() >= (4, 2):  # Spark 4.1 does not see it through an alias
         assert frame.where("n = 1").select("_metadata.file_name").distinct().count() == files
     assert len(frame.where("id = 1").inputFiles()) == 1, "as an action reads them"
-
-
-@pytest.mark.usefixtures("table")
-def test_where_the_kernel_reads_names_of_files_are_refused(spark: SparkSession, tmp_path: Path) -> None:
-    """They were empty without a word."""
-    made = mica.Table.create(tmp_path, "id INT", properties={"delta.enableDeletionVectors": "true"})
-    made.append([{"id": 1}, {"id": 2}])
-    made.delete("id = 1")
-    mica.register("unfiled", made.path)
-    try:
-        frame = spark.table("unfiled")
-        assert len(frame.inputFiles()) == 1
-        for asks in (frame.select(input_file_name()), frame.where(input_file_name() != "")):
-            with pytest.raises(UserError, match=r"UNSUPPORTED_EXPRESSION.*deletion vectors"):
-                asks.count()
-        named = spark.sql("SELECT id, _metadata.file_path AS f FROM unfiled").collect()
-        assert [(row.id, row.f.endswith(".parquet")) for row in named] == [(2, True)]
-        # Of the other side of a join Spark knows them.
-        other = spark.range(3).select("id", input_file_name().alias("f"))
-        assert other.join(frame, "id").count() == 1
-    finally:
-        registry.forget("unfiled")
 
 
 @pytest.mark.usefixtures("table")

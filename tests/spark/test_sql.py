@@ -262,12 +262,11 @@ def test_what_rows_have_beside_their_columns(spark: SparkSession, tmp_path: Path
     late = f"SELECT t.*, _metadata.row_commit_version AS at FROM {name} t WHERE v:n::int > 0 AND _metadata.row_id < 3"
     assert [(row.id, row.at) for row in mica.sql(f"{late} ORDER BY id", spark).collect()] == [(1, 1), (2, 2)]
     assert [scan.scan.kept.num_rows for scan in scans(spark, late.replace("> 0", "> 1"))] == [1]
-    for text, way_out in (
-        (f"SELECT _metadata FROM {name}", "_metadata.row_id"),
-        (f"SELECT * FROM (SELECT *, _metadata.row_id AS r FROM {name})", "List the columns"),
-    ):
-        with pytest.raises(mica.UserError, match=way_out):
-            mica.sql(text, spark)
+    (whole,) = mica.sql(f"SELECT *, _metadata AS m FROM {name} WHERE id = 2", spark).collect()
+    assert (whole.m.file_name, whole.m.row_index) == (table.scan("id = 2").file_uris()[0].rpartition("/")[2], 0)
+    assert (whole.m.row_id, whole.m.row_commit_version) == (2, 2)
+    with pytest.raises(mica.UserError, match="List the columns"):
+        mica.sql(f"SELECT * FROM (SELECT *, _metadata.row_id AS r FROM {name})", spark)
 
 
 def test_names_of_files(spark: SparkSession, events: mica.Table) -> None:

@@ -1,6 +1,7 @@
 """Texts that ask Spark where a row comes from: input_file_name() and its like.
 
-The rule: Spark's own reader alone knows. Where mica's kernel has to read, the text is refused: names would be empty.
+The rule: Spark's own reader knows. Where mica's kernel has to read, `_metadata` has the names of files; what it has not
+is refused: Spark would answer with nothing.
 """
 
 from __future__ import annotations
@@ -10,11 +11,28 @@ from mica.engines.spark.texts import OF_FILES
 from mica.errors import UserError
 from mica.query.names import words
 from mica.scan.scan import Scan
+from mica.schema.hidden import is_shown
+from mica.schema.types import StructType
 
 
 def asked(text: str) -> bool:
     """Whether a text has one of the functions."""
     return not OF_FILES.isdisjoint(words(text))
+
+
+def is_refused(error: UserError, text: str) -> bool:
+    """Whether a text was refused because of the functions."""
+    return error.code == "UNSUPPORTED_EXPRESSION" and asked(text)
+
+
+def refuse_metadata(columns: StructType) -> None:
+    """Errors: UNSUPPORTED_EXPRESSION for a table whose `_metadata` the text names, too."""
+    if any(map(is_shown, columns.fields)):
+        raise UserError(
+            "UNSUPPORTED_EXPRESSION",
+            "the text asks for input_file_name(), or its like, and for _metadata",
+            hint="Ask for _metadata.file_path instead of input_file_name().",
+        )
 
 
 def left_to_spark(scan: Scan) -> Scan:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import PurePosixPath
@@ -16,12 +17,25 @@ from typing import TYPE_CHECKING, Any
 
 from mica.engines.spark import hadoop, text_marks
 from mica.engines.spark.errors import is_condition, may_be_of_row
-from mica.engines.spark.marks import ByFile, MarkedPlan, asks_for_files, marked_plan, marks_in, with_cached
+from mica.engines.spark.hidden_column import by_hidden, is_read_by_spark
+from mica.engines.spark.making import Maker
+from mica.engines.spark.marks import (
+    ByFile,
+    MarkedPlan,
+    asks_for_files,
+    is_mark,
+    marked_plan,
+    marks_in,
+    marks_of,
+    of_plan,
+    with_cached,
+)
 from mica.engines.spark.session import is_connect
 from mica.query import lent, select
 from mica.query.file_names import left_to_spark
 from mica.query.narrowed import Narrowed
 from mica.scan.scan import Scan
+from mica.schema.hidden import METADATA, spelled
 from mica.table import Table
 from mica.table.marked import known, used
 
@@ -41,7 +55,7 @@ def narrowed(frame: DataFrame, then: Callable[[DataFrame], DataFrame] | None = N
     try:
         found, tables = _marked(frame, then)
         if found is None:
-            return None
+            return _with_metadata(frame, then)
         rows = select.of_plan(frame.sparkSession, found, tables)
         if then is None:
             # Of an optimised plan Catalyst knows more columns without nulls, of a scan's columns fewer.
@@ -65,6 +79,29 @@ def _by_files(
             left_to_spark(Table(snapshots[mark]).scan().of_session(frame.sparkSession))
     opened = text_marks.opened(frame.sparkSession, with_cached(frame), whole=True)
     return opened if opened is None or then is None else then(opened)
+
+
+def _with_metadata(frame: DataFrame, then: Callable[[DataFrame], DataFrame] | None) -> DataFrame | None:
+    """The rows of a DataFrame that Spark reads as it is planned, with scans that give `_metadata` where it is asked of
+    rows that the kernel reads; None if there are none."""
+    spark, snapshots = frame.sparkSession, known()
+    if is_connect(spark) or not snapshots:
+        return None
+    plan = with_cached(frame)
+    if METADATA not in str(plan.toJSON()):
+        return None
+    asked = marks_of(plan, {mark: one.schema for mark, one in snapshots.items()}, hidden=True)
+    make, pairs = Maker.of(spark), list[tuple[Any, Any]]()
+    for mark, node, schema in asked:
+        if not is_read_by_spark(node):
+            rows = Table(snapshots[mark]).scan(columns=spelled(schema)).to_df(spark)
+            pairs.append((node, make.renumbered(rows._jdf.queryExecution().analyzed(), node.output())))  # noqa: SLF001
+    if not pairs:
+        return None
+    new = plan.transformDownWithSubqueries(make.rule(pairs))
+    new.setAnalyzed()
+    opened = of_plan(spark, new)
+    return opened if then is None else then(opened)
 
 
 def explained(frame: DataFrame) -> list[Narrowed]:
@@ -99,14 +136,19 @@ def _marked(
     if opened is not None:
         given, plan = opened, with_cached(opened)
     snapshots = known()
+    if asks_for_files(plan):
+        with suppress(Exception):  # then it is Spark's to say, or refused
+            new = by_hidden(frame.sparkSession, plan, is_mark)
+            given = given if new is None else of_plan(frame.sparkSession, new)
+            plan = with_cached(given)
     schemas = {mark: one.schema for mark, one in snapshots.items()}
     found = marked_plan(given, plan, schemas, then, all_known=given is not frame)
     if found is None:
         return None, {}
-    used(mark for mark, _ in found.marks)
+    used(mark for mark, _, _ in found.marks)
     for gone in _TABLES.keys() - snapshots.keys():
         _TABLES.pop(gone, None)
-    return found, {mark: _TABLES.setdefault(mark, Table(snapshots[mark])) for mark, _ in found.marks}
+    return found, {mark: _TABLES.setdefault(mark, Table(snapshots[mark])) for mark, _, _ in found.marks}
 
 
 def _all(own: Callable[..., Any], frame: DataFrame, *args: Any, **kwargs: Any) -> Any:

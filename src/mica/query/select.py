@@ -5,6 +5,7 @@ The rule: Spark runs the text. A scan does of it what `conditions` allows, and r
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -18,20 +19,24 @@ from mica.engines.spark.cloned_session import over_frames
 from mica.engines.spark.doors import is_enabled
 from mica.engines.spark.engine import Spark
 from mica.engines.spark.folds import Folded, find
-from mica.engines.spark.marks import MarkedPlan, framed, with_names
+from mica.engines.spark.hidden_column import by_hidden
+from mica.engines.spark.marks import MarkedPlan, framed, is_mark, marked_plan, with_cached, with_names
+from mica.engines.spark.marks import of_plan as framed_plan
 from mica.engines.spark.needs import Needs
 from mica.engines.spark.nodes import Node
 from mica.engines.spark.replaced import Rows, with_scans
 from mica.engines.spark.session import without_sql_log
 from mica.engines.spark.types import unread
 from mica.errors import UserError
+from mica.log.row_tracking import materialized
 from mica.query import file_names, here
 from mica.query.conditions import Conditions
 from mica.query.names import without_star, words
 from mica.query.narrowed import Narrowed
 from mica.query.pushed import implied, translate, value_text
-from mica.schema.ddl import quote_if_needed, type_to_ddl
-from mica.schema.hidden import FIELDS, METADATA, is_hidden, shown
+from mica.schema.ddl import type_to_ddl
+from mica.schema.hidden import METADATA, ROW_ID, ROW_VERSION, is_shown, shown, spelled
+from mica.schema.types import StructType
 from mica.table import Table, marked
 from mica.tasks.fold import ReadFolded, foldable
 
@@ -39,6 +44,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 T = TypeVar("T")
+_LOG = logging.getLogger("mica")
 
 
 def run(
@@ -48,7 +54,13 @@ def run(
     version: a view of all of it stands for the table. Errors: Spark's own for the text."""
     from mica.engines.spark.deferred import Deferred
 
-    planned = _planned(spark, text, views, args)
+    try:
+        planned = _planned(spark, text, views, args)
+    except UserError as refused:
+        named = _named_by_hidden(spark, text, views, args) if file_names.is_refused(refused, text) else None
+        if named is None:
+            raise
+        return named
 
     def made(at_once: bool) -> Any:
         needs, places = planned
@@ -72,10 +84,31 @@ def run(
     plan = whole = None
     # Another plan has no stream's state, and no names of files.
     if not (query.is_streaming or METADATA in words(text) or file_names.asked(text)):
-        whole = partial(query.over, lambda view: views[view].to_df(spark)._jdf)  # noqa: SLF001
+        whole = partial(query.over, lambda view, columns: marked.in_place(spark, views[view], columns))
         if is_enabled(spark) and not query.asks_time:
             plan = partial(_marked, query, views)
     return Deferred(spark, query.schema, made, plan, whole)
+
+
+def _named_by_hidden(spark: SparkSession, text: str, views: Mapping[str, Table], args: Any) -> DataFrame | None:
+    """The rows of a text that asks for names of files that the kernel reads: `_metadata` has them; None if it has not
+    all of them."""
+    from mica.engines.spark.deferred import Deferred
+
+    tables = {marked.mark_of(table.snapshot): table for table in views.values()}
+    try:
+        rows = partial(marked.in_place, spark, found_again=True)
+        plan = _query(spark, text, views, args, True).over(lambda view, columns: rows(views[view], columns))
+        named = by_hidden(spark, plan, is_mark)
+        frame = None if named is None else framed_plan(spark, named)
+    except Exception:  # noqa: BLE001 - it is refused
+        _LOG.debug("names of files are not in _metadata", exc_info=True)
+        return None
+    schemas = {mark: table.schema for mark, table in tables.items()}
+    given = None if frame is None else marked_plan(frame, with_cached(frame), schemas, all_known=True)
+    if frame is None or given is None:
+        return None
+    return Deferred(spark, frame._jdf.schema(), lambda _: of_plan(spark, given, tables)._jdf)  # noqa: SLF001
 
 
 def _marked(query: Query, views: Mapping[str, Table]) -> Any:
@@ -96,7 +129,7 @@ def of_plan(spark: SparkSession, given: MarkedPlan, tables: Mapping[str, Table])
 
 def planned(spark: SparkSession, given: MarkedPlan, tables: Mapping[str, Table]) -> tuple[Needs, list[Narrowed]]:
     """What Spark needs for a plan that has marks of these tables, and how each place of a mark is read."""
-    query = Query.of_plan(spark, given.java, given.marks, {mark: tables[mark].schema for mark, _ in given.marks})
+    query = Query.of_plan(spark, given.java, given.marks)
     return _places(spark, query, tables)
 
 
@@ -129,10 +162,17 @@ def _query(spark: SparkSession, text: str, views: Mapping[str, Table], args: Any
     """
 
     def made(text: str, shows: bool) -> Query:
-        schemas = {view: shown(table.schema) if shows else table.schema for view, table in views.items()}
+        schemas = {view: _shown(table, text) if shows else table.schema for view, table in views.items()}
         return Query.of_text(spark, text, schemas, args, optimised=optimised)
 
     return with_metadata(text, made)
+
+
+def _shown(table: Table, text: str) -> StructType:
+    """A table's columns and `_metadata`, which has ids of rows where it tracks them, or where the text names one: then
+    the error says what is missing."""
+    named = not words(text).isdisjoint(name for _, name in (ROW_ID, ROW_VERSION))
+    return shown(table.schema, ids=named or materialized(table.snapshot.metadata) is not None)
 
 
 def with_metadata(text: str, made: Callable[[str, bool], T]) -> T:
@@ -188,6 +228,7 @@ class _Place:
             if implied(relation.conjuncts[number], [relation.conjuncts[n] for n in known if n != number]):
                 del known[number]
         if by_file:
+            file_names.refuse_metadata(relation.schema)
             self.conditions.give_back()
             file_names.left_to_spark(self.conditions.scan(None))
             self.evaluated = frozenset()
@@ -199,10 +240,7 @@ class _Place:
         return None if bound is None or not foldable(bound.type) or type_to_ddl(bound.type) != type_ else found
 
     def read(self, needs: Needs, folded: Folded | None, limit: int | None) -> Narrowed:
-        """How its rows are read for Spark. Errors: UNKNOWN_COLUMN for all of `_metadata`, whose fields are asked for
-        one by one."""
-        if METADATA in needs.asked(self.relation) and is_hidden(self.table.schema, (METADATA,)):
-            raise UserError.unknown_column(METADATA, [".".join(one) for one in FIELDS])
+        """How its rows are read for Spark."""
         needed, extractions = needs.columns[self.relation], needs.extractions[self.relation]
         where = self.conditions.where
         columns: dict[str, str] | list[str] | None = needed or [_cheapest(self.table)]
@@ -210,8 +248,9 @@ class _Place:
             columns = folded.columns or {"one": "true"}
         elif not needs.extracts:
             columns = None
-        elif extractions or where is not None:
-            columns = {name: quote_if_needed(name) for name in needed}
+        elif extractions or where is not None or any(is_shown(self.relation.schema.field(name)) for name in needed):
+            texts = spelled(self.relation.schema)
+            columns = {name: texts[name] for name in needed}
             columns |= {_unlike(columns, i): e.sql for i, e in enumerate(extractions)}
             columns = columns or {"one": "true"}
         scan = self.conditions.scan(columns, where)

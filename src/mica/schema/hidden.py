@@ -11,7 +11,8 @@ Source: Spark SQL reference, "File Metadata"; PROTOCOL.md, "Row Tracking".
 from __future__ import annotations
 
 from mica.records import dataclass
-from mica.schema.types import LONG, STRING, TIMESTAMP, StructField, StructType
+from mica.schema.ddl import quote_if_needed
+from mica.schema.types import LONG, STRING, TIMESTAMP, DataType, StructField, StructType
 
 METADATA = "_metadata"
 
@@ -24,6 +25,8 @@ _TYPES = {
     "file_modification_time": TIMESTAMP, ROW_INDEX[1]: LONG, ROW_ID[1]: LONG, ROW_VERSION[1]: LONG,
 }  # fmt: skip
 _COLUMN = StructField(METADATA, StructType(tuple(StructField(name, type_) for name, type_ in _TYPES.items())))
+_WITHOUT_IDS = StructField(METADATA, StructType(tuple(StructField(name, type_) for name, type_ in _TYPES.items()
+                                                      if name not in (ROW_ID[1], ROW_VERSION[1]))))  # fmt: skip
 FIELDS = tuple((METADATA, name) for name in _TYPES)
 
 
@@ -37,9 +40,27 @@ class Readable(StructType):
         return _COLUMN if found is None and name.lower() == METADATA else found
 
 
-def shown(schema: StructType) -> StructType:
-    """The columns of a table with the hidden one in their list, which a column of its name hides."""
-    return schema if schema.find(METADATA) is not None else StructType((*schema.fields, _COLUMN))
+def shown(schema: StructType, *, ids: bool = True) -> StructType:
+    """The columns of a table with the hidden one in their list, which a column of its name hides; `ids`: with those of
+    rows."""
+    if schema.find(METADATA) is not None:
+        return schema
+    return StructType((*schema.fields, _COLUMN if ids else _WITHOUT_IDS))
+
+
+def spelled(schema: StructType) -> dict[str, str]:
+    """The columns of a list, as expressions: of the hidden one (`shown`) all of its fields."""
+    return {f.name: _all_of(f.type) if is_shown(f) else quote_if_needed(f.name) for f in schema.fields}
+
+
+def is_shown(column: StructField) -> bool:
+    """Whether a column of a list is the hidden one."""
+    return column in (_COLUMN, _WITHOUT_IDS)
+
+
+def _all_of(kind: DataType) -> str:
+    names = kind.names if isinstance(kind, StructType) else ()
+    return f"struct({', '.join(f'{METADATA}.{name} AS {name}' for name in names)})"
 
 
 def is_hidden(schema: StructType, column: tuple[str, ...]) -> bool:

@@ -11,11 +11,17 @@ from itertools import count
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from mica.engines.spark.marks import MARK, marked, under, with_names
+from mica.engines.spark.doors import is_enabled
+from mica.engines.spark.hidden_column import with_hidden
+from mica.engines.spark.making import Maker
+from mica.engines.spark.marks import MARK, framed, marked, of_plan, under, with_names
+from mica.log.row_tracking import materialized
 from mica.log.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from mica.table.opened import OpenedTable
 
 #: The tables of the last marks, of each place at its last versions, those of the latest use last.
 _KNOWN: dict[str, Snapshot] = {}
@@ -29,14 +35,32 @@ def of_table(spark: SparkSession, frame: DataFrame, snapshot: Snapshot, *names: 
     `NEWEST` below that if they were asked for as those of no version: a view of them stands for the table."""
     from mica.engines.spark.deferred import Deferred
 
+    ids = _tracks(snapshot)
     if not isinstance(frame, Deferred):
-        return marked(spark, frame, mark_of(snapshot), names)
+        rows = framed(spark, with_hidden(spark, frame._jdf, snapshot.schema, ids=ids))  # noqa: SLF001
+        return marked(spark, rows, mark_of(snapshot), names)
 
     def made(rows: Any) -> Any:
+        rows = with_hidden(spark, rows, snapshot.schema, ids=ids)
         rows = under(spark, rows, mark_of(snapshot))  # of small files, which may have many rows, or few that are here
         return with_names(spark, rows, names)
 
     return frame.then(made)
+
+
+def in_place(spark: SparkSession, table: OpenedTable, columns: Any, *, found_again: bool = False) -> Any:
+    """The plan of all rows of a table in the columns of another plan, so that actions of an enabled session find it,
+    or whoever says so. The hidden column comes last: Catalyst forgets it where columns get other ids."""
+    rows, snapshot = table.scan().to_df(spark)._jdf, table.snapshot  # noqa: SLF001
+    plan = Maker.of(spark).renumbered(rows.queryExecution().analyzed(), columns)
+    if not (found_again or is_enabled(spark)):
+        return plan
+    found = with_hidden(spark, of_plan(spark, plan)._jdf, snapshot.schema, ids=_tracks(snapshot))  # noqa: SLF001
+    return under(spark, found, mark_of(snapshot)).queryExecution().analyzed()
+
+
+def _tracks(snapshot: Snapshot) -> bool:
+    return materialized(snapshot.metadata) is not None
 
 
 def known() -> Mapping[str, Snapshot]:

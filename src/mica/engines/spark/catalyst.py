@@ -69,21 +69,20 @@ class Relation:
 
 
 class Query:
-    """A plan in which `tables` (name of a view → schema) are empty relations: `views` has the name of each by the
-    identity of its rows, `analysed` is a Dataset of a clone of the session."""
+    """A plan in which tables are empty relations: `views` has the name and the schema of each by the identity of its
+    rows, `analysed` is a Dataset of a clone of the session."""
 
     def __init__(
         self,
         spark: Any,
         analysed: Any,
-        views: Mapping[int, str],
-        tables: Mapping[str, StructType],
+        views: Mapping[int, tuple[str, StructType]],
         *,
         optimised: bool = True,
     ) -> None:
         self.spark = spark
         self.make = Maker.of(spark)
-        self._views, self._schemas = views, dict(tables)
+        self._views = views
         self.schema = analysed.schema()
         self.names: list[str] = names_of(self.schema)
         self._relations: dict[tuple[int, ...], Relation] = {}
@@ -101,38 +100,35 @@ class Query:
     ) -> Query:
         """The plan of a text that names the tables."""
         clone = _optimising(spark)
-        views = {view_of(spark, clone, view, schema): view for view, schema in tables.items()}
-        return cls(spark, clone.sql(text, arguments(spark, args)), views, tables, optimised=optimised)
+        views = {view_of(spark, clone, *one): one for one in tables.items()}
+        return cls(spark, clone.sql(text, arguments(spark, args)), views, optimised=optimised)
 
     @classmethod
-    def of_plan(
-        cls, spark: Any, plan: Any, places: Sequence[tuple[str, Any]], tables: Mapping[str, StructType]
-    ) -> Query:
-        """An analysed plan, in which nodes are all rows of tables: `places` has the name of each."""
-        make, clone, views, pairs = Maker.of(spark), _optimising(spark), dict[int, str](), list[tuple[Any, Any]]()
-        for view, java in places:
-            number, relation = in_place_of(spark, clone, java, view, tables[view])
-            views[number] = view
+    def of_plan(cls, spark: Any, plan: Any, places: Sequence[tuple[str, Any, StructType]]) -> Query:
+        """An analysed plan, in which nodes are all rows of tables: `places` has the name of each, and its columns."""
+        make, clone, views = Maker.of(spark), _optimising(spark), dict[int, tuple[str, StructType]]()
+        pairs = list[tuple[Any, Any]]()
+        for view, java, schema in places:
+            number, relation = in_place_of(spark, clone, java, view, schema)
+            views[number] = view, schema
             pairs.append((java, relation))
         without = plan.transformDownWithSubqueries(make.rule(pairs))
         without.setAnalyzed()
-        return cls(spark, make.dataset.ofRows(clone, without), views, tables)
+        return cls(spark, make.dataset.ofRows(clone, without), views)
 
     def named(self, names: Mapping[str, str]) -> Any:
         """The analysed plan, its tables under these names (name of a view → name)."""
         return self._with(lambda view, java: self.make.named(java, [names[view]]))
 
-    def over(self, rows: Callable[[str], Any]) -> Any:
-        """The analysed plan over the rows of its tables, Datasets of the JVM: each place asks for its own. They are not
-        inside of views, which hide `_metadata`."""
-        return self._with(
-            lambda view, java: self.make.renumbered(rows(view).queryExecution().analyzed(), java.output()), views=True
-        )
+    def over(self, rows: Callable[[str, Any], Any]) -> Any:
+        """The analysed plan over the rows of its tables: each place asks for a plan of its own, with these columns. No
+        place is inside of a view, which hides `_metadata`."""
+        return self._with(lambda view, java: rows(view, java.output()), views=True)
 
     def _with(self, made: Callable[[str, Any], Any], *, views: bool = False) -> Any:
         """The analysed plan with what is made of the places of its tables, or of the `views` that are right above."""
         pairs = [
-            (above if views and str(above.nodeName()) == "View" else java, made(self._views[number], java))
+            (above if views and str(above.nodeName()) == "View" else java, made(self._views[number][0], java))
             for above, java in leaves_below(self._analysed, self._analysed)
             if str(java.nodeName()) == "LogicalRDD" and (number := self._identity(java.rdd())) in self._views
         ]
@@ -207,10 +203,10 @@ class Query:
         return (self._identity(java.rdd()), *ids_of(java.output()))
 
     def _relation(self, java: Any, above: Plan | None) -> None:
-        view = self._views.get(self._identity(java.rdd()))
-        if view is None:
+        known_as = self._views.get(self._identity(java.rdd()))
+        if known_as is None:
             return
-        key, schema = self._key(java), self._schemas[view]
+        key, (view, schema) = self._key(java), known_as
         known = self._relations.get(key)
         if known is not None:  # one node, below different filters
             self._relations[key] = replace(known, filter=None, places=known.places + 1)

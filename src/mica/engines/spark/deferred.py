@@ -16,6 +16,7 @@ from pyspark.sql.types import StructType, _parse_datatype_json_string
 from mica.engines.spark.errors import is_condition
 from mica.engines.spark.marks import of_plan
 from mica.engines.spark.session import without_sql_log
+from mica.schema.hidden import METADATA
 
 
 class OfText(DataFrame):
@@ -44,6 +45,26 @@ class OfText(DataFrame):
         """As Spark's."""
         return self._asked(DataFrame.sort, *cols, **kwargs)
 
+    def selectExpr(self, *expr: Any) -> Any:  # noqa: N802 - Spark's name
+        """As Spark's."""
+        return self._asked(DataFrame.selectExpr, *expr)
+
+    def withColumn(self, colName: str, col: Any) -> Any:  # noqa: N802, N803 - Spark's names
+        """As Spark's: `withColumns` is another method of the JVM."""
+        return self._asked(DataFrame.withColumn, colName, col)
+
+    def withColumns(self, *colsMap: Any) -> Any:  # noqa: N802, N803 - Spark's names
+        """As Spark's."""
+        return self._asked(DataFrame.withColumns, *colsMap)
+
+    def groupBy(self, *cols: Any) -> Any:  # noqa: N802 - Spark's name
+        """As Spark's, which looks for the columns when it is told what to make of the groups."""
+        own: Any = DataFrame.groupBy
+        if self._whole is not None and METADATA in str(cols) and METADATA not in self.columns:
+            return own(of_plan(self._session, self._whole()), *cols)
+        return own(self, *cols)
+
+    groupby = groupBy
     where = filter  # noqa: A003 - Spark's names
     orderBy = sort  # noqa: N815
 

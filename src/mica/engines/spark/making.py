@@ -41,6 +41,11 @@ class Maker:
             catalyst.expressions.RaiseError,
             catalyst.expressions.CreateMap,
         )
+        self._field, self._file_name, self._replaced = (
+            catalyst.expressions.GetStructField,
+            catalyst.expressions.InputFileName,
+            catalyst.expressions.RegExpReplace,
+        )
         self.negated = catalyst.expressions.Not
         self.project, self.filter = catalyst.plans.logical.Project, catalyst.plans.logical.Filter
         self._named_rows, self._identifier = catalyst.plans.logical.SubqueryAlias, catalyst.AliasIdentifier
@@ -48,6 +53,7 @@ class Maker:
         self.type = jvm.org.apache.spark.sql.types.DataType
         self._int = self.type.fromDDL("INT")
         self._nothing = jvm.org.apache.spark.sql.types.Metadata.empty()
+        self._metadata = jvm.org.apache.spark.sql.types.MetadataBuilder
         self.dataset = jvm.org.apache.spark.sql.classic.Dataset
         self._nodes_of_names = catalyst.analysis.EliminateSubqueryAliases, catalyst.analysis.EliminateView
         self.current_like = catalyst.trees.TreePattern.CURRENT_LIKE()
@@ -160,6 +166,24 @@ class Maker:
         )
         error = self._raise(self._text("INVALID_VARIANT_CAST"), parameters, column.dataType())
         return self._if(self._is_not_null(failing), error, column)
+
+    def hiding(self, plan: Any, name: str, type_: Any, why: str) -> Any:
+        """The rows of a plan, with a hidden column beside theirs, as files have `_metadata`: no star means it, and who
+        asks for it by its name gets an error that says why, unless other rows come in the place of these."""
+        told = self._create_map(self.seq([self._text("errorMessage"), self._text(why)]), True)
+        value = self._raise(self._text("USER_RAISED_EXCEPTION"), told, type_)
+        is_hidden = self._some(self._metadata().putString("__metadata_col", name).build())
+        column = self._alias(value, name, self._named.newExprId(), self._empty, is_hidden, self._empty)
+        own = plan.output()
+        found = self.project(own, self.project(own.appended(column), plan))
+        found.setTagValue(self.project.hiddenOutputTag(), self.seq([column.toAttribute()]))
+        return found
+
+    def name_of_file(self, hidden: Any) -> tuple[Any, Any]:
+        """`input_file_name()`, and the same of files' `_metadata`, as Spark spells it: `file:///a` for `file:/a`."""
+        field = self._field(hidden, 0, self._some("file_path"))
+        texts = self._text("^file:/(?!/)"), self._text("file:///")
+        return self._file_name(), self._replaced(field, *texts, self._literal.create(1, self._int))
 
     def _text(self, value: str) -> Any:
         return self._literal.create(value, self.type.fromDDL("STRING"))

@@ -12,10 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from mica.engines.spark.hidden_column import columns_of
 from mica.engines.spark.making import Maker
 from mica.engines.spark.nodes import items, leaves
 from mica.records import dataclass
 from mica.schema.collations import walk_collated
+from mica.schema.hidden import METADATA
 from mica.schema.types import StructType
 
 if TYPE_CHECKING:
@@ -45,10 +47,10 @@ class ByFile(Exception):  # noqa: N818 - no error
 
 @dataclass(frozen=True)
 class MarkedPlan:
-    """An analysed plan, and the marks in it: their names and nodes."""
+    """An analysed plan, and the marks in it: their names, nodes and columns."""
 
     java: Any
-    marks: tuple[tuple[str, Any], ...]
+    marks: tuple[tuple[str, Any, StructType], ...]
 
 
 def marked(spark: SparkSession, frame: DataFrame, mark: str, names: Iterable[Sequence[str]]) -> DataFrame:
@@ -81,7 +83,7 @@ def with_names(spark: SparkSession, rows: Any, names: Iterable[Sequence[str]]) -
 
 
 def typed(spark: SparkSession, frame: DataFrame, schema: SparkStructType) -> DataFrame:
-    """The rows of a table with the types of a schema: those who read files take every column, or field, to have nulls."""
+    """The rows of a table with the types of a schema: who reads files takes each column, or field, to have nulls."""
     if frame.schema == schema:
         return frame
     make, plan = Maker.of(spark), frame._jdf.queryExecution().analyzed()  # noqa: SLF001
@@ -104,6 +106,11 @@ def under(spark: SparkSession, rows: Any, mark: str) -> Any:
     return named(spark, rows, [mark.replace(MARK, _HERE) if _is_here(rows) else mark])
 
 
+def is_mark(name: str) -> bool:
+    """Whether a name is a mark's."""
+    return name.startswith((MARK, _HERE))
+
+
 def marks_in(java: Any) -> Iterator[str]:
     """The marks in a plan, also those of rows that are in the driver."""
     return (mark.replace(_HERE, MARK) for mark, _ in found(java, (MARK, _HERE)))
@@ -122,12 +129,16 @@ def marked_plan(
     all_known: bool = False,
 ) -> MarkedPlan | None:
     """The plan (`with_cached`) of a DataFrame, or that of what `then` makes of its rows, if it has marks of tables that
-    are known (or of no others), all of which have no more columns than the table (`_metadata`), and scans in their
-    places give the same rows. Raises ByFile for one that asks for the files of marked rows."""
+    are known (or of no others), and scans in their places give the same rows. Raises ByFile for one that asks for the
+    files of marked rows."""
     java, text = plan, str(plan.toJSON())
     if any(name in text for name in _BY_FILE):
         _raise_by_file(json.loads(text))
-    if MARK not in text or bool(java.isStreaming()) or not bool(java.deterministic()):
+    if (
+        not (MARK in text or (_HERE in text and METADATA in text))
+        or bool(java.isStreaming())
+        or not bool(java.deterministic())
+    ):
         return None
     whole, zone = json.loads(text), str(frame.sparkSession.conf.get("spark.sql.session.timeZone"))
     for nodes in _trees(whole):
@@ -137,15 +148,29 @@ def marked_plan(
             return None
     if then is not None:
         java = with_cached(then(frame))
-    every = tuple(found(java, MARK))
-    marks = tuple((mark, node) for mark, node in every if mark in known)
-    fits = all(int(node.output().size()) == len(known[mark].fields) for mark, node in marks)
-    if not marks or not fits or (all_known and len(marks) < len(every)):
+    marks = marks_of(java, known)
+    others = {name for name, _ in found(java, MARK)} - {mark for mark, _, _ in marks}
+    if not marks or (all_known and others):
         return None
     # Spark (4.2.1) hands collated strings to Arrow functions from some plans only, and fails in others.
-    if any(any(walk_collated(known[mark])) for mark, _ in marks) and _runs_python(whole):
+    if any(any(walk_collated(schema)) for _, _, schema in marks) and _runs_python(whole):
         return None
     return MarkedPlan(java, marks)
+
+
+def marks_of(
+    java: Any, known: Mapping[str, StructType], *, hidden: bool = False
+) -> tuple[tuple[str, Any, StructType], ...]:
+    """The marks of known tables in a plan, their nodes and columns; of rows that are in the driver those that are asked
+    for `_metadata`, which is not there. `hidden`: only such, of all rows that the kernel reads."""
+    marks = []
+    for name, node in found(java, (MARK, _HERE)):
+        mark = name.replace(_HERE, MARK)
+        schema = columns_of(node, known[mark]) if mark in known else None
+        asks = schema is not None and len(schema.fields) > len(known[mark].fields)
+        if schema is not None and (asks or (name == mark and not hidden)):
+            marks.append((mark, node, schema))
+    return tuple(marks)
 
 
 def with_cached(frame: DataFrame) -> Any:

@@ -15,6 +15,7 @@ from uuid import uuid4
 from mica.engines.spark.making import Maker
 from mica.engines.spark.marks import found, named, of_plan
 from mica.engines.spark.nodes import items
+from mica.schema.hidden import METADATA
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -65,7 +66,7 @@ class _Opening:
         begins = (_MARK, _HERE) if self._whole else (_MARK,)
         places = [(mark, node, _PLANS.get(mark)) for mark, node in found(java, begins)]
         pairs = [
-            (node, self._make.renumbered(self._text(mark, plans[self._whole]), node.output()))
+            (node, self._make.renumbered(self._columns(mark, plans, node), node.output()))
             for mark, node, plans in places
             if plans is not None
         ]
@@ -74,6 +75,16 @@ class _Opening:
         new = java.transformDownWithSubqueries(self._make.rule(pairs))
         new.setAnalyzed()
         return new
+
+    def _columns(self, mark: str, plans: tuple[Callable[[], Any], Callable[[], Any]], node: Any) -> Any:
+        """What a mark stands for, with the hidden column if it is asked for that: then it is over all rows."""
+        found = self._text(mark, plans[self._whole])
+        if int(found.output().size()) == int(node.output().size()):
+            return found
+        found = self._text(f"{mark}+", plans[True])
+        hidden = [one for one in items(found.metadataOutput()) if str(one.name()) == METADATA]
+        rows = of_plan(self._spark, self._make.project(found.output().appendedAll(self._make.seq(hidden)), found))
+        return rows._jdf.queryExecution().analyzed()  # noqa: SLF001
 
     def _text(self, mark: str, plan: Callable[[], Any]) -> Any:
         """What a mark stands for. Catalyst wants each column of a plan once, so a text that comes again is joined with

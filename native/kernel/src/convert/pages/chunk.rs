@@ -182,12 +182,19 @@ fn body(
         out.extend_from_slice(whole);
         rest = after;
     }
+    if map.levels() == 1 {
+        return Err(unfit()); // a page of what is never null has no levels to be read
+    }
     let (levels, after) = prefixed(rest)?;
     let at = out.len();
     out.extend_from_slice(&[0; 4]);
     map.rewrite(levels.get(4..).unwrap_or(&[]), values, &mut out, seen)?;
-    let length = (out.len() - at - 4) as u32;
-    out[at..at + 4].copy_from_slice(&length.to_le_bytes());
+    if column.max_def_level() == 0 {
+        out.truncate(at); // nor to be written
+    } else {
+        let length = (out.len() - at - 4) as u32;
+        out[at..at + 4].copy_from_slice(&length.to_le_bytes());
+    }
     match constant {
         None => out.extend_from_slice(after),
         Some([]) => {}
