@@ -56,6 +56,21 @@ def test_and_back(tmp_path: Path) -> None:
     assert typed[0] == typed[1]
 
 
+@pytest.mark.parametrize("layout", ["early", "standard"])
+def test_variants_that_are_never_null_move(tmp_path: Path, layout: Any) -> None:
+    """Pages of a column without levels got some, which no reader expects: the rows could not be read."""
+    documents = [{"a": i, "b": {"c": f"x{i}"}, "l": [i]} for i in range(9)]
+    rows = variants(*documents)
+    rows = rows.cast(pa.schema([rows.schema.field("v").with_nullable(False)]))
+    mica.write_parquet(rows, tmp_path / "a.parquet", layout=layout, shredding=SHREDDING)
+    assert not pq.read_schema(tmp_path / "a.parquet").field("v").nullable
+    other: Any = {"early": "standard", "standard": "early"}[layout]
+    done = mica.convert_files(tmp_path / "a.parquet", tmp_path / "t", to="parquet", layout=other)
+    assert done.rebuilt == 0
+    assert values(tmp_path / "t") == documents
+    assert mica.read_parquet(tmp_path / "t", where="v:b.c::string = 'x3'").count() == 1
+
+
 def test_rows_without_a_place_are_built_anew_and_counted(tmp_path: Path) -> None:
     rows = [
         {"untyped_value": untyped({"a": 5, "b": {"c": "x"}}), "object": None},
