@@ -55,6 +55,20 @@ def test_writers_write_into_the_table_of_the_name(spark: SparkSession, table: mi
     assert not spark.sql("SHOW TABLES IN default LIKE 'named'").where("NOT isTemporary").collect()
 
 
+@pytest.mark.parametrize("name", ["default.named", "spark_catalog.default.named"])
+def test_a_name_may_be_written_with_the_current_database(spark: SparkSession, table: mica.Table, name: str) -> None:
+    """As in texts. Methods did not find it, and `saveAsTable` made a table of Spark's beside it."""
+    assert spark.catalog.tableExists(name)
+    assert len(spark.catalog.listColumns(name)) == spark.table(name).count() == 2
+    assert spark.readStream.table(name).isStreaming
+    _rows(spark, (0, 3), columns="p INT, id INT").write.mode("append").saveAsTable(name)
+    _rows(spark, (4, 0)).write.insertInto(name)
+    _rows(spark, (5, 0)).writeTo(name).append()
+    assert _of(table) == [(1, 0), (2, 1), (3, 0), (4, 0), (5, 0)]
+    assert not spark.catalog.tableExists(name.replace("named", "unnamed"))
+    assert not spark.catalog.tableExists(name.replace("default", "global_temp"))
+
+
 def test_columns_may_have_the_name_before_them(spark: SparkSession, table: mica.Table) -> None:
     """As of Spark's own tables and views; more than a name is Spark's to refuse, and not taken for the table alone."""
     for frame in (spark.table("`named`"), spark.read.table("named")):
@@ -156,7 +170,7 @@ def test_other_names_and_sessions_are_sparks(spark: SparkSession, table: mica.Ta
     other = spark.newSession()
     assert not other.catalog.tableExists("named")
     assert not spark.catalog.tableExists("nowhere")
-    assert not spark.catalog.tableExists("default.named")
+    assert not spark.catalog.tableExists("elsewhere.named")
     with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
         spark.read.table("nowhere")
     with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):

@@ -35,7 +35,7 @@ from mica.query import lent, select
 from mica.query.file_names import left_to_spark
 from mica.query.narrowed import Narrowed
 from mica.scan.scan import Scan
-from mica.schema.hidden import METADATA, spelled
+from mica.schema.hidden import spelled
 from mica.table import Table
 from mica.table.marked import known, used
 
@@ -88,8 +88,6 @@ def _with_metadata(frame: DataFrame, then: Callable[[DataFrame], DataFrame] | No
     if is_connect(spark) or not snapshots:
         return None
     plan = with_cached(frame)
-    if METADATA not in str(plan.toJSON()):
-        return None
     asked = marks_of(plan, {mark: one.schema for mark, one in snapshots.items()}, hidden=True)
     make, pairs = Maker.of(spark), list[tuple[Any, Any]]()
     for mark, node, schema in asked:

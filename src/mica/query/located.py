@@ -38,12 +38,8 @@ def in_database(spark: SparkSession, parts: Sequence[str]) -> Storage | None:
     known = known_as(spark, parts)
     if known is not None and len(parts) + len(known) > 2:
         return registry.storage_of(".".join(known))
-    if len(parts) < 2:
-        return None
-    own = registry.without_catalog(parts)
-    if len(own) != 2 or own[0].lower() != str(spark.catalog.currentDatabase()).lower() or registry.is_table(own[1]):
-        return None
-    return None if spark.catalog.tableExists(spelled(tuple(parts))) else registry.storage_of(own[1])
+    short = _in_current(spark, parts)
+    return None if short is None else registry.storage_of(short)
 
 
 def known_as(spark: SparkSession, parts: Sequence[str]) -> tuple[str, ...] | None:
@@ -66,8 +62,12 @@ def known_as(spark: SparkSession, parts: Sequence[str]) -> tuple[str, ...] | Non
 
 
 def named_place(spark: SparkSession, parts: Sequence[str]) -> tuple[str, Storage] | None:
-    """The same, its parts joined, and its place."""
+    """The registered name that a method means, its parts joined, and its place: `known_as`, or one that is written with
+    the current database, as in a text."""
     known = known_as(spark, parts)
+    if known is None and not is_connect(spark):
+        short = _in_current(spark, parts)
+        known = None if short is None else (short,)
     storage = None if known is None else registry.storage_of(known)
     return None if known is None or storage is None else (".".join(known), storage)
 
@@ -82,6 +82,18 @@ def full_name(spark: SparkSession, parts: Sequence[str]) -> str | None:
     if len(own) == 1 and registry.is_everywhere(own[0]):
         return own[0]
     return ".".join(("spark_catalog", *(() if len(own) > 1 else (registry.DEFAULT,)), *own))
+
+
+def _in_current(spark: SparkSession, parts: Sequence[str]) -> str | None:
+    """A name of `mica.register` that is written with the current database, which has no other table by it."""
+    own = registry.without_catalog(parts)
+    if len(own) != 2 or not registry.is_registered(own[1]) or registry.is_table(own[1]):
+        return None
+    if own[0].lower() != str(spark.catalog.currentDatabase()).lower():
+        return None
+    # Of an enabled session PySpark's own method asks here.
+    asked = spark.catalog if is_connect(spark) else spark._jsparkSession.catalog()  # noqa: SLF001
+    return None if asked.tableExists(spelled(tuple(parts))) else own[1]
 
 
 def _of_several(parts: tuple[str, ...]) -> tuple[str, ...] | None:

@@ -17,7 +17,6 @@ from mica.engines.spark.making import Maker
 from mica.engines.spark.nodes import items, leaves
 from mica.records import dataclass
 from mica.schema.collations import walk_collated
-from mica.schema.hidden import METADATA
 from mica.schema.types import StructType
 
 if TYPE_CHECKING:
@@ -134,11 +133,8 @@ def marked_plan(
     java, text = plan, str(plan.toJSON())
     if any(name in text for name in _BY_FILE):
         _raise_by_file(json.loads(text))
-    if (
-        not (MARK in text or (_HERE in text and METADATA in text))
-        or bool(java.isStreaming())
-        or not bool(java.deterministic())
-    ):
+    asks = MARK in text or (_HERE in text and marks_of(java, known, hidden=True))
+    if not asks or bool(java.isStreaming()) or not bool(java.deterministic()):
         return None
     whole, zone = json.loads(text), str(frame.sparkSession.conf.get("spark.sql.session.timeZone"))
     for nodes in _trees(whole):
