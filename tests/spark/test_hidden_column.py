@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -96,3 +97,17 @@ def test_a_column_of_that_name_hides_it(spark: SparkSession, table: mica.Table, 
     made.append([{"id": i, "_metadata": f"m{i}"} for i in range(2)])
     made.delete("id = 0")
     assert [row[0] for row in made.to_df(spark).select("_metadata").collect()] == ["m1"]
+
+
+def test_rows_that_no_action_looks_into_have_it(spark: SparkSession, table: mica.Table, tmp_path: Path) -> None:
+    """mica's own writes run a DataFrame of a view by other ways than its actions do."""
+    rows = spark.table("hidden").select("id", col("_metadata.file_name").alias("f"), input_file_name().alias("g"))
+    rows.createOrReplaceTempView("hidden_rows")
+    made = mica.Table.create(tmp_path / "copy", "id BIGINT, f STRING, g STRING")
+    made.append(spark.table("hidden_rows"))
+    spark.sql(f"INSERT INTO delta.`{made.path}` SELECT * FROM hidden_rows")
+    found = made.refresh().to_arrow().to_pylist()
+    assert {row["g"].replace("file:///", "file:/") for row in found} == files(table)
+    assert {row["g"].rpartition("/")[2] for row in found} == {row["f"] for row in found}
+    assert len(found) == 12
+    spark.catalog.dropTempView("hidden_rows")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from mica.engines.spark import hadoop, text_marks
 from mica.engines.spark.errors import is_condition, may_be_of_row
-from mica.engines.spark.hidden_column import by_hidden, is_read_by_spark
+from mica.engines.spark.hidden_column import OPENERS, by_hidden, is_read_by_spark, opened
 from mica.engines.spark.making import Maker
 from mica.engines.spark.marks import (
     ByFile,
@@ -88,6 +88,8 @@ def _with_metadata(frame: DataFrame, then: Callable[[DataFrame], DataFrame] | No
     if is_connect(spark) or not snapshots:
         return None
     plan = with_cached(frame)
+    if asks_for_files(plan) and (new := by_hidden(spark, plan, is_mark)) is not None:
+        plan = with_cached(of_plan(spark, new))
     asked = marks_of(plan, {mark: one.schema for mark, one in snapshots.items()}, hidden=True)
     make, pairs = Maker.of(spark), list[tuple[Any, Any]]()
     for mark, node, schema in asked:
@@ -218,6 +220,23 @@ def _lending(own: Callable[..., Any], frame: DataFrame, *args: Any, **kwargs: An
         return lent.run(frame.sparkSession, lambda: own(frame, *args, **kwargs))
 
 
+def _given(frame: DataFrame) -> DataFrame | None:
+    """A DataFrame that no action looks into, with `_metadata` where it is asked of rows that the kernel reads."""
+    try:
+        return _with_metadata(frame, None)
+    except Exception:  # noqa: BLE001 - its own plan says what is wrong
+        _LOG.debug("a DataFrame is read by Spark", exc_info=True)
+        return None
+
+
+OPENERS.append(_given)
+
+
+def _beyond(own: Callable[..., Any], frame: DataFrame, *args: Any, **kwargs: Any) -> Any:
+    """For methods that make rows no action looks into, as mica's own writes do."""
+    return own(opened(frame), *args, **kwargs)
+
+
 def _kept(own: Callable[..., Any], frame: DataFrame) -> Any:
     """For `rdd`, which is one object, made once: it may be cached."""
     held = vars(frame)
@@ -234,6 +253,7 @@ ACTIONS: dict[str, Callable[..., Any]] = {
     **{f"DataFrame.{name}": _some for name in ("first", "head", "isEmpty", "show", "take")},
     "DataFrame.count": _number,
     **{f"DataFrame.{name}": _lending for name in _TEXTS.split()},
+    **{f"DataFrame.{name}": _beyond for name in ("checkpoint", "localCheckpoint", "mapInArrow", "mapInPandas")},
     "DataFrame.rdd": _kept,
     "DataFrame.inputFiles": _files,
 }

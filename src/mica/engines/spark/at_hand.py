@@ -14,6 +14,7 @@ import orjson
 import pyarrow as pa
 
 from mica.engines.spark import jobs, listed, types
+from mica.engines.spark.hidden_column import opened
 from mica.errors import MicaError
 from mica.schema.types import VARIANT, contains
 
@@ -57,6 +58,9 @@ _DIVIDED = ("Repartition", "Rebalance")
 def at_hand(frame: DataFrame, most: int) -> pa.Table | None:
     """Returns the rows if there are few, or if the driver has them and they are `most` or fewer; else None."""
     java = getattr(frame, "_jdf", None)
+    if java is not None:
+        frame = opened(frame)
+        java = frame._jdf  # noqa: SLF001
     if java is None or not (_are_few(java.queryExecution()) or _are_held(java.queryExecution(), most)):
         return None
     schema = types.from_spark(frame.schema)

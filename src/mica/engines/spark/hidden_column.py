@@ -19,11 +19,21 @@ from mica.schema.hidden import METADATA, ROW_ID, shown
 from mica.schema.types import StructType
 
 _WHY = (
-    "mica reads these rows without _metadata: where Spark keeps or streams them (cache, readStream), take what is "
+    "mica reads these rows without _metadata: where Spark keeps them (cache), take what is "
     "needed of it in a text first: SELECT *, _metadata.file_name FROM …"
 )
 #: What may be between a mark and who asks for the files of its rows: the same rows, of one file each.
 _PASSING = frozenset("Project Filter SubqueryAlias".split())
+
+
+#: Who puts scans in the places of marks: `query/frames.py`, which knows the tables.
+OPENERS: list[Callable[[Any], Any]] = []
+
+
+def opened(frame: Any) -> Any:
+    """A DataFrame that no action of an enabled session runs, with the hidden column where it is asked for that."""
+    found = (opener(frame) for opener in OPENERS)
+    return next((one for one in found if one is not None), frame)
 
 
 def with_hidden(spark: Any, rows: Any, schema: StructType, *, ids: bool) -> Any:
