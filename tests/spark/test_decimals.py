@@ -45,7 +45,8 @@ def test_decimals_cross_as_they_are(
     scan = table.scan("id % 3 = 1", columns=table.schema.names)
     frame = scan.to_df(spark)
     assert "MapInArrow" in frame._jdf.queryExecution().toString()
-    assert frame.schema == types.to_spark(scan.schema)
+    assert frame.schema == types.to_spark(scan.of_rows)
+    assert [f.nullable for f in frame.schema.fields] == [False, True, False, True, True, True]
     key = lambda row: row["id"]  # noqa: E731
     found = sorted((row.asDict(recursive=True) for row in frame.collect()), key=key)
     assert found == [row for row in rows if row["id"] % 3 == 1]

@@ -70,7 +70,7 @@ def frame(spark: SparkSession, scan: Scan, late: Late) -> DataFrame:
 
 def _by_tasks(engine: Spark, scan: Scan, late: Late) -> DataFrame:
     tasks = scan.sent(engine.parallelism)
-    found = engine.frame(partial(read_parts, scan.spec()), tasks, scan.schema, _bytes_for_spark(scan), late)
+    found = engine.frame(partial(read_parts, scan.spec()), tasks, scan.of_rows, _bytes_for_spark(scan), late)
     return found if scan.limit is None else found.limit(scan.limit)
 
 
