@@ -393,9 +393,9 @@ def test_tables_are_changed_without_delta_spark(spark: SparkSession, tmp_path: P
     mica.sql(f"CREATE OR REPLACE TABLE {t} USING mica AS SELECT 7 AS n, struct(array(1) AS x) AS s", spark)
     # As delta-spark makes them of a query: none of its columns is NOT NULL.
     assert mica.Table.open(tmp_path / "t").schema == parse_ddl("n INT, s STRUCT<x: ARRAY<INT>>")
-    spark.sql("CREATE OR REPLACE TEMPORARY VIEW of_spark AS SELECT 1")
+    spark.sql("CREATE OR REPLACE TEMPORARY VIEW a_temporary_view AS SELECT 1")
     with pytest.raises(mica.UserError, match="TABLE_EXISTS"):
-        mica.sql("CREATE OR REPLACE TABLE of_spark (n INT) USING mica", spark)
+        mica.sql("CREATE OR REPLACE TABLE a_temporary_view (n INT) USING mica", spark)
     pa_path = tmp_path / "plain"
     spark.range(3).selectExpr("id", "id % 2 AS p").write.partitionBy("p").parquet(str(pa_path))
     mica.sql(f"CONVERT TO DELTA parquet.`{pa_path}` PARTITIONED BY (p BIGINT)", spark)
