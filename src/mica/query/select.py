@@ -72,7 +72,7 @@ def run(
             return over_frames(spark, text, {view: table.to_df(spark) for view, table in views.items()}, args)
         if anew:
             needs, places = _planned(spark, text, views, args, optimised=False)
-        rows = [_rows(spark, place, at_once) for place in places]
+        rows = _all_rows(spark, places, at_once)
         java = with_scans(needs, rows)
         if plan is not None and whole is not None:
             java = text_marks.marked(spark, java, plan, whole, here=all(one.few for one in rows))
@@ -124,7 +124,7 @@ def narrowed(spark: SparkSession, text: str, views: Mapping[str, Table], args: A
 def of_plan(spark: SparkSession, given: MarkedPlan, tables: Mapping[str, Table]) -> DataFrame:
     """The rows of a plan that has marks of these tables, read at once."""
     needs, places = planned(spark, given, tables)
-    return framed(spark, with_scans(needs, [_rows(spark, place, True) for place in places]))
+    return framed(spark, with_scans(needs, _all_rows(spark, places, True)))
 
 
 def planned(spark: SparkSession, given: MarkedPlan, tables: Mapping[str, Table]) -> tuple[Needs, list[Narrowed]]:
@@ -197,6 +197,22 @@ def with_metadata(text: str, made: Callable[[str, bool], T]) -> T:
             f"a star beside {METADATA} is over other rows than those of one table",
             hint="List the columns in place of the star.",
         ) from None
+
+
+def _all_rows(spark: SparkSession, places: Sequence[Narrowed], at_once: bool) -> list[Rows]:
+    """What Spark gets of each place. Places that ask for the same rows, as those of a CTE that is named twice, have one
+    DataFrame: it is read once here, and Spark shuffles it once."""
+    known: dict[tuple[Any, ...], Rows] = {}
+    found = []
+    for place in places:
+        key: tuple[Any, ...] = (id(place),)
+        if place.folded is None:
+            columns = place.read.columns
+            asked: Any = columns.items() if isinstance(columns, Mapping) else columns
+            key = (place.view, place.read.where, asked and tuple(asked), place.limit, place.reader)
+        rows = known[key] = known.get(key) or _rows(spark, place, at_once)
+        found.append(rows)
+    return found
 
 
 def _rows(spark: SparkSession, place: Narrowed, at_once: bool) -> Rows:
