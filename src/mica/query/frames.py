@@ -27,6 +27,7 @@ from mica.engines.spark.marks import (
     marked_plan,
     marks_in,
     marks_of,
+    named_in,
     of_plan,
     with_cached,
 )
@@ -84,13 +85,16 @@ def _by_files(
 def _with_metadata(frame: DataFrame, then: Callable[[DataFrame], DataFrame] | None) -> DataFrame | None:
     """The rows of a DataFrame that Spark reads as it is planned, with scans that give `_metadata` where it is asked of
     rows that the kernel reads; None if there are none."""
+    from mica.engines.spark.deferred import Deferred
+
     spark, snapshots = frame.sparkSession, known()
-    if is_connect(spark) or not snapshots:
+    # What is made of a text has what that asks for.
+    if is_connect(spark) or not snapshots or (then is None and isinstance(frame, Deferred)):
         return None
     plan = with_cached(frame)
     if asks_for_files(plan) and (new := by_hidden(spark, plan, is_mark)) is not None:
         plan = with_cached(of_plan(spark, new))
-    asked = marks_of(plan, {mark: one.schema for mark, one in snapshots.items()}, hidden=True)
+    asked = marks_of(named_in(plan), {mark: one.schema for mark, one in snapshots.items()}, hidden=True)
     make, pairs = Maker.of(spark), list[tuple[Any, Any]]()
     for mark, node, schema in asked:
         if not is_read_by_spark(node):

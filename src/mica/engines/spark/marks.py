@@ -133,7 +133,7 @@ def marked_plan(
     java, text = plan, str(plan.toJSON())
     if any(name in text for name in _BY_FILE):
         _raise_by_file(json.loads(text))
-    asks = MARK in text or (_HERE in text and marks_of(java, known, hidden=True))
+    asks = MARK in text or (_HERE in text and marks_of(named_in(java), known, hidden=True))
     if not asks or bool(java.isStreaming()) or not bool(java.deterministic()):
         return None
     whole, zone = json.loads(text), str(frame.sparkSession.conf.get("spark.sql.session.timeZone"))
@@ -144,8 +144,9 @@ def marked_plan(
             return None
     if then is not None:
         java = with_cached(then(frame))
-    marks = marks_of(java, known)
-    others = {name for name, _ in found(java, MARK)} - {mark for mark, _, _ in marks}
+    every = named_in(java)
+    marks = marks_of(every, known)
+    others = {name for name, _ in every if name.startswith(MARK)} - {mark for mark, _, _ in marks}
     if not marks or (all_known and others):
         return None
     # Spark (4.2.1) hands collated strings to Arrow functions from some plans only, and fails in others.
@@ -154,13 +155,18 @@ def marked_plan(
     return MarkedPlan(java, marks)
 
 
+def named_in(java: Any) -> Sequence[tuple[str, Any]]:
+    """The marks in a plan, those of rows that are in the driver under a name of their own, and their nodes."""
+    return tuple(found(java, (MARK, _HERE)))
+
+
 def marks_of(
-    java: Any, known: Mapping[str, StructType], *, hidden: bool = False
+    named: Iterable[tuple[str, Any]], known: Mapping[str, StructType], *, hidden: bool = False
 ) -> tuple[tuple[str, Any, StructType], ...]:
-    """The marks of known tables in a plan, their nodes and columns; of rows that are in the driver those that are asked
-    for `_metadata`, which is not there. `hidden`: only such, of all rows that the kernel reads."""
+    """The marks of known tables, their nodes and columns; of rows that are in the driver those that are asked for
+    `_metadata`, which is not there. `hidden`: only such, of all rows that the kernel reads."""
     marks = []
-    for name, node in found(java, (MARK, _HERE)):
+    for name, node in named:
         mark = name.replace(_HERE, MARK)
         schema = columns_of(node, known[mark]) if mark in known else None
         asks = schema is not None and len(schema.fields) > len(known[mark].fields)
