@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from itertools import islice
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -55,6 +56,9 @@ CALENDAR = {"datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
 #: Files that Spark leaves out without a word, though they are asked for (`HadoopFSUtils.shouldFilterOutPathName`): by
 #: their own names, not by those of folders. `_x=1` and `_metadata`, which it keeps, are read by the kernel too.
 HIDDEN = re.compile(r"/[._][^/]*$|\._COPYING_$")
+
+#: Of so many columns that a query leaves out Spark is told: a thousand take 40 ms each time.
+_OTHERS = 100
 
 #: Beyond so many files Spark looks for them by a job; one thread changes it at a time, and gives it back.
 _LISTED, _LISTS = "spark.sql.sources.parallelPartitionDiscovery.threshold", Lock()
@@ -201,7 +205,7 @@ def native(spark: SparkSession, reading: Reading) -> DataFrame:
 def _loaded(spark: SparkSession, reading: Reading, stored: StructType, paths: Sequence[str], **own: str) -> DataFrame:
     options = WITH_ZEROS if any(contains(reading.schema, kind) for kind in (FLOAT, DOUBLE)) else {}
     # By the other columns Spark knows how little of the files it reads, and broadcasts that in a join.
-    whole = StructType((*stored.fields, *_others(reading, stored)))
+    whole = StructType((*stored.fields, *islice(_others(reading, stored), _OTHERS)))
     reader = spark.read.format(FORMAT).schema(to_spark(whole)).options(**CALENDAR, **options, **own)
     uris = [unglobbed(hadoop.uri(*reading.storage.locate(path))) for path in paths]
     with nullcontext() if reading.is_remote or is_connect(spark) else _listed_here(spark):
