@@ -175,7 +175,8 @@ def _shown(call: NamedCall) -> Any:
 
 
 def _table_in(database: str, name: str) -> Any:
-    known, place = registry.name_in(database, name), registry.place_in(database, name)
+    known = registry.name_in(database, name)
+    place = None if known is None else registry.storage_of(known)
     try:
         text = None if place is None else registry.opened(place).metadata.description
     except MicaError:  # gone, or damaged, which is said where its rows are asked for

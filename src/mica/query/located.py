@@ -81,7 +81,7 @@ def full_name(spark: SparkSession, parts: Sequence[str]) -> str | None:
     own = tuple(map(str.lower, registry.without_catalog(known)))
     if len(own) == 1 and registry.is_everywhere(own[0]):
         return own[0]
-    return ".".join(("spark_catalog", *(() if len(own) > 1 else (registry.DEFAULT,)), *own))
+    return ".".join((catalog.CATALOG, *(() if len(own) > 1 else (registry.DEFAULT,)), *own))
 
 
 def _in_current(spark: SparkSession, parts: Sequence[str]) -> str | None:

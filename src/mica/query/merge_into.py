@@ -18,14 +18,13 @@ from mica.query.entry import sql
 from mica.query.row_statements import MergeInto, MergeWhen
 from mica.query.statement_parts import name_parts
 from mica.records import dataclass
+from mica.tasks.matching import When
+from mica.write.merge_clauses import SEES
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from mica.engines.spark.doors import NamedCall
-
-#: The sides that a clause sees.
-_SEES = {"matched": ("target", "source"), "not matched": ("source",), "not matched by source": ("target",)}
 
 
 class Merging:
@@ -71,7 +70,7 @@ class Merging:
             session.catalog.dropTempView(name)
         moved(self._call.name)
 
-    def _add(self, kind: str, condition: Column | None, action: str, values: Mapping[str, Column] | None) -> Merging:
+    def _add(self, kind: When, condition: Column | None, action: str, values: Mapping[str, Column] | None) -> Merging:
         given = [*([] if condition is None else [condition]), *(values or {}).values()]
         texts = self._texts(kind, given)
         said = None if condition is None else texts.pop(0)
@@ -84,13 +83,13 @@ class Merging:
         (text,) = self._texts("not matched by source", [name])
         return text
 
-    def _texts(self, kind: str, columns: Sequence[Column | str]) -> list[str]:
+    def _texts(self, kind: When, columns: Sequence[Column | str]) -> list[str]:
         if not columns:
             return []
         from mica.engines.spark.column_texts import texts_of
 
         try:
-            return texts_of({self._names[side]: self._sides[side] for side in _SEES[kind]}, columns)
+            return texts_of({self._names[side]: self._sides[side] for side in SEES[kind]}, columns)
         except ValueError as e:
             raise UserError(
                 "INVALID_ARGUMENT",
@@ -111,7 +110,7 @@ class _When:
     """One clause, of which PySpark has a class for each kind."""
 
     merging: Merging
-    kind: str
+    kind: When
     condition: Column | None
 
     def updateAll(self) -> Merging:  # noqa: N802

@@ -11,7 +11,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from mica import compute as pc
 from mica.engines.spark import text_marks
 from mica.engines.spark.batches import REFUSED
 from mica.engines.spark.catalyst import Query, Relation
@@ -34,6 +33,7 @@ from mica.query.conditions import Conditions
 from mica.query.names import without_star, words
 from mica.query.narrowed import Narrowed
 from mica.query.pushed import implied, translate, value_text
+from mica.scan import little
 from mica.schema.ddl import type_to_ddl
 from mica.schema.hidden import METADATA, ROW_ID, ROW_VERSION, is_shown, shown, spelled
 from mica.schema.types import StructType
@@ -222,8 +222,7 @@ def _rows(spark: SparkSession, place: Narrowed, at_once: bool) -> Rows:
         groups = here.groups(engine, scan, folded.gather) if at_once else None
         if groups is not None:
             return Rows(groups, folded, gathered=True, few=True)
-        size = pc.sum(scan.kept.column("size")).as_py() or 0
-        fold, tasks = folded.fold, scan.sent(engine.parallelism)
+        fold, tasks, size = folded.fold, scan.sent(engine.parallelism), little.size_of(scan)
         return Rows(engine.frame(ReadFolded(scan.spec(), fold), tasks, fold.schema(scan.schema), size, REFUSED), folded)
     few = place.reader == "mica" or place.limit is not None
     found = here.rows(engine, replace(scan, limit=place.limit)) if at_once and few else None

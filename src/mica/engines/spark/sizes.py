@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from mica.engines.spark.decimals import MOST_DIGITS
 from mica.schema.types import ArrayType, DataType, MapType, Primitive, StructType
 
 #: What each row has beside its values (`EstimationUtils.getSizePerRow`).
@@ -34,6 +35,6 @@ def _bytes(type_: DataType) -> int:
             return _bytes(key) + _bytes(value)
         case Primitive():
             digits = type_.decimal
-            return _DEFAULT.get(type_.name, 8) if digits is None else 8 if digits[0] <= 18 else 16
+            return _DEFAULT.get(type_.name, 8) if digits is None else 8 if digits[0] <= MOST_DIGITS else 16
         case _:
             return _DEFAULT["string"]
