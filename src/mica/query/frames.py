@@ -23,6 +23,7 @@ from mica.engines.spark.marks import (
     ByFile,
     MarkedPlan,
     asks_for_files,
+    has_marks,
     is_mark,
     marked_plan,
     marks_in,
@@ -54,9 +55,9 @@ def narrowed(frame: DataFrame, then: Callable[[DataFrame], DataFrame] | None = N
     """The rows of a DataFrame, or of what `then` makes of them, by narrowed scans; None if it has no table that is
     known, or if Spark has to read it. Errors: those of `_by_files`."""
     try:
-        found, tables = _marked(frame, then)
+        found, tables, plan = _marked(frame, then)
         if found is None:
-            return _with_metadata(frame, then)
+            return _with_metadata(frame, then, plan)
         rows = select.of_plan(frame.sparkSession, found, tables)
         if then is None:
             # Of an optimised plan Catalyst knows more columns without nulls, of a scan's columns fewer.
@@ -82,16 +83,20 @@ def _by_files(
     return opened if opened is None or then is None else then(opened)
 
 
-def _with_metadata(frame: DataFrame, then: Callable[[DataFrame], DataFrame] | None) -> DataFrame | None:
+def _with_metadata(
+    frame: DataFrame, then: Callable[[DataFrame], DataFrame] | None, plan: Any = None
+) -> DataFrame | None:
     """The rows of a DataFrame that Spark reads as it is planned, with scans that give `_metadata` where it is asked of
-    rows that the kernel reads; None if there are none."""
+    rows that the kernel reads; None if there are none. `plan`: its own (`with_cached`), if that was asked for."""
     from mica.engines.spark.deferred import Deferred
 
     spark, snapshots = frame.sparkSession, known()
     # What is made of a text has what that asks for.
     if is_connect(spark) or not snapshots or (then is None and isinstance(frame, Deferred)):
         return None
-    plan = with_cached(frame)
+    if not has_marks(frame._jdf.queryExecution().analyzed() if plan is None else plan):  # noqa: SLF001
+        return None
+    plan = with_cached(frame) if plan is None else plan
     if asks_for_files(plan) and (new := by_hidden(spark, plan, is_mark)) is not None:
         plan = with_cached(of_plan(spark, new))
     asked = marks_of(named_in(plan), {mark: one.schema for mark, one in snapshots.items()}, hidden=True)
@@ -111,7 +116,7 @@ def _with_metadata(frame: DataFrame, then: Callable[[DataFrame], DataFrame] | No
 def explained(frame: DataFrame) -> list[Narrowed]:
     """How an action reads the tables of a DataFrame; none if Spark reads all of it."""
     try:
-        found, tables = _marked(frame, lambda frame: frame)
+        found, tables, _ = _marked(frame, lambda frame: frame)
     except ByFile:
         return []
     if found is None:
@@ -122,20 +127,21 @@ def explained(frame: DataFrame) -> list[Narrowed]:
 
 def _marked(
     frame: DataFrame, then: Callable[[DataFrame], DataFrame] | None = None
-) -> tuple[MarkedPlan | None, Mapping[str, Table]]:
-    """A DataFrame's plan, if an action narrows it, and the tables by their marks."""
+) -> tuple[MarkedPlan | None, Mapping[str, Table], Any]:
+    """A DataFrame's plan, if an action narrows it, the tables by their marks, and its own plan, if it was asked for."""
     from mica.engines.spark.deferred import Deferred
 
     if is_connect(frame.sparkSession):
-        return None, {}
+        return None, {}, None
     given = frame
     if isinstance(frame, Deferred):
         if then is None:  # a text is narrowed already
-            return None, {}
+            return None, {}, None
         given = frame.unmade() or frame
     if not (known() or text_marks.are_known()):
-        return None, {}
+        return None, {}, None
     plan = with_cached(given)
+    own = plan if given is frame else None
     opened = text_marks.opened(frame.sparkSession, plan, whole=asks_for_files(plan))
     if opened is not None:
         given, plan = opened, with_cached(opened)
@@ -148,11 +154,11 @@ def _marked(
     schemas = {mark: one.schema for mark, one in snapshots.items()}
     found = marked_plan(given, plan, schemas, then, all_known=given is not frame)
     if found is None:
-        return None, {}
+        return None, {}, own
     used(mark for mark, _, _ in found.marks)
     for gone in _TABLES.keys() - snapshots.keys():
         _TABLES.pop(gone, None)
-    return found, {mark: _TABLES.setdefault(mark, Table(snapshots[mark])) for mark, _, _ in found.marks}
+    return found, {mark: _TABLES.setdefault(mark, Table(snapshots[mark])) for mark, _, _ in found.marks}, own
 
 
 def _all(own: Callable[..., Any], frame: DataFrame, *args: Any, **kwargs: Any) -> Any:

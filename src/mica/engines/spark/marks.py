@@ -155,6 +155,12 @@ def marked_plan(
     return MarkedPlan(java, marks)
 
 
+def has_marks(java: Any) -> bool:
+    """Whether there is any, as far as a plan's text says."""
+    text = str(java.toJSON())
+    return MARK in text or _HERE in text
+
+
 def named_in(java: Any) -> Sequence[tuple[str, Any]]:
     """The marks in a plan, those of rows that are in the driver under a name of their own, and their nodes."""
     return tuple(found(java, (MARK, _HERE)))
