@@ -48,7 +48,6 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "query/write_to.py": "tests/spark/test_write_to.py",
         "query/variables.py": "tests/spark/test_sql_settings.py",
         "format/source.py": "tests/spark/test_format.py",
-        "scan/little.py": "tests/spark/test_fed.py",
         "collation/trust.py": "tests/property/test_collations_spark.py",
         "write/by_spark.py": "tests/spark/test_by_spark.py",
         "write/change_by_spark.py": "tests/spark/test_by_spark.py",

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -20,7 +21,7 @@ from mica.arrays import batch_of
 from mica.engines import local
 from mica.schema.arrow import to_arrow
 from mica.schema.types import VARIANT, StructType, contains
-from mica.tasks.parts import FilePart
+from mica.tasks.parts import TASK_BYTES, FilePart
 from mica.tasks.read import read_parts
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ _LOG = logging.getLogger("mica")
 
 #: Rows are few, if they are not more; and so many bytes of files are worth a look.
 FEW_ROWS, FEW_BYTES, FEW_FILE_BYTES = 50_000, 8 << 20, 4 << 20
+#: In how many tasks a thread reads much: after each it is known what all of them will find. Each opens its file.
+_LOOKS = 4
 
 
 def size_of(scan: Scan) -> int:
@@ -84,6 +87,14 @@ def _bytes_for_spark(scan: Scan) -> int:
 
 def rows(engine: Spark, scan: Scan, late: Late) -> DataFrame | None:
     """The rows of a scan as a DataFrame; None if they are too many, or cannot be read here."""
+    pace, spec = _Pace(size_of(scan)), scan.spec()
+
+    def read(parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
+        found, used = 0, 0
+        for batch in read_parts(spec, parts):
+            found, used = found + batch.num_rows, used + batch.nbytes
+            yield batch
+        pace.ended(found, used, sum((part.size or 0) // part.parts for part in parts))
 
     def few(batches: Iterator[pa.RecordBatch]) -> pa.Table | None:
         found, count, used = [], 0, 0
@@ -91,13 +102,35 @@ def rows(engine: Spark, scan: Scan, late: Late) -> DataFrame | None:
             left = batch.num_rows if scan.limit is None else scan.limit - count
             found.append(batch.slice(0, left))
             count, used = count + found[-1].num_rows, used + found[-1].nbytes
-            if count > FEW_ROWS or used > FEW_BYTES:
+            if count > FEW_ROWS or used > FEW_BYTES or (scan.limit is None and pace.is_much):
                 return None
             if count == scan.limit:
                 break
         return pa.Table.from_batches(found, to_arrow(scan.schema))
 
-    return given(engine, scan, partial(read_parts, scan.spec()), few, scan.schema, late)
+    return given(engine, scan, read, few, scan.schema, late, looks=_LOOKS if size_of(scan) > TASK_BYTES else 1)
+
+
+class _Pace:
+    """What the tasks that have ended found, by which the rest is guessed: half of a large table is not read here to see
+    that the other half is too much. The guess may be wrong, where rows that pass are together; then tasks of Spark's
+    read what is little."""
+
+    def __init__(self, size: int) -> None:
+        self._size, self._lock = size, Lock()
+        self._rows = self._bytes = self._read = 0
+
+    def ended(self, rows: int, used: int, read: int) -> None:
+        """Notes the rows of a task, their bytes, and those of its files."""
+        with self._lock:
+            self._rows, self._bytes, self._read = self._rows + rows, self._bytes + used, self._read + read
+
+    @property
+    def is_much(self) -> bool:
+        """Whether all rows will be far more than a few, by as many as tell it."""
+        with self._lock:
+            found = max(self._rows / FEW_ROWS, self._bytes / FEW_BYTES)
+            return self._read > 0 and found > 1 / 16 and found * self._size > 2 * self._read
 
 
 def given(
@@ -107,13 +140,17 @@ def given(
     gathered: Callable[[Iterator[pa.RecordBatch]], pa.Table | None],
     schema: StructType,
     late: Late,
+    *,
+    looks: int = 1,
 ) -> DataFrame | None:
-    """What is `gathered` of the batches that this process reads, as a DataFrame; None if that is nothing, or fails."""
+    """What is `gathered` of the batches that this process reads, as a DataFrame; None if that is nothing, or fails.
+    Each thread takes at least `looks` tasks."""
     from mica.engines.spark.batches import for_spark
 
     most = min(local.threads(), engine.parallelism)
     try:
         tasks, threads = scan.for_threads(scan.spec(), most)
+        tasks = scan.tasks(threads * looks) if threads > 1 and looks > 1 else tasks
         with closing(local.shown(read, tasks, parallelism=threads)) as batches:
             found = gathered(batches)
         if found is None:
