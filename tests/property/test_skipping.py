@@ -224,8 +224,13 @@ LITERALS = st.sampled_from(list(VALUES)).flatmap(lambda t: VALUES[t].map(lambda 
 KEEPING_ORDER = {
     TIMESTAMP: [(f"date_trunc('{u}', {{0}})", TIMESTAMP) for u in ("second", "hour", "day", "week", "quarter", "year")]
     + [("unix_seconds({0})", LONG), ("unix_millis({0})", LONG), ("year({0})", LONG), ("trunc({0}, 'mm')", DATE)],
-    DATE: [("trunc({0}, 'week')", DATE), ("year({0})", LONG), ("date_trunc('month', {0})", TIMESTAMP)],
-    LONG: [("floor({0})", LONG), ("ceil({0})", LONG)],
+    DATE: [("trunc({0}, 'week')", DATE), ("year({0})", LONG), ("date_trunc('month', {0})", TIMESTAMP)]
+    + [(f"{f}({{0}}, {n})", DATE) for f in ("date_add", "date_sub") for n in ("40", "-3", "2147483000")]
+    + [("datediff({0}, DATE'2020-01-02')", LONG), ("datediff(DATE'2020-01-02', {0})", LONG)]
+    + [("datediff(DATE'2020-01-02', date_add({0}, 2147466000))", LONG), ("to_date({0})", DATE)],
+    STRING: [(f, STRING) for f in ("left({0}, 1)", "substring({0}, 1, 2)", "substring({0}, 2, 1)", "left({0}, -1)")],
+    LONG: [(f"{f}({{0}})", LONG) for f in ("floor", "ceil")]
+    + [(f"timestamp_{unit}({{0}})", TIMESTAMP) for unit in ("seconds", "millis", "micros")],
     decimal(10, 2): [("floor({0})", LONG), ("ceil({0})", LONG)],
 }
 
@@ -243,7 +248,8 @@ def comparisons(draw: st.DrawFn) -> str:
     match draw(st.integers(0, 11)):
         case 10 | 11 if near in KEEPING_ORDER:
             function, result = draw(st.sampled_from(KEEPING_ORDER[near]))
-            value = draw(st.sampled_from(["2019", "2020", "1577836800", "0"])) if result == LONG else draw(own)
+            given = VALUES[result].map(lambda v: sql_literal(v, result))
+            value = draw(st.sampled_from(["2019", "2020", "1577836800", "0"]) if result == LONG else given)
             return f"{function.format(name)} {draw(OPS)} {value}"
         case 0:
             return f"{name} IS {draw(st.sampled_from(['', 'NOT ']))}NULL"
@@ -261,6 +267,9 @@ def comparisons(draw: st.DrawFn) -> str:
             return f"NULL {draw(OPS)} {name}"
         case 6 if kind == STRING:
             return draw(likes(name))
+        case 8 | 9 if near in VALUES:
+            others = [draw(own) for _ in range(draw(st.integers(1, 2)))]
+            return f"coalesce({', '.join([name, *others])}) {draw(OPS)} {draw(own)}"
         case 7 if name in ("id", "x", "n") or near == LONG:
             return f"{name} {draw(st.sampled_from(['+', '-', '*', '/', '%']))} 2 {draw(OPS)} {draw(own)}"
         case _:

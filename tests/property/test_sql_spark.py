@@ -33,13 +33,14 @@ WORDS = ["a", "b", "Ä", "ä", "x'y", "", "zz"]
 #: What a generated query may use as a value, by type.
 VALUES = {
     "BIGINT": ["id", "st.x", "v:n::bigint", "variant_get(v, '$.n', 'bigint')", "try_variant_get(v, '$.odd', 'bigint')",
-               "try_cast(v:odd AS BIGINT)", "length(s)", "CASE WHEN id > 20 THEN v:n::bigint ELSE 0 END"],
+               "try_cast(v:odd AS BIGINT)", "length(s)", "CASE WHEN id > 20 THEN v:n::bigint ELSE 0 END",
+               "coalesce(v:n::bigint, 3)", "coalesce(try_variant_get(v, '$.odd', 'bigint'), id)"],
     "STRING": ["s", "st.y", "v:k::string", "variant_get(v, '$.o.k', 'string')", "v:odd::string", "upper(v:k::string)",
-               "coalesce(s, v:k::string)"],
+               "coalesce(s, v:k::string)", "substring(s, 1, 1)", "left(v:k::string, 2)", "substring(s, 2)"],
     "COLLATED": ["c", "s COLLATE UNICODE_CI", "v:k::string COLLATE UTF8_LCASE"],
     "DOUBLE": ["x", "v:f::double", "try_variant_get(v, '$.odd', 'double')"],
-    "DATE": ["d", "v:d::date"],
-    "TIMESTAMP": ["t", "timestamp_micros(v:us::bigint)"],
+    "DATE": ["d", "v:d::date", "date_add(d, 3)", "date_sub(v:d::date, st.x::int)", "to_date(t)", "nvl(v:d::date, d)"],
+    "TIMESTAMP": ["t", "timestamp_micros(v:us::bigint)", "timestamp_seconds(v:n::bigint)", "timestamp_millis(st.x)"],
     "DECIMAL": ["m", "variant_get(v, '$.m', 'decimal(10,2)')"],
     "BOOLEAN": ["b", "v:b::boolean"],
 }  # fmt: skip
@@ -49,7 +50,7 @@ KEYS = {
     "TIME": ["hour(timestamp_micros(v:us::bigint))", "year(d)", "date_trunc('MONTH', t)", "minute(t)", "date(t)",
              "month(timestamp_micros(v:us::bigint))", "to_date(v:d::string)", "day(v:d::date)"],
 }  # fmt: skip
-VALUES["INT"] = KEYS["TIME"][:2] + KEYS["TIME"][3:4]
+VALUES["INT"] = [*KEYS["TIME"][:2], KEYS["TIME"][3], "datediff(d, DATE'2020-01-10')", "datediff(DATE'2020-02-01', d)"]
 CONSTANTS = {
     "INT": ["1970", "2020", "10", "NULL", "3L"],
     "BIGINT": ["0", "7", "20", "33L", "NULL", "3S"],
@@ -240,7 +241,7 @@ def test_the_same_rows_as_spark(tables: None, spark: SparkSession, number: int) 
     text = Generator(number).query()
     whole = _answer(lambda: spark.sql(text.format(one="whole_one", two="whole_two")))
     # Small tables are read in this process: now and then by Spark's tasks, as large ones are.
-    with mock.patch.object(little, "given", little.given if number % 3 else lambda *_: None):
+    with mock.patch.object(little, "given", little.given if number % 3 else lambda *_, **__: None):
         narrow = _answer(lambda: mica.sql(text.format(one="narrow_one", two="narrow_two"), spark))
     if isinstance(whole, Counter):
         assert narrow == whole, text

@@ -348,7 +348,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "make_date": Function((INTEGER, INTEGER, INTEGER), DATE, make_date, needs=("ansi",)),
     "unix_date": Function((DATE,), INTEGER, unix_date, resolve=_of_date_itself, monotone=0),
     "date_from_unix_date": Function((INTEGER,), DATE, from_unix_date, monotone=0),
-    "timestamp_seconds": Function((VOID,), TIMESTAMP, timestamp_seconds, resolve=_of_seconds),
+    "timestamp_seconds": Function((VOID,), TIMESTAMP, timestamp_seconds, resolve=_of_seconds, monotone=0),
     "months_between": Function((VOID, VOID, VOID), DOUBLE, months_between, optional=1, constants=(2,),
                                resolve=_of_two_times, needs=("timezone",)),
     "from_utc_timestamp": _shifted(from_utc),

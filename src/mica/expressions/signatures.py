@@ -61,3 +61,9 @@ class Function:
     needs: Sequence[str] = ()
     #: The position of the argument in whose order the results are, where the others are constants.
     monotone: int | None = None
+    #: The same of results in the opposite order.
+    falling: int | None = None
+    #: Whether the constants, None for the argument itself, let results keep the order; always without.
+    orders: Callable[..., bool] | None = None
+    #: Whether results wrap around, so that one bound alone tells nothing.
+    wraps: bool = False

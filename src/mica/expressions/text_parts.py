@@ -279,11 +279,15 @@ def _capitalized(word: str) -> str:
     return word[:1].title() + texts.lowered(word)[len(texts.lowered(word[:1])) :]
 
 
+def _from_start(_: None, place: int, *__: int) -> bool:
+    return place in (0, 1)
+
+
 FUNCTIONS: Mapping[str, Function] = {
     "locate": Function((STRING, STRING, INTEGER), INTEGER, locate, optional=1, of_null=True),
     "lpad": Function((STRING, INTEGER, STRING), STRING, lpad, optional=1),
     "rpad": Function((STRING, INTEGER, STRING), STRING, rpad, optional=1),
-    "substring": Function((STRING, INTEGER, INTEGER), STRING, substring, optional=1),
+    "substring": Function((STRING, INTEGER, INTEGER), STRING, substring, optional=1, monotone=0, orders=_from_start),
     "right": Function((STRING, INTEGER), STRING, right),
     "overlay": Function((STRING, STRING, INTEGER, INTEGER), STRING, overlay, optional=1),
     "substring_index": Function((STRING, STRING, INTEGER), STRING, substring_index),

@@ -41,12 +41,22 @@ _PARTS: Mapping[str, str] = {
     "UnixSeconds": "unix_seconds",
     "DateFromUnixDate": "date_from_unix_date",
     "MicrosToTimestamp": "timestamp_micros",
+    "MillisToTimestamp": "timestamp_millis",
+}
+#: Functions of several values, or of one that may be refused.
+_CALLS: Mapping[str, str] = {
+    "DateAdd": "date_add",
+    "DateSub": "date_sub",
+    "DateDiff": "datediff",
+    "SecondsToTimestamp": "timestamp_seconds",
 }
 #: Expressions whose parts are all evaluated for every row.
 _VALUES = frozenset(
-    ("Column", "GetStructField", "VariantGet", "Cast", "Literal", "TruncDate", "TruncTimestamp", *_PARTS)
+    ("Column", "GetStructField", "VariantGet", "Cast", "Literal", "TruncDate", "TruncTimestamp", *_PARTS, *_CALLS)
 )
 _NULLS: Mapping[str, str] = {"IsNull": "IS NULL", "IsNotNull": "IS NOT NULL"}
+#: Functions that fail where a value is too large.
+_OVERFLOWING = frozenset(("MillisToTimestamp", "SecondsToTimestamp"))
 #: What is not true where an operand (of a list: the value) is null.
 _STRICT = frozenset((*_COMPARISONS, *_PATTERNS, "In", "InSet", "Like", "IsNotNull")) - {"EqualNullSafe"}
 #: Suffixes of numbers by type.
@@ -79,7 +89,9 @@ def translate(node: Node) -> Pushed | None:
     except _Unknown:
         return None
     nodes = list(_every(node))
-    strict = any(n.name in ("VariantGet", "Cast") and n.strict and n.type != "STRING" for n in nodes)
+    strict = any(
+        n.name in _OVERFLOWING or (n.name in ("VariantGet", "Cast") and n.strict and n.type != "STRING") for n in nodes
+    )
     return Pushed(text, strict, any(" COLLATE " in n.type for n in nodes))
 
 
@@ -220,6 +232,21 @@ def _truncated_date(node: Node) -> str:
     return f"trunc({_text(date)}, {_text(unit)})"
 
 
+def _called(node: Node) -> str:
+    return f"{_CALLS[node.name]}({', '.join(map(_text, node.children))})"
+
+
+def _coalesced(node: Node) -> str:
+    _refuse_mixed(*node.children)
+    return f"coalesce({', '.join(map(_text, node.children))})"
+
+
+def _substring(node: Node) -> str:
+    if node.type != "STRING":  # of bytes, or by a collation
+        raise _Unknown
+    return f"substring({', '.join(map(_text, node.children))})"
+
+
 def _literal(node: Node) -> str:
     value, type_ = node.value, node.type.split(" COLLATE ")[0]
     if value is None:
@@ -250,6 +277,9 @@ _RULES: Mapping[str, Callable[[Node], str]] = {
     **dict.fromkeys(_PATTERNS, _matched),
     **dict.fromkeys(_NULLS, lambda node: f"({_text(node.children[0])} {_NULLS[node.name]})"),
     **dict.fromkeys(_PARTS, lambda node: f"{_PARTS[node.name]}({_text(node.children[0])})"),
+    **dict.fromkeys(_CALLS, _called),
+    "Coalesce": _coalesced,
+    "Substring": _substring,
     "TruncDate": _truncated_date,
     "TruncTimestamp": _truncated,
     "Not": lambda node: f"(NOT {_text(node.children[0])})",

@@ -20,7 +20,8 @@ arrays are evaluated at once, one element per file, row group or page. Predicate
 | (x < y) IS NULL, … | x or y may be null |
 | x LIKE 'p%', startswith(x, 'p') | l <= p or l begins with p, and p <= L; LIKE 'p%q' as 'p%' |
 | x NOT LIKE 'p%' | not both of l and L begin with p |
-| f(x) < y, … | as x < y, with f(l) and f(L), where f keeps the order: date_trunc, trunc, year, floor, ceil, … |
+| f(x) < y, … | as x < y, with f(l) and f(L), where f keeps the order: date_trunc, year, floor, substring(x, 1, n), … |
+| coalesce(x, y) < z, … | as x < z with the least and the greatest bound of x and y |
 """
 
 from __future__ import annotations
@@ -126,20 +127,47 @@ class _Judge:
                 inner = self.value(child)
                 nothing = unknown(self.count, type_)
                 return Interval(nothing.low, nothing.high, nothing.may_be_null, inner.all_null, nothing.may_be_nan)
-            case Call(_, args) if (at := self.ordered_by(expr)) is not None:
-                return self.call(expr, args, at)
+            case Call("coalesce", args) if _has_bounds(type_of(expr)):
+                return self.first(args)
+            case Call(_, args) if (order := self.ordered_by(expr)) is not None:
+                return self.call(expr, args, *order)
         return replace(unknown(self.count, type_of(expr)), may_be_null=self.may_be_null(expr))
 
-    def ordered_by(self, expr: Call) -> int | None:
-        """The position of the argument in whose order the call's results are, if the others are constants."""
-        at = lookup.FUNCTIONS[expr.name].monotone if expr.name in lookup.FUNCTIONS else None
-        if at is None or is_real(type_of(expr.args[at])):  # NaN is above every number, and 0 once it is rounded
+    def ordered_by(self, expr: Call) -> tuple[int, bool] | None:
+        """The position of the argument in whose order the call's results are, if the others are constants, and whether
+        it is the opposite one."""
+        function = lookup.FUNCTIONS.get(expr.name)
+        if function is None or ("timezone" in function.needs and kernel.fixed_offset(self.timezone) is None):
             return None
-        fixed = all(isinstance(a, Literal) for i, a in enumerate(expr.args) if i != at)
-        in_zone = "timezone" in lookup.FUNCTIONS[expr.name].needs and kernel.fixed_offset(self.timezone) is None
-        return at if fixed and not in_zone else None
+        for at, falls in ((function.monotone, False), (function.falling, True)):
+            if at is None or is_real(type_of(expr.args[at])):  # NaN is above every number, and 0 once it is rounded
+                continue
+            constants = [a.value if isinstance(a, Literal) and i != at else None for i, a in enumerate(expr.args)]
+            fixed = all(isinstance(a, Literal) for i, a in enumerate(expr.args) if i != at)
+            if fixed and (function.orders is None or function.orders(*constants)):
+                return at, falls
+        return None
 
-    def call(self, expr: Call, args: tuple[Expr, ...], at: int) -> Interval:
+    def first(self, args: tuple[Expr, ...]) -> Interval:
+        """The first of these values that is not null is within the bounds of all that it may be."""
+        found = self.value(args[-1])
+        for part in map(self.value, reversed(args[:-1])):
+            maybe = filled(part.may_be_null, True)
+
+            def bound(own: Datum, other: Datum, outer: Any, part: Interval = part, maybe: Datum = maybe) -> Datum:
+                both = outer(own, other.cast(own.type), skip_nulls=False)
+                return pc.if_else(part.all_null, other.cast(own.type), pc.if_else(maybe, both, own))
+
+            found = Interval(
+                bound(part.low, found.low, pc.min_element_wise),
+                bound(part.high, found.high, pc.max_element_wise),
+                pc.and_(maybe, filled(found.may_be_null, True)),
+                pc.and_(part.all_null, found.all_null),
+                part.may_be_nan or found.may_be_nan,
+            )
+        return found
+
+    def call(self, expr: Call, args: tuple[Expr, ...], at: int, falls: bool) -> Interval:
         """The function's results for both bounds contain those of all values between them."""
         inner, sides = self.value(args[at]), []
         types = [type_of(a) for a in args]
@@ -150,7 +178,12 @@ class _Judge:
             given[0] = pa.repeat(given[0], self.count) if isinstance(given[0], pa.Scalar) else given[0]
             found, _ = apply(expr, given, types, ansi=False, timezone=self.timezone)
             sides.append(found)
-        return Interval(sides[0], sides[1], TRUE, inner.all_null, False)
+        low, high = reversed(sides) if falls else sides
+        if lookup.FUNCTIONS[expr.name].wraps:
+            # Where one bound has wrapped around and the other has not, they have changed places.
+            sound = filled(compare(Op.LE, low, high, type_of(expr), type_of(expr)), False)
+            low, high = (pc.if_else(sound, side, scalar(None, side.type)) for side in (low, high))
+        return Interval(low, high, TRUE, inner.all_null, False)
 
     def may_be_null(self, expr: Expr) -> Datum:
         """Whether a predicate that is used as a value may be null, as in (a = 1) IS NULL: if one of its parts may."""
@@ -263,6 +296,10 @@ class _Judge:
 
 
 _PREDICATES = (And, Or, Not, Compare, In, IsNull)
+
+
+def _has_bounds(type_: DataType) -> bool:
+    return is_exact(type_) or is_real(type_) or type_ in (STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ)
 
 
 def _constant(value: Any, type_: DataType) -> Interval:

@@ -125,7 +125,16 @@ def test_plain_columns(where: str, keeps: bool) -> None:
         ("date_trunc('nope', ts) = timestamp'1970-01-01'", True), ("floor(n) > 9", False), ("ceil(n) >= 10", True),
         ("floor(n) = 1", True), ("s rlike '^e'", False), ("s rlike '^c.*x$'", True), ("s rlike 'e'", True),
         ("not s rlike '^b'", True), ("floor(x) > 9", True), ("date_trunc('day', ts) is null", True),
-        ("round(n) > 100", True),
+        ("round(n) > 100", True), ("to_date(ts) = date'2020-01-03'", False), ("to_date(ts) = date'2020-01-02'", True),
+        ("left(s, 1) = 'e'", False), ("left(s, 1) = 'c'", True), ("substring(s, 1, 2) < 'b'", False),
+        ("substring(s, 0, 1) = 'a'", False), ("substring(s, 2, 1) = 'x'", True), ("right(s, 1) = 'a'", True),
+        ("date_add(ts, 3) < date'2020-01-04'", False), ("date_sub(ts, 1) = date'2020-01-01'", True),
+        ("datediff(ts, date'2020-01-01') > 1", False), ("datediff(ts, date'2020-01-01') = 1", True),
+        ("datediff(date'2020-01-05', ts) > 4", False), ("datediff(date'2020-01-05', ts) >= 4", True),
+        ("datediff(date'2020-01-05', ts) < 3", False), ("date_add(ts, 2147465385) < date'0001-01-01'", True),
+        ("timestamp_seconds(n) > timestamp'1970-01-01 00:00:10'", False), ("timestamp_seconds(x) < ts", True),
+        ("timestamp_seconds(n) < timestamp'1970-01-01 00:00:02Z'", True), ("coalesce(n, 20) > 9.5", False),
+        ("coalesce(n, 20) >= 9.5", True),
     ],
 )  # fmt: skip
 def test_functions_that_keep_the_order(where: str, keeps: bool) -> None:
@@ -135,6 +144,19 @@ def test_functions_that_keep_the_order(where: str, keeps: bool) -> None:
     assert kept(where, file) == [0] * keeps
     if "timestamp" in where:  # an hour that occurs twice is not in order there
         assert kept(where, file, timezone="Europe/Berlin") == [0]
+
+
+@pytest.mark.parametrize(
+    ("where", "keeps"),
+    [
+        ("coalesce(n, 0) > 9.5", False), ("coalesce(n, 0) = 0", True), ("coalesce(n, 0) = -1", False),
+        ("coalesce(n, 20) > 10", True), ("coalesce(n, id, 30) = 25", True), ("coalesce(n, 20) is null", False),
+        ("coalesce(s, 'x') = 'x'", True), ("coalesce(s, 'x') < 'x'", False), ("coalesce(id, n) = 25", True),
+    ],
+)  # fmt: skip
+def test_the_first_that_is_not_null(where: str, keeps: bool) -> None:
+    file = stats({"n": 1.5}, {"n": 9.5}, {"n": 3, "s": 10})
+    assert kept(where, file) == [0] * keeps
 
 
 def test_prefixes_of_cut_bounds_and_of_characters_beyond_ascii() -> None:

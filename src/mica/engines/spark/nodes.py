@@ -139,10 +139,11 @@ def node(tree: Tree, known: Known) -> Node:
     return Node(name, children, type=tree.type if name in _TYPED else "")
 
 
-#: Functions of times that are compared, or whose rules depend on their types.
+#: Functions that are compared, or whose rules depend on their types.
 _TYPED = frozenset(
-    "DateFromUnixDate DayOfMonth Hour LastDay MicrosToTimestamp Minute Month Second TruncDate TruncTimestamp UnixDate "
-    "UnixMicros UnixMillis UnixSeconds Year".split()
+    "Coalesce DateAdd DateDiff DateFromUnixDate DateSub DayOfMonth Hour LastDay MicrosToTimestamp MillisToTimestamp "
+    "Minute Month Second SecondsToTimestamp Substring TruncDate TruncTimestamp UnixDate UnixMicros UnixMillis "
+    "UnixSeconds Year".split()
 )
 
 
