@@ -49,6 +49,7 @@ class Maker:
         self.negated = catalyst.expressions.Not
         self.project, self.filter = catalyst.plans.logical.Project, catalyst.plans.logical.Filter
         self._named_rows, self._identifier = catalyst.plans.logical.SubqueryAlias, catalyst.AliasIdentifier
+        self._generated = catalyst.plans.logical.Generate
         self._repartition, self._limited = catalyst.plans.logical.Repartition, catalyst.plans.logical.GlobalLimit
         self.type = jvm.org.apache.spark.sql.types.DataType
         self._int = self.type.fromDDL("INT")
@@ -138,6 +139,17 @@ class Maker:
     def in_one(self, plan: Any) -> Any:
         """The rows of a plan in one partition: what groups or sorts few rows there needs no shuffle."""
         return self._repartition(1, False, plan)
+
+    def apart(self, generate: Any) -> Any:
+        """A node that gives columns for each row, whose columns have ids of their own first, and then those that they
+        had: of EXCEPT ALL and INTERSECT ALL Catalyst gives them the ids of columns below, which it takes for constants
+        of a plan that it optimises again."""
+        given = generate.generatorOutput()
+        own = [one.newInstance() for one in items(given)]
+        parts = generate.unrequiredChildIndex(), generate.outer(), generate.qualifier(), self.seq(own), generate.child()
+        named = [self.alias(new, one.name(), one.exprId()) for new, one in zip(own, items(given), strict=True)]
+        kept = generate.requiredChildOutput()
+        return self.project(kept.appendedAll(self.seq(named)), self._generated(generate.generator(), *parts))
 
     def unfolded(self, plan: Any) -> Any:
         """Rows of the driver, of which Catalyst computes nothing before it has moved filters and left out columns. Of a

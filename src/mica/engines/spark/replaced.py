@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from mica.engines.spark.catalyst import Plan, Relation, every
 from mica.engines.spark.folds import Folded
 from mica.engines.spark.needs import Extraction, Needs
-from mica.engines.spark.nodes import names_of
+from mica.engines.spark.nodes import ids, names_of
 from mica.records import dataclass
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ class _Replacing:
                 nodes += self._places(relation, rows)
         root, plans = self.query.root, list(every(self.query.root))
         nodes += [(plan.java, self.make.one_row) for plan in plans if plan.name == "OneRowRelation"]
+        nodes += [(plan.java, self.make.apart(plan.java)) for plan in plans if _repeats(plan)]
         gone = {id(plan) for _, rows in self.rows if rows.folded is not None for plan in rows.folded.plans}
         pairs = [pair for plan in plans if id(plan) not in gone for pair in self._expressions(plan)]
         nodes += [pair for plan in plans if id(plan) not in gone for pair in self._passing(plan)]
@@ -134,3 +135,8 @@ class _Replacing:
         if len(rest) < len(needed) and [name for name in names if name in wanted] == list(needed):
             return own.diff(self.make.seq([own.apply(places[name]) for name in rest])) if rest else own
         return self.make.seq([own.apply(places[name]) for name in needed])
+
+
+def _repeats(plan: Plan) -> bool:
+    """Whether a node gives columns for each row by ids that columns below it have."""
+    return plan.name == "Generate" and not ids(plan.java.generatorOutput()).isdisjoint(plan.children[0].output)
