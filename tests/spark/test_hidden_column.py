@@ -89,6 +89,15 @@ def test_names_of_files_in_texts(spark: SparkSession, table: mica.Table) -> None
         mica.sql("SELECT input_file_name(), _metadata.row_index FROM hidden", spark)
 
 
+def test_a_table_without_files_has_no_names_of_files(spark: SparkSession, table: mica.Table, tmp_path: Path) -> None:
+    """Views of such a table were refused: Spark's own reader has no files there either."""
+    mica.register("none_hidden", mica.Table.create(tmp_path / "none", "id BIGINT"))
+    spark.table("none_hidden").createOrReplaceTempView("hidden_rows")
+    assert spark.sql("SELECT upper(input_file_name()) AS f, count(*) FROM hidden_rows GROUP BY 1").collect() == []
+    assert spark.sql("SELECT count(*) FROM hidden_rows WHERE input_file_name() LIKE 'f%'").collect() == [(0,)]
+    spark.catalog.dropTempView("hidden_rows")
+
+
 def test_a_column_of_that_name_hides_it(spark: SparkSession, table: mica.Table, tmp_path: str) -> None:
     """The table's own is what is meant."""
     made = mica.Table.create(

@@ -36,9 +36,10 @@ def refuse_metadata(columns: StructType) -> None:
 
 
 def left_to_spark(scan: Scan) -> Scan:
-    """The scan, which Spark's own reader runs. Errors: UNSUPPORTED_EXPRESSION if it cannot."""
+    """The scan, which Spark's own reader runs, or nobody where there are no files. Errors: UNSUPPORTED_EXPRESSION if it
+    cannot."""
     reason = reader.reason_for_kernel(scan.reading())
-    if reason is None:
+    if reason is None or not scan.kept.num_rows:
         return scan
     raise UserError(
         "UNSUPPORTED_EXPRESSION",
