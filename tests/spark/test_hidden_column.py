@@ -89,6 +89,18 @@ def test_names_of_files_in_texts(spark: SparkSession, table: mica.Table) -> None
         mica.sql("SELECT input_file_name(), _metadata.row_index FROM hidden", spark)
 
 
+def test_names_of_files_in_views(spark: SparkSession, table: mica.Table) -> None:
+    """Views of tables that the kernel reads were refused, which the tables themselves are not."""
+    spark.table("hidden").createOrReplaceTempView("hidden_rows")
+    spark.sql("CREATE OR REPLACE TEMPORARY VIEW hidden_view AS SELECT id FROM hidden_rows WHERE id < 6")
+    for view in ("hidden_rows", "hidden_view"):
+        rows = spark.sql(f"SELECT id, input_file_name() AS f FROM {view} WHERE id < 6").collect()
+        assert {row.f.replace("file:///", "file:/") for row in rows} == files(table, "id < 6")
+        assert spark.table(view).where(input_file_name().startswith("file:///") & (col("id") < 6)).count() == len(rows)
+    spark.catalog.dropTempView("hidden_view")
+    spark.catalog.dropTempView("hidden_rows")
+
+
 def test_a_table_without_files_has_no_names_of_files(spark: SparkSession, table: mica.Table, tmp_path: Path) -> None:
     """Views of such a table were refused: Spark's own reader has no files there either."""
     mica.register("none_hidden", mica.Table.create(tmp_path / "none", "id BIGINT"))

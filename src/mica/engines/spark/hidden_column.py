@@ -69,7 +69,7 @@ def is_read_by_spark(mark: Any) -> bool:
 def by_hidden(spark: Any, plan: Any, is_mark: Callable[[str], bool]) -> Any:
     """A plan in which `_metadata` of marks gives the names of files, to be analysed again: then the nodes between hand
     the column up. None if not all names are of marks, or Spark finds no hidden column there."""
-    pairs = []
+    plan, pairs = _without_views(spark, plan), []
     for node in _every(plan):
         if "input_file_block_" in (text := str(node.expressions().mkString(" "))):
             return None
@@ -81,6 +81,13 @@ def by_hidden(spark: Any, plan: Any, is_mark: Callable[[str], bool]) -> Any:
     if not pairs:
         return None
     return plan.transformDownWithSubqueries(Maker.of(spark).rule(pairs))
+
+
+def _without_views(spark: Any, plan: Any) -> Any:
+    """An analysed plan with what views show in their places: a view hides the hidden column of its rows."""
+    while views := [(node, node.child()) for node in _every(plan) if str(node.nodeName()) == "View"]:
+        plan = plan.transformDownWithSubqueries(Maker.of(spark).rule(views))  # a view of a view needs another round
+    return plan
 
 
 def _every(plan: Any) -> Iterator[Any]:
