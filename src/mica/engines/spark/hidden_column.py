@@ -86,7 +86,10 @@ def by_hidden(spark: Any, plan: Any, is_mark: Callable[[str], bool]) -> Any:
 def _without_views(spark: Any, plan: Any) -> Any:
     """An analysed plan with what views show in their places: a view hides the hidden column of its rows."""
     while views := [(node, node.child()) for node in _every(plan) if str(node.nodeName()) == "View"]:
-        plan = plan.transformDownWithSubqueries(Maker.of(spark).rule(views))  # a view of a view needs another round
+        shown = plan.transformDownWithSubqueries(Maker.of(spark).rule(views))  # a view of a view needs another round
+        if bool(shown.fastEquals(plan)):
+            break
+        plan = shown
     return plan
 
 
