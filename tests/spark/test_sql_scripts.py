@@ -258,6 +258,27 @@ def test_an_enabled_session_runs_scripts(spark: SparkSession, tables: dict[str, 
         mica.disable(spark)
 
 
+def test_scripts_know_the_tables_of_the_current_database(spark: SparkSession, tmp_path: Path) -> None:
+    """Conditions and FOR did not find them; a view of the session's own still comes first, as in Spark."""
+    mica.enable(spark)
+    try:
+        spark.sql("CREATE SCHEMA of_scripts")
+        spark.sql("USE of_scripts")
+        spark.sql(f"CREATE TABLE loops USING mica LOCATION '{tmp_path}/loops' AS SELECT id FROM range(4)")
+        condition = "IF (SELECT count(*) FROM loops) > 3 THEN SELECT 'many'; ELSE SELECT 'few'; END IF;"
+        loop = "FOR r AS SELECT id FROM loops WHERE id > 1 DO UPDATE loops SET id = id * 10 WHERE id = r.id; END FOR;"
+        assert rows(f"BEGIN {condition} END", spark) == [("many",)]
+        assert rows(f"BEGIN {loop} SELECT max(id), min(id) FROM loops; END", spark) == [(30, 0)]
+        assert not spark.sql("SHOW VIEWS LIKE 'loops'").collect()
+        spark.range(1).createOrReplaceTempView("loops")
+        assert rows(f"BEGIN {condition} END", spark) == [("few",)]
+    finally:
+        spark.catalog.dropTempView("loops")
+        spark.sql("USE default")
+        spark.sql("DROP SCHEMA IF EXISTS of_scripts CASCADE")
+        mica.disable(spark)
+
+
 def test_a_spark_whose_interpreter_is_another_one_runs_the_whole_script(
     spark: SparkSession, tables: dict[str, mica.Table], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -104,7 +104,7 @@ class Lent:
 
     def lend(self, name: str) -> bool:
         """Lends a table at its newest version; False if there is nothing new to lend by this name."""
-        table = registry.registered(name) if counts(self._spark, name) else None
+        table = self._table(name)
         if table is None or self._lent.get(name) is table.snapshot:
             return False
         with _LOCK:
@@ -121,6 +121,15 @@ class Lent:
             held.times += name not in self._lent
             _HELD[key], self._lent[name] = held, table.snapshot
         return True
+
+    def _table(self, name: str) -> Table | None:
+        """The table that a name of one part means: one of the current database, unless the session has a view by the
+        name, or a registered one."""
+        database = _database(self._spark)
+        place = None if database is None else registry.storage_of((database, name))
+        if place is not None and (self._key(name) in _HELD or not catalog.is_temporary(self._spark, name)):
+            return registry.opened(place)
+        return registry.registered(name) if counts(self._spark, name) else None
 
     def lend_named(self, text: str) -> None:
         """Lends every table whose name is a word of the text, if it is there: the word may be another thing's."""
@@ -157,10 +166,18 @@ def is_hidden(spark: SparkSession, name: str) -> bool:
     return own is not None and (before is None or not catalog.is_same_view(spark, own, before))
 
 
+def _database(spark: SparkSession) -> str | None:
+    """The current database, in lower case; None if there is no name of several parts, and so none with a database."""
+    return str(spark.catalog.currentDatabase()).lower() if registry.has_qualified() else None
+
+
 def mentioned(spark: SparkSession, text: str) -> list[str]:
-    """The registered names that a text may mean, as it spells them: words of it, also of a string in it, or of a
-    function of the session that it calls; all of them, if it computes a name."""
-    known = registry.all_registered()
+    """The names of tables that a text may mean, registered ones and those of the current database, as it spells them:
+    words of it, also of a string in it, or of a function of the session that it calls; all of them, if it computes a
+    name."""
+    database = _database(spark)
+    own = [] if database is None else registry.in_database(database)
+    known = sorted({*registry.all_registered(), *own})
     if not known:
         return []
     if _COMPUTED.search(text):
@@ -188,7 +205,7 @@ def run(spark: SparkSession, work: Callable[[], DataFrame], *, explains: bool = 
     Errors: those of `work`; INVALID_ARGUMENT for a statement that a view is not enough for.
     """
     # An error that leads to another try is none to be logged.
-    quiet = without_sql_log if registry.all_registered() else nullcontext
+    quiet = without_sql_log if registry.has_names() else nullcontext
     with Lent(spark) as lent:
         while True:
             try:

@@ -202,6 +202,11 @@ def place_in(database: str, name: str) -> Storage | None:
     return None if known is None else storage_of(known)
 
 
+def has_names() -> bool:
+    """Whether there is a registered name."""
+    return bool(_NAMES)
+
+
 def has_qualified() -> bool:
     """Whether there is a name of several parts."""
     return any(len(key) > 1 for key in tuple(_NAMES))
