@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -149,3 +150,23 @@ def test_update_and_merge_cast_texts_as_delta_spark(spark: SparkSession, tmp_pat
                 mica.sql(text.format(place), spark)
     with pytest.raises(mica.UserError, match="INCOMPATIBLE_TYPE"):  # the calls of `Table` want the cast
         mica.Table.open(tmp_path / "t").update({"n": "s"})
+
+
+def test_who_replaces_a_table_tells_all_of_it(delta_session: SparkSession, tmp_path: Path) -> None:
+    """Comment, properties and constraints stayed, and refused the new rows. Those stay that tell columns and rows
+    apart."""
+    found = list[tuple[Any, ...]]()
+    mapped = {"delta.columnMapping.maxColumnId", "delta.columnMapping.mode"}
+    for kind in ("delta", "mica"):
+        name = f"delta.`{tmp_path}/{kind}`"
+        run = delta_session.sql if kind == "delta" else partial(mica.sql, spark=delta_session)
+        run(
+            f"CREATE TABLE {name} (a INT) USING {kind} COMMENT 'old' TBLPROPERTIES ('k' = 'v', "
+            "'delta.enableChangeDataFeed' = 'true', 'delta.columnMapping.mode' = 'name')"
+        )
+        run(f"ALTER TABLE {name} ADD CONSTRAINT positive CHECK (a > 0)")
+        run(f"CREATE OR REPLACE TABLE {name} USING {kind} TBLPROPERTIES ('n' = 'w') AS SELECT -1 AS a")
+        table = mica.Table.open(tmp_path / kind)
+        kept = {key: text for key, text in table.metadata.configuration.items() if key not in mapped}
+        found.append((table.metadata.description, kept, table.to_arrow().to_pylist()))
+    assert found[0] == found[1] == (None, {"n": "w"}, [{"a": -1}])

@@ -82,7 +82,7 @@ def refuse_columns(schema: StructType) -> None:
 def new_table(
     schema: StructType,
     partition_columns: Iterable[str],
-    configuration: Mapping[str, str] | None,
+    configuration: Mapping[str, str | None] | None,
     *,
     created_time: int,
 ) -> tuple[Protocol, Metadata]:

@@ -43,7 +43,7 @@ def create(
     base: Snapshot | Storage,
     schema: Any,
     partition_by: Sequence[str],
-    properties: Mapping[str, str] | None,
+    properties: Mapping[str, str | None] | None,
     mode: str,
     data: Any = None,
     cluster_by: Sequence[str] = (),
@@ -118,7 +118,7 @@ def remade(found: Snapshot, schema: StructType, partition_by: Sequence[str], tim
 
 
 def _other(
-    found: Snapshot, schema: StructType, partition_by: Sequence[str], properties: Mapping[str, str], ansi: bool,
+    found: Snapshot, schema: StructType, partition_by: Sequence[str], properties: Mapping[str, str | None], ansi: bool,
     timezone: str,
 ) -> tuple[Protocol, Metadata]:  # fmt: skip
     """Protocol and metadata of a table that gets other columns."""

@@ -21,7 +21,14 @@ from mica.log.configuration import checked, kept
 from mica.log.snapshot import Snapshot, exists
 from mica.log.user_metadata import user_metadata
 from mica.maintain.create import base_of, create
-from mica.properties import COMMENT
+from mica.properties import (
+    COLUMN_MAPPING_MODE,
+    COMMENT,
+    ENABLE_ROW_TRACKING,
+    ENABLE_SHREDDING,
+    IN_COMMIT_TIMESTAMPS,
+    NAMES_OF_WRITERS,
+)
 from mica.query import names, registry, settings
 from mica.query.create_text import column_text, create_text
 from mica.query.frames import narrowed
@@ -37,6 +44,11 @@ from mica.write.rules import constraints, expressions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+#: What a replaced table keeps: how its columns, rows and times are told apart, which earlier versions need, too.
+_STAYING = NAMES_OF_WRITERS | {
+    known.name for known in (COLUMN_MAPPING_MODE, ENABLE_ROW_TRACKING, IN_COMMIT_TIMESTAMPS, ENABLE_SHREDDING)
+}
 
 #: What stands for the rows in a statement that has them as a DataFrame.
 ROWS = "TABLE rows"
@@ -83,7 +95,7 @@ def make(
         base,
         made,
         list(statement.partition_by),
-        settings.with_defaults(spark, statement.properties),
+        _properties(spark, statement, base),
         statement.mode,
         rows,
         list(statement.cluster_by),
@@ -93,6 +105,17 @@ def make(
     if not names.is_path(parts):
         name_it(statement, storage, there)
     return None if done is base else Table(done)
+
+
+def _properties(spark: SparkSession, statement: Create, base: Snapshot | Storage) -> dict[str, str | None]:
+    """The properties of the table; None for those that go. A statement that replaces a table tells all of it, as in
+    delta-spark: what it does not name goes, also the comment and the constraints."""
+    told = settings.with_defaults(spark, statement.properties)
+    if not isinstance(base, Snapshot):
+        return dict(told)
+    named = {name.lower() for name in told}
+    held = (name for name in (*base.metadata.configuration, COMMENT) if name not in _STAYING)
+    return {**{name: None for name in held if name.lower() not in named}, **told}
 
 
 def make_of_rows(spark: SparkSession, statement: Create, rows: DataFrame, options: Mapping[str, str]) -> None:
