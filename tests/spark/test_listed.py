@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -58,6 +59,9 @@ def test_tables_of_a_database_are_listed_as_spark_s(spark: SparkSession, databas
     assert of_mica == of_spark
     (row,) = spark.sql("SHOW TABLE EXTENDED IN of_mica LIKE 'l2'").collect()
     assert "|-- id: long" in row.information
+    for told in ("Database: of_mica\nTable: l2\nType: MANAGED\nProvider: delta\nLocation: ", "/L2\nSchema: root"):
+        assert told in row.information
+    assert "VIEW" not in row.information, "it was shown as a view"
 
 
 @pytest.mark.usefixtures("enabled", "compiled")
@@ -68,3 +72,22 @@ def test_what_is_made_in_default_is_listed_there_only(spark: SparkSession) -> No
     spark.sql("CREATE SCHEMA IF NOT EXISTS of_others")
     assert spark.sql(text.format("of_others")).collect() == []
     assert spark.catalog.getTable("listed_alone").namespace == ["default"]
+
+
+@pytest.mark.usefixtures("enabled", "compiled")
+def test_a_table_is_described_with_its_database_as_by_delta_spark(delta_session: SparkSession, tmp_path: Path) -> None:
+    """It was described as one without a name."""
+    told = list[list[tuple[str, str]]]()
+    for kind in ("delta", "mica"):
+        delta_session.sql(f"CREATE SCHEMA told_{kind}")
+        for name, place in (("managed", ""), ("external", f"LOCATION '{tmp_path}/{kind}'")):
+            own = f"told_{kind}.{name}"
+            delta_session.sql(f"CREATE TABLE {own} (a INT) USING {kind} {place} COMMENT 'c'")
+            rows = delta_session.sql(f"DESCRIBE EXTENDED {own}").collect()
+            found = [(row.col_name, row.data_type.replace(f"told_{kind}", "d")) for row in rows]
+            start = found.index(("# Detailed Table Information", ""))
+            told.append([pair for pair in found[start:] if pair[0] not in ("Location", "Table Properties")])
+            delta_session.sql(f"DROP TABLE {own}")
+        delta_session.sql(f"DROP SCHEMA told_{kind}")
+    assert told[2:] == told[:2]
+    assert ("Type", "EXTERNAL") in told[1]

@@ -309,10 +309,12 @@ def _shaped(spark: SparkSession, table: Table, statement: Shaping) -> DataFrame:
             return _frame(spark, described.history(table, limit))
         case Question(table=name, what=what, key=key, partition=partition):
             zone = engines.of(spark).settings()[1]
-            if what == "detail":
+            managed = False
+            if what in ("detail", "extended"):
                 known = full_name(spark, name)
-                name = () if known is None else (known,)
-            return _frame(spark, described.answer(table, what, key, name, zone, partition))
+                name = () if known is None else tuple(known.split("."))
+                managed = known is not None and registry.is_managed(known)
+            return _frame(spark, described.answer(table, what, key, name, zone, partition, managed=managed))
         case TableCall():
             return _called(spark, table, statement)
 

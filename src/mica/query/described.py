@@ -22,7 +22,7 @@ from mica.query.create_text import create_text
 from mica.query.fixed import fixed_values
 from mica.query.table_statements import Subject
 from mica.schema import char
-from mica.schema.ddl import spelled
+from mica.schema.ddl import quote_if_needed, spelled
 from mica.schema.edit import field_at
 from mica.schema.special import DEFAULT
 from mica.schema.types import StructType
@@ -74,15 +74,18 @@ def answer(
     name: tuple[str, ...] = (),
     timezone: str = "UTC",
     partition: Mapping[str, str | None] | None = None,
+    *,
+    managed: bool = False,
 ) -> pa.Table:
     """The rows of the answer. `key`: the property or column that is asked for, `name`: the table's in the question, or
-    for its detail the whole name, `partition`: the values of the partitions that are asked for.
+    where the answer shows it the whole name, `partition`: the values of the partitions that are asked for, `managed`:
+    whether the files go with the name.
 
     Errors: UNKNOWN_COLUMN; INVALID_ARGUMENT for the partitions of a table that has none; those of `fixed_values`.
     """
     match what:
         case "detail":
-            return _detail(table, name[-1] if name else table.metadata.name)
+            return _detail(table, ".".join(name) or table.metadata.name)
         case "properties":
             return _properties(table, key)
         case "names":
@@ -95,7 +98,7 @@ def answer(
             return pa.table({"createtab_stmt": [create_text(table, name)]})
     rows = _columns(table)
     if what == "extended":
-        rows += _information(table)
+        rows += _information(table, name, managed=managed)
     return _texts(rows, "col_name", "data_type", "comment")
 
 
@@ -109,13 +112,25 @@ def _columns(table: Table) -> list[_Row]:
     return rows
 
 
-def _information(table: Table) -> list[_Row]:
-    """What DESCRIBE EXTENDED adds, for a table that is in no catalog."""
+def identity(name: Sequence[str], *, managed: bool) -> list[tuple[str, str]]:
+    """What Spark says of a table by its whole name; nothing of one that has none, or is in no database."""
+    if len(name) < 3:
+        return []
+    catalog, *database, own = name
+    told = {"Namespace": ".".join(map(quote_if_needed, database)), "Database": ".".join(database), "Table": own}
+    return [("Catalog", catalog), *told.items(), ("Type", "MANAGED" if managed else "EXTERNAL")]
+
+
+def _information(table: Table, name: tuple[str, ...], *, managed: bool) -> list[_Row]:
+    """What DESCRIBE EXTENDED adds, with what a catalog knows of the table if a database has it."""
     comment = table.metadata.description
     properties = ",".join(f"{key}={value}" for key, value in _every_property(table).items())
     rows: list[_Row] = [("", "", ""), ("# Detailed Table Information", "", "")]
+    rows += [(*pair, "") for pair in identity(name, managed=managed)]
     rows += [] if comment is None else [("Comment", comment, "")]
-    rows += [("Location", table.path, ""), ("Provider", "delta", ""), ("Table Properties", f"[{properties}]", "")]
+    rows += [("Location", table.path, ""), ("Provider", "delta", "")]
+    rows += [("Is_managed_location", "true", "")] if managed else []
+    rows += [("Table Properties", f"[{properties}]", "")]
     spark = to_spark(table.schema)
     defaults: list[_Row] = [
         (f.name, spark[f.name].dataType.simpleString(), str(f.metadata[DEFAULT]))

@@ -7,7 +7,7 @@ registered name is in every database, as a temporary view is, and is shown as on
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from mica.engines.spark.cloned_session import beside_names
 from mica.engines.spark.session import is_connect
 from mica.errors import MicaError
 from mica.query import names, registry
+from mica.query.described import identity
 from mica.query.lent import Lent, counts
 from mica.query.statement_parts import name_parts
 from mica.schema.lexical import GAP, SPACE
@@ -78,12 +79,28 @@ def _in_database(
     """A list with the tables `own` of the database as such; those that are `lent` are no views of the session's."""
     rows = [row.asDict() for row in shown.collect()]
     temporary = [row for row in rows if row["isTemporary"]]
-    mine = [row | {"namespace": database, "isTemporary": False} for row in temporary if row["tableName"] in own]
+    mine = [
+        row | {"namespace": database, "isTemporary": False} | _information(row, database)
+        for row in temporary
+        if row["tableName"] in own
+    ]
     known = [row for row in rows if not row["isTemporary"]]
     tables = sorted([*known, *mine], key=lambda row: str(row["tableName"]))
     rest = [row for row in temporary if row["tableName"] not in lent]
     fields = [pa.field(name, _COLUMNS[name], nullable=False) for name in shown.columns]
     return spark.createDataFrame(pa.Table.from_pylist([*tables, *rest], pa.schema(fields)))
+
+
+def _information(row: Mapping[str, Any], database: str) -> dict[str, str]:
+    """What a row tells of its table, instead of what Spark says of the view; nothing in a list of names."""
+    if "information" not in row:
+        return {}
+    known = registry.name_in(database, row["tableName"]) or row["tableName"]
+    facts = identity((catalog.CATALOG, database, row["tableName"]), managed=registry.is_managed(known))
+    lines = [f"{name}: {text}" for name, text in facts if name != "Namespace"]
+    lines += ["Provider: delta", f"Location: {registry.place_of(known)}"]
+    _, begin, columns = str(row["information"]).partition("Schema: ")
+    return {"information": "\n".join([*lines, begin + columns])}
 
 
 def _names(rows: Iterable[Any]) -> set[str]:
