@@ -128,6 +128,17 @@ def test_the_session_s_default_format_counts(spark: SparkSession, rows: DataFram
     assert (mica.Table.open(path).partition_by, (tmp_path / "plain" / "_delta_log").exists()) == (("p",), False)
 
 
+@pytest.mark.usefixtures("alone")
+def test_options_of_a_call_may_be_numbers_and_booleans(spark: SparkSession, rows: DataFrame, tmp_path: Path) -> None:
+    """load(path, versionAsOf=0), and so pandas-on-Spark's read_delta(path, version=0), was an AttributeError."""
+    path = str(tmp_path / "t")
+    rows.write.save(path, "delta")
+    before = rows.count()
+    rows.write.save(path, "delta", "append", mergeSchema=True)
+    assert spark.read.load(path, "delta", versionAsOf=0).count() == before
+    assert spark.read.load(path, "delta", versionAsOf=1).count() == 2 * before
+
+
 def test_a_new_name_is_that_of_a_table_in_the_warehouse(spark: SparkSession, rows: DataFrame) -> None:
     """As of CREATE TABLE … USING mica, also when a later process writes again."""
     rows.write.format("mica").mode("append").saveAsTable("by_format")

@@ -278,8 +278,11 @@ def _unquoted(name: str) -> str:
 
 
 def _given(told: Told, options: Mapping[str, Any]) -> dict[str, Any]:
-    """All options, by their names in lower case."""
-    return {**told.options, **{name.lower(): value for name, value in options.items() if value is not None}}
+    """All options, by their names in lower case; those of a call as the texts that Spark makes of them."""
+    from pyspark.sql.utils import to_str
+
+    texts = {name.lower(): to_str(value) for name, value in options.items() if value is not None}
+    return {**told.options, **texts}
 
 
 def _storage(session: SparkSession, place: str, given: Mapping[str, Any]) -> Storage:
