@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from mica.errors import CorruptDataError
+from mica.errors import CorruptDataError, UserError
 from mica.schema.types import MAX_PRECISION, ArrayType, DataType, MapType, Primitive, StructField, StructType
 
 _MAX_DEPTH = 200
@@ -93,6 +93,13 @@ def _type(document: Any, at: str, depth: int) -> DataType:
             key = _type(document.get("keyType"), f"{at}.key", depth + 1)
             value = _type(document.get("valueType"), f"{at}.value", depth + 1)
             return MapType(key, value, _flag(document, "valueContainsNull", at))
+        case "udt":
+            kind = document.get("pyClass") or document.get("class")
+            raise UserError(
+                "UNSUPPORTED_TYPE",
+                f"the column {at!r} has a user-defined type of Spark's, {kind}, which mica does not have",
+                hint="Write a plain column of it: of a vector, pyspark.ml.functions.vector_to_array.",
+            )
         case other:
             raise _bad(f"the type of {at or 'the root'} is {other!r}")
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from mica.errors import CorruptDataError
+from mica.errors import CorruptDataError, UserError
 from mica.schema import json as schema_json
 from mica.schema.types import Primitive
 
@@ -53,3 +53,11 @@ def test_a_decimal_that_no_value_has(kind: str, nested: bool) -> None:
 def test_other_decimals_and_unknown_types_are_kept(kind: str) -> None:
     fields = [{"name": "a", "type": kind, "nullable": True, "metadata": {}}]
     assert schema_json.loads(json.dumps({"type": "struct", "fields": fields})).fields[0].type == Primitive(kind)
+
+
+def test_a_type_of_the_user_s_is_named() -> None:
+    """A column of vectors was said to be a damaged schema."""
+    vector = {"type": "udt", "class": "org.apache.spark.ml.linalg.VectorUDT", "pyClass": "pyspark.ml.linalg.VectorUDT"}
+    field = {"name": "features", "type": vector, "nullable": True, "metadata": {}}
+    with pytest.raises(UserError, match=r"UNSUPPORTED_TYPE.*'features'.*VectorUDT[\s\S]*vector_to_array"):
+        schema_json.loads(json.dumps({"type": "struct", "fields": [field]}))
