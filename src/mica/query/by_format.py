@@ -279,9 +279,8 @@ def _unquoted(name: str) -> str:
 
 def _given(told: Told, options: Mapping[str, Any]) -> dict[str, Any]:
     """All options, by their names in lower case; those of a call as the texts that Spark makes of them."""
-    from pyspark.sql.utils import to_str
-
-    texts = {name.lower(): to_str(value) for name, value in options.items() if value is not None}
+    values = {name.lower(): value for name, value in options.items() if value is not None}
+    texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in values.items()}
     return {**told.options, **texts}
 
 
