@@ -56,7 +56,7 @@ def test_rows_that_will_be_too_many_are_left_to_tasks_early(
 ) -> None:
     scan = table.scan("n < 50")
     assert little.rows(Spark(spark), scan, REFUSED) is None
-    assert 0 < len(opened) < FILES / 2
+    assert 0 < len(opened) < FILES  # how many others have begun meanwhile is chance
     assert scan.count() == FILES * ROWS // 2
 
 
