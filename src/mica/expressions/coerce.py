@@ -90,6 +90,11 @@ def is_real(type_: DataType) -> bool:
     return type_ in (FLOAT, DOUBLE)
 
 
+def has_bounds(type_: DataType) -> bool:
+    """Whether values of the type have bounds by which files are skipped."""
+    return is_number(type_) or type_ in (STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ)
+
+
 def is_number(type_: DataType) -> bool:
     """Whether the type is one of numbers, exact or real."""
     return is_exact(type_) or is_real(type_)

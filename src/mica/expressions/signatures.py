@@ -63,7 +63,7 @@ class Function:
     monotone: int | None = None
     #: The same of results in the opposite order.
     falling: int | None = None
-    #: Whether the constants, None for the argument itself, let results keep the order; always without.
+    #: Whether the constants let results keep the order; always without.
     orders: Callable[..., bool] | None = None
     #: Whether results wrap around, so that one bound alone tells nothing.
     wraps: bool = False

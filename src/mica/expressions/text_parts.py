@@ -279,7 +279,7 @@ def _capitalized(word: str) -> str:
     return word[:1].title() + texts.lowered(word)[len(texts.lowered(word[:1])) :]
 
 
-def _from_start(_: None, place: int, *__: int) -> bool:
+def _from_start(place: int, *_: int) -> bool:
     return place in (0, 1)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal, InvalidOperation
+from functools import partial
 
 from mica.engines.spark.nodes import Node
 from mica.records import dataclass
@@ -26,7 +27,7 @@ _COMPARISONS: Mapping[str, str] = {
 }
 _PATTERNS: Mapping[str, str] = {"StartsWith": "startswith", "EndsWith": "endswith", "Contains": "contains"}
 _JOINS: Mapping[str, str] = {"And": "AND", "Or": "OR"}
-#: Functions of a time, which mica and Spark compute alike.
+#: Functions of times, which mica and Spark compute alike.
 _PARTS: Mapping[str, str] = {
     "Hour": "hour",
     "Minute": "minute",
@@ -42,17 +43,14 @@ _PARTS: Mapping[str, str] = {
     "DateFromUnixDate": "date_from_unix_date",
     "MicrosToTimestamp": "timestamp_micros",
     "MillisToTimestamp": "timestamp_millis",
-}
-#: Functions of several values, or of one that may be refused.
-_CALLS: Mapping[str, str] = {
+    "SecondsToTimestamp": "timestamp_seconds",
     "DateAdd": "date_add",
     "DateSub": "date_sub",
     "DateDiff": "datediff",
-    "SecondsToTimestamp": "timestamp_seconds",
 }
 #: Expressions whose parts are all evaluated for every row.
 _VALUES = frozenset(
-    ("Column", "GetStructField", "VariantGet", "Cast", "Literal", "TruncDate", "TruncTimestamp", *_PARTS, *_CALLS)
+    ("Column", "GetStructField", "VariantGet", "Cast", "Literal", "TruncDate", "TruncTimestamp", *_PARTS)
 )
 _NULLS: Mapping[str, str] = {"IsNull": "IS NULL", "IsNotNull": "IS NOT NULL"}
 #: Functions that fail where a value is too large.
@@ -232,19 +230,19 @@ def _truncated_date(node: Node) -> str:
     return f"trunc({_text(date)}, {_text(unit)})"
 
 
-def _called(node: Node) -> str:
-    return f"{_CALLS[node.name]}({', '.join(map(_text, node.children))})"
+def _called(name: str, node: Node) -> str:
+    return f"{name}({', '.join(map(_text, node.children))})"
 
 
 def _coalesced(node: Node) -> str:
     _refuse_mixed(*node.children)
-    return f"coalesce({', '.join(map(_text, node.children))})"
+    return _called("coalesce", node)
 
 
 def _substring(node: Node) -> str:
     if node.type != "STRING":  # of bytes, or by a collation
         raise _Unknown
-    return f"substring({', '.join(map(_text, node.children))})"
+    return _called("substring", node)
 
 
 def _literal(node: Node) -> str:
@@ -276,8 +274,7 @@ _RULES: Mapping[str, Callable[[Node], str]] = {
     **dict.fromkeys(_JOINS, _joined),
     **dict.fromkeys(_PATTERNS, _matched),
     **dict.fromkeys(_NULLS, lambda node: f"({_text(node.children[0])} {_NULLS[node.name]})"),
-    **dict.fromkeys(_PARTS, lambda node: f"{_PARTS[node.name]}({_text(node.children[0])})"),
-    **dict.fromkeys(_CALLS, _called),
+    **{name: partial(_called, own) for name, own in _PARTS.items()},
     "Coalesce": _coalesced,
     "Substring": _substring,
     "TruncDate": _truncated_date,

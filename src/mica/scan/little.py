@@ -87,7 +87,8 @@ def _bytes_for_spark(scan: Scan) -> int:
 
 def rows(engine: Spark, scan: Scan, late: Late) -> DataFrame | None:
     """The rows of a scan as a DataFrame; None if they are too many, or cannot be read here."""
-    pace, spec = _Pace(size_of(scan)), scan.spec()
+    size, spec = size_of(scan), scan.spec()
+    pace = _Pace(size)
 
     def read(parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
         found, used = 0, 0
@@ -108,7 +109,7 @@ def rows(engine: Spark, scan: Scan, late: Late) -> DataFrame | None:
                 break
         return pa.Table.from_batches(found, to_arrow(scan.schema))
 
-    return given(engine, scan, read, few, scan.schema, late, looks=_LOOKS if size_of(scan) > TASK_BYTES else 1)
+    return given(engine, scan, read, few, scan.schema, late, looks=_LOOKS if size > TASK_BYTES else 1)
 
 
 class _Pace:
@@ -144,13 +145,12 @@ def given(
     looks: int = 1,
 ) -> DataFrame | None:
     """What is `gathered` of the batches that this process reads, as a DataFrame; None if that is nothing, or fails.
-    Each thread takes at least `looks` tasks."""
+    Each of several threads takes at least `looks` tasks."""
     from mica.engines.spark.batches import for_spark
 
     most = min(local.threads(), engine.parallelism)
     try:
-        tasks, threads = scan.for_threads(scan.spec(), most)
-        tasks = scan.tasks(threads * looks) if threads > 1 and looks > 1 else tasks
+        tasks, threads = scan.for_threads(scan.spec(), most, each=looks)
         with closing(local.shown(read, tasks, parallelism=threads)) as batches:
             found = gathered(batches)
         if found is None:

@@ -420,12 +420,13 @@ class Scan:
         return contains(self.schema, VARIANT) and self.source.may_hold_late_types(from_numpy(self.plan.kept))
 
     def for_threads(
-        self, spec: ReadSpec, most: int | None = None, *, kept: pa.Table | None = None
+        self, spec: ReadSpec, most: int | None = None, *, kept: pa.Table | None = None, each: int = 1
     ) -> tuple[list[list[FilePart]], int]:
-        """The kept files, or some of them, as tasks for threads, and how many threads, at most `most`."""
+        """The kept files, or some of them, as tasks for threads, at least `each` for each of several, and how many
+        threads, at most `most`."""
         threads = most or local.threads()
         if threads > 1:
-            tasks = self.tasks(threads, kept)
+            tasks = self.tasks(threads * each, kept)
             threads = workers(spec, [file for task in tasks for file in task], threads)
         if threads == 1:
             tasks = self.tasks(1, kept, shared=False)  # each part of a file opens it

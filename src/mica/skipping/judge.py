@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -40,7 +40,7 @@ from mica.expressions import lookup
 from mica.expressions.bind import type_of
 from mica.expressions.calls import apply
 from mica.expressions.casts import cast_array
-from mica.expressions.coerce import is_exact, is_real
+from mica.expressions.coerce import has_bounds, is_exact, is_real
 from mica.expressions.compare import Datum, compare, literal
 from mica.expressions.plain_values import to_values
 from mica.expressions.strings import Pattern
@@ -127,7 +127,7 @@ class _Judge:
                 inner = self.value(child)
                 nothing = unknown(self.count, type_)
                 return Interval(nothing.low, nothing.high, nothing.may_be_null, inner.all_null, nothing.may_be_nan)
-            case Call("coalesce", args) if _has_bounds(type_of(expr)):
+            case Call("coalesce", args) if has_bounds(type_of(expr)):
                 return self.first(args)
             case Call(_, args) if (order := self.ordered_by(expr)) is not None:
                 return self.call(expr, args, *order)
@@ -142,9 +142,9 @@ class _Judge:
         for at, falls in ((function.monotone, False), (function.falling, True)):
             if at is None or is_real(type_of(expr.args[at])):  # NaN is above every number, and 0 once it is rounded
                 continue
-            constants = [a.value if isinstance(a, Literal) and i != at else None for i, a in enumerate(expr.args)]
-            fixed = all(isinstance(a, Literal) for i, a in enumerate(expr.args) if i != at)
-            if fixed and (function.orders is None or function.orders(*constants)):
+            others = [a for i, a in enumerate(expr.args) if i != at]
+            constants = [a.value for a in others if isinstance(a, Literal)]
+            if len(constants) == len(others) and (function.orders is None or function.orders(*constants)):
                 return at, falls
         return None
 
@@ -152,19 +152,7 @@ class _Judge:
         """The first of these values that is not null is within the bounds of all that it may be."""
         found = self.value(args[-1])
         for part in map(self.value, reversed(args[:-1])):
-            maybe = filled(part.may_be_null, True)
-
-            def bound(own: Datum, other: Datum, outer: Any, part: Interval = part, maybe: Datum = maybe) -> Datum:
-                both = outer(own, other.cast(own.type), skip_nulls=False)
-                return pc.if_else(part.all_null, other.cast(own.type), pc.if_else(maybe, both, own))
-
-            found = Interval(
-                bound(part.low, found.low, pc.min_element_wise),
-                bound(part.high, found.high, pc.max_element_wise),
-                pc.and_(maybe, filled(found.may_be_null, True)),
-                pc.and_(part.all_null, found.all_null),
-                part.may_be_nan or found.may_be_nan,
-            )
+            found = _either(part, found)
         return found
 
     def call(self, expr: Call, args: tuple[Expr, ...], at: int, falls: bool) -> Interval:
@@ -298,8 +286,22 @@ class _Judge:
 _PREDICATES = (And, Or, Not, Compare, In, IsNull)
 
 
-def _has_bounds(type_: DataType) -> bool:
-    return is_exact(type_) or is_real(type_) or type_ in (STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ)
+def _either(one: Interval, other: Interval) -> Interval:
+    """The values of one interval, and those of the other where these may be null."""
+    maybe = filled(one.may_be_null, True)
+
+    def side(own: Datum, given: Datum, outer: Callable[..., Datum]) -> Datum:
+        given = given.cast(own.type)
+        both = outer(own, given, skip_nulls=False)
+        return pc.if_else(one.all_null, given, pc.if_else(maybe, both, own))
+
+    return Interval(
+        side(one.low, other.low, pc.min_element_wise),
+        side(one.high, other.high, pc.max_element_wise),
+        pc.and_(maybe, filled(other.may_be_null, True)),
+        pc.and_(one.all_null, other.all_null),
+        one.may_be_nan or other.may_be_nan,
+    )
 
 
 def _constant(value: Any, type_: DataType) -> Interval:

@@ -20,10 +20,10 @@ from mica import compute as pc
 from mica.arrays import arrow_array
 from mica.errors import UserError
 from mica.expressions.bind import Leaf
-from mica.expressions.coerce import is_exact, is_real
+from mica.expressions.coerce import has_bounds, is_real
 from mica.records import dataclass
 from mica.schema.arrow import from_arrow_type
-from mica.schema.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, VARIANT, DataType
+from mica.schema.types import STRING, VARIANT, DataType
 from mica.skipping.within_files import interval
 from mica.stats import documents
 from mica.stats.columns import IndexedColumn, indexed_leaves
@@ -146,5 +146,5 @@ def _leaves(tree: pa.DataType, at: tuple[str, ...] = ()) -> Iterator[tuple[tuple
         type_ = from_arrow_type(tree)
     except UserError:  # times, nanoseconds
         return
-    if is_exact(type_) or is_real(type_) or type_ in (STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ):
+    if has_bounds(type_):
         yield at, type_

@@ -85,12 +85,19 @@ def by_hidden(spark: Any, plan: Any, is_mark: Callable[[str], bool]) -> Any:
 
 def _without_views(spark: Any, plan: Any) -> Any:
     """An analysed plan with what views show in their places: a view hides the hidden column of its rows."""
-    while views := [(node, node.child()) for node in _every(plan) if str(node.nodeName()) == "View"]:
-        shown = plan.transformDownWithSubqueries(Maker.of(spark).rule(views))  # a view of a view needs another round
-        if bool(shown.fastEquals(plan)):
-            break
-        plan = shown
-    return plan
+    views = [(node, _shown(node)) for node in _every(plan) if _is_view(node)]
+    return plan.transformDownWithSubqueries(Maker.of(spark).rule(views)) if views else plan
+
+
+def _shown(view: Any) -> Any:
+    """What a view shows, or the view in it that is right below: a rule looks at what it has put there no more."""
+    while _is_view(view):
+        view = view.child()
+    return view
+
+
+def _is_view(node: Any) -> bool:
+    return str(node.nodeName()) == "View"
 
 
 def _every(plan: Any) -> Iterator[Any]:
