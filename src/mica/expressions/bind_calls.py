@@ -61,7 +61,7 @@ _DAYS = (BYTE, SHORT, INTEGER, STRING, VOID)
 #: What has another meaning for bytes, if no other text is given.
 _BYTEWISE = ("substring", "rpad", "lpad", "overlay", "replace")
 
-#: Of one argument these are no more than its cast.
+#: Of what is no text, and of one without a pattern, these are no more than its cast.
 _CASTS = ("to_date", "try_to_date", "to_timestamp", "try_to_timestamp")
 
 #: What takes parts out of nested values.
@@ -119,7 +119,7 @@ class CallBinder(ComparisonBinder):
         if not isinstance(result, Primitive):  # a string in it keeps that it has no collation
             args = [Cast(a, STRING, at=a.at) if isinstance(s, Collate) else a for a, s in zip(args, sides, strict=True)]
         self.check_constants(expr, function, args)
-        if len(args) == 1 and expr.name in _CASTS:
+        if expr.name in _CASTS and type_of(args[0]) == result:
             return args[0]
         part = taken(call := Call(expr.name, tuple(args), result, at=expr.at))
         return part if part is not call else self.collated(self.folded(call), sides)

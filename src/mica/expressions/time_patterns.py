@@ -234,10 +234,8 @@ def check_read(pattern: str) -> None:
     _reading(pattern)
 
 
-def to_timestamp(texts: pa.Array, pattern: pa.Scalar | None = None, *, timezone: str) -> Made:
-    """Reads timestamps; without a pattern they are cast already."""
-    if pattern is None or not pa.types.is_string(texts.type):
-        return texts, None
+def to_timestamp(texts: pa.Array, pattern: pa.Scalar, *, timezone: str) -> Made:
+    """Reads timestamps."""
     found = pc.extract_regex(texts, _reading(pattern.as_py()))
     valid = to_numpy(pc.is_valid(found))
     parts = {f.name: found.field(f.name) for f in found.type}
@@ -257,10 +255,8 @@ def to_timestamp(texts: pa.Array, pattern: pa.Scalar | None = None, *, timezone:
     return made, arrow_array(failed) if failed.any() else None
 
 
-def to_date(texts: pa.Array, pattern: pa.Scalar | None = None, *, timezone: str) -> Made:
-    """Reads dates; without a pattern they are cast already."""
-    if pattern is None or not pa.types.is_string(texts.type):
-        return texts, None
+def to_date(texts: pa.Array, pattern: pa.Scalar, *, timezone: str) -> Made:
+    """Reads dates."""
     times, failed = to_timestamp(texts, pattern, timezone=timezone)
     return cast_array(times, TIMESTAMP, DATE, timezone, ansi=True)[0], failed
 
