@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import struct
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, note
+from hypothesis import given, note, reject
 from hypothesis import strategies as st
 
+from mica.errors import UserError
 from mica.expressions.bind import BoundExpr, bind
 from mica.expressions.casts import CastFailedError, can_cast, cast_value
 from mica.expressions.evaluate import RowError, filter_rows
@@ -40,7 +43,14 @@ PLAIN = {
 }  # fmt: skip
 ASKED = ["bigint", "int", "decimal(5,1)", "double", "float", "string", "date", "timestamp", "timestamp_ntz"]
 
+#: Texts that are read as times, in their many forms.
+TIMES = [
+    "2020-01-01", "2020-01-02T03:04:05Z", "2020-01-02 03:04:05.000001+14:00", "2020-1-2", "2020-01-1", "2020-01-1T05",
+    "2020-01-09T01:00", "2020-01-10 23:59:59-18:00", "2020-10-25T02:30", "2020", "20201-01-01", "1:30", "T1:30",
+    "2020-01\x7f", "2019-12-31T", " 2020-01-03", "2020-13-01",
+]  # fmt: skip
 TEXTS = st.one_of(
+    st.sampled_from(TIMES),
     st.sampled_from(["", "5", "5.0", " 5 ", "-1", "a", "ab", "abc", "\U0010ffff", "ä", "2020-01-01", "1e2", "NaN"]),
     st.text(max_size=5),
 )
@@ -53,6 +63,10 @@ DAYS = st.integers(18_260, 18_264)
 MICROS = st.one_of(
     st.integers(18_262 * 86_400_000_000 - 3, 18_262 * 86_400_000_000 + 3),
     st.integers(1_577_836_800_000_000, 1_577_836_800_005_000),
+    # The hours of clocks that are set forward and back, in Berlin and in Lord Howe.
+    st.sampled_from([1_585_443_600, 1_603_587_600, 1_585_407_600, 1_601_737_200]).flatmap(
+        lambda s: st.integers(-8, 8).map(lambda n: (s + 900 * n) * 1_000_000)
+    ),
     st.sampled_from([-(2**63), 2**63 - 1, 2**63 - 1000, 2**63 - 1001, 253_402_300_799_999_999]),
 )
 VALUES: dict[DataType, st.SearchStrategy[Any]] = {
@@ -153,7 +167,7 @@ def spell(draw: st.DrawFn, kind: DataType, value: Any, upper: bool) -> Any:
 
 
 def cut(draw: st.DrawFn, text: str, upper: bool) -> str:
-    length = draw(st.integers(1, 4))
+    length = draw(st.sampled_from([1, 2, 3, 4, 12, 32]))
     if len(text) <= length:
         return text
     return text[:length] + ("\U0010ffff" if upper else "") if text[length] != "\U0010ffff" else text
@@ -223,12 +237,21 @@ LITERALS = st.sampled_from(list(VALUES)).flatmap(lambda t: VALUES[t].map(lambda 
 #: Functions that keep the order of their argument, and their results.
 KEEPING_ORDER = {
     TIMESTAMP: [(f"date_trunc('{u}', {{0}})", TIMESTAMP) for u in ("second", "hour", "day", "week", "quarter", "year")]
+    + [(f"date_format({{0}}, '{p}')", STRING) for p in ("yyyy-MM-dd", "yyyyMM", "dd.MM.yyyy", "yyyy/MM/dd HH:mm")]
+    + [("CAST({0} AS DATE)", DATE), ("CAST({0} AS TIMESTAMP_NTZ)", TIMESTAMP_NTZ), ("hour({0})", LONG)]
     + [("unix_seconds({0})", LONG), ("unix_millis({0})", LONG), ("year({0})", LONG), ("trunc({0}, 'mm')", DATE)],
     DATE: [("trunc({0}, 'week')", DATE), ("year({0})", LONG), ("date_trunc('month', {0})", TIMESTAMP)]
     + [(f"{f}({{0}}, {n})", DATE) for f in ("date_add", "date_sub") for n in ("40", "-3", "2147483000")]
     + [("datediff({0}, DATE'2020-01-02')", LONG), ("datediff(DATE'2020-01-02', {0})", LONG)]
-    + [("datediff(DATE'2020-01-02', date_add({0}, 2147466000))", LONG), ("to_date({0})", DATE)],
-    STRING: [(f, STRING) for f in ("left({0}, 1)", "substring({0}, 1, 2)", "substring({0}, 2, 1)", "left({0}, -1)")],
+    + [
+        ("CAST({0} AS TIMESTAMP)", TIMESTAMP),
+        ("datediff(DATE'2020-01-02', date_add({0}, 2147466000))", LONG),
+        ("to_date({0})", DATE),
+    ],
+    TIMESTAMP_NTZ: [("CAST({0} AS TIMESTAMP)", TIMESTAMP), ("date_trunc('hour', {0})", TIMESTAMP_NTZ)],
+    STRING: [(f, STRING) for f in ("left({0}, 1)", "substring({0}, 1, 2)", "substring({0}, 2, 1)", "left({0}, -1)")]
+    + [("CAST({0} AS DATE)", DATE), ("try_cast({0} AS TIMESTAMP)", TIMESTAMP), ("to_timestamp({0})", TIMESTAMP)]
+    + [("CAST({0} AS TIMESTAMP_NTZ)", TIMESTAMP_NTZ), ("year(to_date({0}))", LONG)],
     LONG: [(f"{f}({{0}})", LONG) for f in ("floor", "ceil")]
     + [(f"timestamp_{unit}({{0}})", TIMESTAMP) for unit in ("seconds", "millis", "micros")],
     decimal(10, 2): [("floor({0})", LONG), ("ceil({0})", LONG)],
@@ -290,6 +313,7 @@ def likes(draw: st.DrawFn, name: str) -> str:
 
 
 OPS = st.sampled_from(["=", "<>", "<", "<=", ">", ">=", "<=>", "IS DISTINCT FROM"])
+ZONES = ["UTC", "UTC", "Europe/Berlin", "Australia/Lord_Howe", "-03:30"]
 PREDICATES = st.recursive(
     comparisons(),
     lambda inner: st.one_of(
@@ -316,12 +340,12 @@ def leaf_arrays(bound: BoundExpr, file: dict[str, Any]) -> list[pa.Array]:
             arrays.append(from_values(file["columns"][".".join(leaf.column)], leaf.type))
         else:
             cells = file["paths"][leaf.path.steps[0]]
-            arrays.append(from_values([cast_cell(cell, leaf.type) for cell in cells], leaf.type))
+            arrays.append(from_values([cast_cell(cell, leaf.type, bound.timezone) for cell in cells], leaf.type))
             arrays.append(pa.array([False] * len(cells), pa.bool_()))
     return arrays
 
 
-def cast_cell(cell: tuple[DataType, Any] | None, asked: DataType) -> Any:
+def cast_cell(cell: tuple[DataType, Any] | None, asked: DataType, zone: str) -> Any:
     if cell is None:
         return None
     kind, value = cell
@@ -330,16 +354,21 @@ def cast_cell(cell: tuple[DataType, Any] | None, asked: DataType) -> Any:
     if not can_cast(kind, asked, ansi=True):
         return None
     try:
-        return cast_value(value, kind, asked, "UTC", ansi=True)
+        return cast_value(value, kind, asked, zone, ansi=True)
     except CastFailedError:
         return None
 
 
 @pytest.mark.timeout(3600)
-@given(st.lists(files(), min_size=1, max_size=4), PREDICATES)
-def test_no_matching_row_is_lost(found: list[dict[str, Any]], where: str) -> None:
-    bound = bind(where, SCHEMA, ansi=False, partition_columns=["p", "q"])
-    plan = plan_files(bound, Snapshot(found))
+@given(st.lists(files(), min_size=1, max_size=4), PREDICATES, st.sampled_from(ZONES), st.booleans())
+def test_no_matching_row_is_lost(found: list[dict[str, Any]], where: str, zone: str, others: bool) -> None:
+    try:
+        bound = bind(where, SCHEMA, ansi=False, timezone=zone, partition_columns=["p", "q"])
+    except UserError as refused:  # the first or last instant as a clock of the zone
+        if not re.search("is no TIMESTAMP|cannot be cast to TIMESTAMP", refused.message):
+            raise
+        reject()
+    plan = plan_files(replace(bound, other_zones=others), Snapshot(found))
     assert sorted([*plan.kept, *plan.dropped]) == list(range(len(found)))
     for i in plan.dropped:
         try:

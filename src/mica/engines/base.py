@@ -126,8 +126,13 @@ class Engine(ABC):
         """The ANSI mode and time zone that apply on this engine, given those of the call."""
 
     @abstractmethod
-    def read_alike(self, predicate: BoundExpr) -> BoundExpr:
-        """The parts of a predicate that may skip files if this engine evaluates the rows."""
+    def skips_by(self, predicate: BoundExpr, *, folded: bool = False) -> BoundExpr:
+        """What of a predicate may skip files if this engine evaluates the rows. `folded`: its constants are those of
+        the engine's plan, and no local times."""
+
+    @abstractmethod
+    def reads_alike(self, bound: BoundExpr, *, folded: bool = False) -> bool:
+        """Whether this engine evaluates it exactly as mica; `folded` as above."""
 
     @abstractmethod
     def owns(self, data: Any) -> bool:

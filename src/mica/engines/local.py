@@ -90,9 +90,13 @@ class Threads(Engine):
         """Those of the call."""
         return ansi, timezone
 
-    def read_alike(self, predicate: BoundExpr) -> BoundExpr:
-        """All of them, since this process also evaluates the rows."""
+    def skips_by(self, predicate: BoundExpr, *, folded: bool = False) -> BoundExpr:  # noqa: ARG002 - they are its own
+        """All of it, since this process also evaluates the rows."""
         return predicate
+
+    def reads_alike(self, bound: BoundExpr, *, folded: bool = False) -> bool:  # noqa: ARG002 - it is mica
+        """Always."""
+        return True
 
     def owns(self, data: Any) -> bool:  # noqa: ARG002 - `write.given` converts all kinds of data
         """None."""

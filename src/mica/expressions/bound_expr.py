@@ -64,6 +64,8 @@ class BoundExpr:
     timezone: str = "UTC"
     #: The collations that the values keep: (path inside the value, identifier), as in ((".element", "icu.de"),).
     collations: tuple[tuple[str, str], ...] = ()
+    #: Whether another database of time zones than the kernel's evaluates the rows, so that this may only skip files.
+    other_zones: bool = False
 
     @cached_property
     def parts(self) -> tuple[Expr, ...]:

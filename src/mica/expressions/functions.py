@@ -188,6 +188,9 @@ FUNCTIONS: Mapping[str, Function] = {
         resolve=generic.of_time(TIMESTAMP, STRING),
         check=_second(time_patterns.check_printed),
         needs=("timezone",),
+        monotone=0,
+        orders=time_patterns.keeps_order,
+        domain=time_patterns.FOUR_DIGITS,
     ),
     "from_unixtime": Function(
         (VOID, STRING),

@@ -87,6 +87,17 @@ def check_printed(pattern: str) -> None:
             raise read.refuse(letters)
 
 
+#: What texts are ordered by as their times are, in this order, and the years of four digits: microseconds.
+_DESCENDING = ("yyyy", "MM", "dd", "HH", "mm", "ss")
+FOUR_DIGITS = (-62_135_596_800 * _SECOND, 253_402_300_800 * _SECOND - 1)
+
+
+def keeps_order(pattern: str) -> bool:
+    """Whether times of `FOUR_DIGITS` are printed in their order: from the year on, and each part as wide as ever."""
+    letters = tuple(letters for letters, is_text in TimePattern.read(pattern).parts if not is_text)
+    return letters != () and letters == _DESCENDING[: len(letters)]
+
+
 def date_format(values: pa.Array, pattern: pa.Scalar, *, timezone: str) -> pa.Array:
     """Prints timestamps."""
     instants, null = int64_of(values), to_numpy(pc.is_null(values))

@@ -1,7 +1,8 @@
 """What a scan does with the conditions above a table.
 
 The rule: it evaluates a condition only if mica reads it exactly as Spark does. By one that only Spark can evaluate (a
-comparison by a collation) it skips files. Everything else is Spark's.
+comparison by a collation, or of local times in a zone that changes its clocks) it skips files. Everything else is
+Spark's.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from mica.query.narrowed import Narrowed
 from mica.query.pushed import Pushed
 from mica.scan.scan import Scan
 from mica.schema.hidden import Readable
+from mica.skipping.file_plan import FilePlan
 from mica.table import Table
 
 if TYPE_CHECKING:
@@ -37,9 +39,11 @@ class Conditions:
         self._engine = engines.of(spark)
         ansi, timezone = self._engine.settings()  # the session decides
         self._options: dict[str, Any] = {"ansi": ansi, "timezone": timezone}
+        #: Whether the constants are Catalyst's, and not those of a text.
+        self._folded = not is_connect(spark)
         # Catalyst has padded what is compared with CHAR columns, but not the text that Connect reads.
         pads, blanks = chars.padding(spark, table.schema)
-        self._chars: dict[str, Any] = {"pads": pads and is_connect(spark), "blanks": blanks}
+        self._chars: dict[str, Any] = {"pads": pads and not self._folded, "blanks": blanks}
         self.evaluated: dict[int, Pushed] = {}
         self.skipping: dict[int, Pushed] = {}
         self.left: list[tuple[str, str]] = []
@@ -55,10 +59,9 @@ class Conditions:
         except MicaError as e:
             self.left.append((found.text, e.message.splitlines()[0]))
             return
-        if not self._read_alike(bound):
-            self.left.append((found.text, "it depends on a time zone's rules, which Spark has in another version"))
-        elif found.collated or collations_of(bound.expr) or (found.strict and len(self.evaluated) < number):
-            # A cast that fails must not fail for a row that an earlier conjunct, Spark's, excludes.
+        # A cast that fails must not fail for a row that an earlier conjunct, Spark's, excludes.
+        fails = found.strict and len(self.evaluated) < number
+        if fails or found.skips or collations_of(bound.expr) or not self._read_alike(bound):
             self.skipping[number] = found
         else:
             self.evaluated[number] = found
@@ -76,7 +79,7 @@ class Conditions:
         return by(text, readable, partition_columns=self.table.partition_by, **self._chars, **self._options)
 
     def _read_alike(self, bound: BoundExpr) -> bool:
-        return self._engine.read_alike(bound) is bound
+        return self._engine.reads_alike(bound, folded=self._folded)
 
     def give_back(self) -> None:
         """Spark evaluates them all; files are skipped by them."""
@@ -98,9 +101,16 @@ class Conditions:
         whole = self.table.scan(spark=self.spark, **self._options)
         return replace(whole, where=self.every, **self._chars)
 
+    @cached_property
+    def _plan(self) -> FilePlan:
+        source = self._source
+        if not self.skipping or source.predicate is None:
+            return source.plan
+        return source.planned_by(self._engine.skips_by(source.predicate, folded=self._folded))
+
     def scan(self, columns: Mapping[str, str] | Sequence[str] | None, where: str | None = None) -> Scan:
         """A scan of the files that the conditions leave."""
-        return replace(self._source, where=where, columns=columns, planned=self._source.plan)
+        return replace(self._source, where=where, columns=columns, planned=self._plan)
 
     def narrowed(
         self,

@@ -61,6 +61,7 @@ _STRICT = frozenset((*_COMPARISONS, *_PATTERNS, "In", "InSet", "Like", "IsNotNul
 _SUFFIXES: Mapping[str, str] = {"TINYINT": "Y", "SMALLINT": "S", "INT": "", "BIGINT": "L"}
 #: What a path may be read as, with the same result in Spark and in mica.
 _EXTRACTED = frozenset("STRING BOOLEAN TINYINT SMALLINT INT BIGINT FLOAT DOUBLE DATE TIMESTAMP TIMESTAMP_NTZ".split())
+_TIMES = frozenset(("DATE", "TIMESTAMP", "TIMESTAMP_NTZ"))
 #: Casts that widen a number without loss: from → to.
 _WIDER: Mapping[str, frozenset[str]] = {
     "TINYINT": frozenset(("SMALLINT", "INT", "BIGINT", "DOUBLE")),
@@ -72,12 +73,12 @@ _WIDER: Mapping[str, frozenset[str]] = {
 
 @dataclass(frozen=True)
 class Pushed:
-    """A conjunct as a predicate of a scan. `strict`: it may raise for a value that cannot be cast; `collated`: it
-    compares by a collation, which only Spark can do."""
+    """A conjunct as a predicate of a scan. `strict`: it may raise for a value that cannot be cast; `skips`: it skips
+    files, and only Spark evaluates it: it compares by a collation, or casts texts, whose errors are Spark's."""
 
     text: str
     strict: bool = False
-    collated: bool = False
+    skips: bool = False
 
 
 def translate(node: Node) -> Pushed | None:
@@ -90,12 +91,12 @@ def translate(node: Node) -> Pushed | None:
     strict = any(
         n.name in _OVERFLOWING or (n.name in ("VariantGet", "Cast") and n.strict and n.type != "STRING") for n in nodes
     )
-    return Pushed(text, strict, any(" COLLATE " in n.type for n in nodes))
+    return Pushed(text, strict, any(" COLLATE " in n.type or _reads_time(n) for n in nodes))
 
 
 def value_text(node: Node) -> str | None:
     """The text of an expression that is evaluated for every row; None if a part of it is not known here."""
-    if not all(one.name in _VALUES for one in _every(node)):
+    if not all(one.name in _VALUES and not _reads_time(one) for one in _every(node)):
         return None
     try:
         return _text(node)
@@ -119,6 +120,11 @@ def _rejects_null(node: Node, column: str) -> bool:
         if inner.name == "VariantGet" and inner.children[0].value == column:
             return True
     return False
+
+
+def _reads_time(node: Node) -> bool:
+    """Whether it casts a text to a time."""
+    return node.name == "Cast" and node.type in _TIMES and _type(node.children[0]) == "STRING"
 
 
 class _Unknown(Exception):  # noqa: N818 - it ends the translation, and no caller sees it
@@ -211,6 +217,8 @@ def _cast(node: Node) -> str:
         return _got(Node("VariantGet", child.children, type=node.type, strict=node.strict))
     if node.type in _WIDER.get(child.type, ()):
         return f"CAST({_text(child)} AS {node.type})"
+    if _reads_time(node) and node.strict is not None:
+        return f"{'CAST' if node.strict else 'TRY_CAST'}({_text(child)} AS {node.type})"
     if node.type == "DATE" and child.type in ("TIMESTAMP", "TIMESTAMP_NTZ"):
         return f"CAST({_text(child)} AS DATE)"
     raise _Unknown
@@ -228,6 +236,13 @@ def _truncated_date(node: Node) -> str:
     if unit.name != "Literal" or unit.value is None:
         raise _Unknown
     return f"trunc({_text(date)}, {_text(unit)})"
+
+
+def _formatted(node: Node) -> str:
+    time, pattern, *_ = node.children
+    if pattern.name != "Literal" or pattern.value is None:
+        raise _Unknown
+    return f"date_format({_text(time)}, {_text(pattern)})"
 
 
 def _called(name: str, node: Node) -> str:
@@ -277,6 +292,7 @@ _RULES: Mapping[str, Callable[[Node], str]] = {
     **{name: partial(_called, own) for name, own in _PARTS.items()},
     "Coalesce": _coalesced,
     "Substring": _substring,
+    "DateFormatClass": _formatted,
     "TruncDate": _truncated_date,
     "TruncTimestamp": _truncated,
     "Not": lambda node: f"(NOT {_text(node.children[0])})",

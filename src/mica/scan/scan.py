@@ -170,18 +170,21 @@ class Scan:
 
     @cached_property
     def plan(self) -> FilePlan:
-        """Which files are read, and why the others are skipped.
-
-        Warns if files have collated bounds of another version than the comparator's.
-        """
+        """Which files are read, and why the others are skipped: see `planned_by`."""
         if self.planned is not None:
             return self.planned
         if self.predicate is None or not collations_of(self.predicate.expr):
             return self.source.plan(self.predicate)
+        return self.planned_by(engines.of(self.spark).skips_by(self.predicate))
+
+    def planned_by(self, predicate: BoundExpr) -> FilePlan:
+        """Which files a predicate leaves that the session evaluates.
+
+        Warns if files have collated bounds of another version than the comparator's.
+        """
         from mica.skipping.reasons import other_versions
 
-        engine = engines.of(self.spark)
-        found = self.source.plan(engine.read_alike(self.predicate), engine.comparator)
+        found = self.source.plan(predicate, engines.of(self.spark).comparator)
         stale = other_versions(found)
         if stale:
             warnings.warn(f"{self.source.name}: {stale}", stacklevel=3)

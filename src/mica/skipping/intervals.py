@@ -5,8 +5,8 @@ partition values or from a Parquet footer; the evaluation is the same for all.
 
 A bound of a variant path serves only a comparison of its own class, because a value of another class may cast into the
 requested range ('5' is 5): integers and decimals serve integers, decimals, float and double; float and double serve
-float and double; string, date, timestamp and timestamp_ntz serve their own type. Within a class the cast keeps the
-order, so the cast bounds contain the cast values.
+float and double; string, date, timestamp and timestamp_ntz serve their own type, and strings serve times as far as
+`written` tells. Within a class the cast keeps the order, so the cast bounds contain the cast values.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from mica.records import dataclass
 from mica.schema.arrow import to_arrow_type
 from mica.schema.char import padded
 from mica.schema.types import DATE, DOUBLE, FLOAT, INTEGRALS, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, decimal
+from mica.skipping import written
 from mica.skipping.filled import filled
 from mica.stats import paths
 from mica.stats.paths import PathSide
@@ -114,6 +115,11 @@ def path_bounds(low: PathSide, high: PathSide, asked: DataType) -> tuple[pa.Arra
     """
     mixed = (low.kinds != high.kinds) & (low.kinds != paths.NONE) & (high.kinds != paths.NONE)
     one, other = _serve(low, asked, ~mixed, upper=False), _serve(high, asked, ~mixed, upper=True)
+    if asked in written.READ and ((texts := low.kinds == paths.STRING) & (high.kinds == paths.STRING)).any():
+        one, other = (
+            pc.if_else(from_numpy(texts), said, known)
+            for said, known in zip(written.times(low.texts, high.texts, asked), (one, other), strict=True)
+        )
     return in_order(one, other)
 
 

@@ -20,7 +20,8 @@ arrays are evaluated at once, one element per file, row group or page. Predicate
 | (x < y) IS NULL, … | x or y may be null |
 | x LIKE 'p%', startswith(x, 'p') | l <= p or l begins with p, and p <= L; LIKE 'p%q' as 'p%' |
 | x NOT LIKE 'p%' | not both of l and L begin with p |
-| f(x) < y, … | as x < y, with f(l) and f(L), where f keeps the order: date_trunc, year, floor, substring(x, 1, n), … |
+| f(x) < y, … | as x < y, with f(l) and f(L), where f keeps the order: date_trunc, date_format, year, floor, … |
+| x::timestamp < y, … | as x < y, with what `clocks` and `written` make of l and L |
 | coalesce(x, y) < z, … | as x < z with the least and the greatest bound of x and y |
 """
 
@@ -45,11 +46,13 @@ from mica.expressions.compare import Datum, compare, literal
 from mica.expressions.plain_values import to_values
 from mica.expressions.strings import Pattern
 from mica.expressions.tree import And, Call, Cast, Compare, Expr, In, IsNull, LeafRef, Literal, Not, Op, Or
+from mica.schema.arrow import to_arrow_type
 from mica.schema.types import DATE, INTEGRALS, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, Primitive
+from mica.skipping import written
+from mica.skipping.clocks import Bounds, clocks, instants
 from mica.skipping.collated import CollatedVerdicts
 from mica.skipping.filled import filled
 from mica.skipping.intervals import Interval, unknown
-from mica.variant import kernel
 
 ROWS_MIGHT_MATCH = True
 ROWS_CANNOT_MATCH = False
@@ -65,22 +68,30 @@ def judge(
     count: int,
     *,
     timezone: str = "UTC",
+    other_zones: bool = False,
     collated: CollatedVerdicts | None = None,
 ) -> pa.BooleanArray:
     """Returns ROWS_MIGHT_MATCH or ROWS_CANNOT_MATCH for each of `count` files; `expr` comes from `rewrite.push_not`.
 
-    `collated` evaluates comparisons by a collation; the intervals are binary and cannot.
+    `other_zones`: the rows are evaluated by another database of time zones. `collated` evaluates comparisons by a
+    collation; the intervals are binary and cannot.
     """
-    found = _Judge(intervals, count, timezone, collated).predicate(expr)
+    found = _Judge(intervals, count, timezone, other_zones, collated).predicate(expr)
     found = filled(found, ROWS_MIGHT_MATCH)
     return pa.repeat(found, count) if isinstance(found, pa.Scalar) else found
 
 
 class _Judge:
     def __init__(
-        self, intervals: Mapping[int, Interval], count: int, timezone: str, collated: CollatedVerdicts | None = None
+        self,
+        intervals: Mapping[int, Interval],
+        count: int,
+        timezone: str,
+        other_zones: bool,
+        collated: CollatedVerdicts | None,
     ) -> None:
-        self.intervals, self.count, self.timezone, self.collated = intervals, count, timezone, collated
+        self.intervals, self.count, self.collated = intervals, count, collated
+        self.timezone, self.other_zones = timezone, other_zones
 
     def predicate(self, expr: Expr) -> Datum:
         match expr:
@@ -121,8 +132,12 @@ class _Judge:
                 return self.intervals[index]
             case Literal(value, type_):
                 return _constant(value, type_)
-            case Cast(child, type_) if _keeps_order(type_of(child), type_, self.timezone, wraps=expr.legacy):
+            case Cast(child, type_) if _keeps_order(type_of(child), type_, wraps=expr.legacy):
                 return self.cast(self.value(child), type_of(child), type_)
+            case Cast(child, type_) if type_of(child) == STRING and type_ in written.READ:
+                inner = self.value(child)
+                low, high = written.times(self.array(inner.low), self.array(inner.high), type_)
+                return Interval(low, high, TRUE, inner.all_null)
             case Cast(child, type_):
                 inner = self.value(child)
                 nothing = unknown(self.count, type_)
@@ -137,7 +152,7 @@ class _Judge:
         """The position of the argument in whose order the call's results are, if the others are constants, and whether
         it is the opposite one."""
         function = lookup.FUNCTIONS.get(expr.name)
-        if function is None or ("timezone" in function.needs and kernel.fixed_offset(self.timezone) is None):
+        if function is None:
             return None
         for at, falls in ((function.monotone, False), (function.falling, True)):
             if at is None or is_real(type_of(expr.args[at])):  # NaN is above every number, and 0 once it is rounded
@@ -159,15 +174,25 @@ class _Judge:
         """The function's results for both bounds contain those of all values between them."""
         inner, sides = self.value(args[at]), []
         types = [type_of(a) for a in args]
-        for side in (inner.low, inner.high):
+        function = lookup.FUNCTIONS[expr.name]
+        low, high = self.array(inner.low), self.array(inner.high)
+        zoned = "timezone" in function.needs  # then it is of wall clocks, which are here those of UTC
+        if zoned:
+            low, high = self.clocks(low, high)
+        if function.domain is not None:
+            inside = filled(_within(low, high, *function.domain), False)
+            low, high = (pc.if_else(inside, side, scalar(None, side.type)) for side in (low, high))
+        for side in (low, high):
             given = [
                 literal(a.value, a.type) if isinstance(a, Literal) and i != at else side for i, a in enumerate(args)
             ]
             given[0] = pa.repeat(given[0], self.count) if isinstance(given[0], pa.Scalar) else given[0]
-            found, _ = apply(expr, given, types, ansi=False, timezone=self.timezone)
+            found, _ = apply(expr, given, types, ansi=False, timezone="UTC")
             sides.append(found)
         low, high = reversed(sides) if falls else sides
-        if lookup.FUNCTIONS[expr.name].wraps:
+        if zoned and type_of(expr) == TIMESTAMP:
+            low, high = self.instants(low, high)
+        if function.wraps:
             # Where one bound has wrapped around and the other has not, they have changed places.
             sound = filled(compare(Op.LE, low, high, type_of(expr), type_of(expr)), False)
             low, high = (pc.if_else(sound, side, scalar(None, side.type)) for side in (low, high))
@@ -187,13 +212,17 @@ class _Judge:
         return TRUE
 
     def cast(self, inner: Interval, source: DataType, target: DataType) -> Interval:
-        sides = []
-        for side in (inner.low, inner.high):
-            array = pa.repeat(side, self.count) if isinstance(side, pa.Scalar) else side
-            cast, _ = cast_array(array, source, target, self.timezone, ansi=True)
-            sides.append(_finite(cast) if is_real(target) else cast)
+        low, high = self.array(inner.low), self.array(inner.high)
+        if source == TIMESTAMP != target:
+            (low, high), source = self.clocks(low, high), TIMESTAMP_NTZ
+        into = TIMESTAMP_NTZ if target == TIMESTAMP != source else target
+        low, high = (cast_array(side, source, into, "UTC", ansi=True)[0] for side in (low, high))
+        if into != target:
+            low, high = self.instants(low, high)
+        if is_real(target):
+            low, high = _finite(low), _finite(high)
         # The cast may fail and so produce nulls where there were none; a NaN is made of a NaN alone.
-        return Interval(sides[0], sides[1], TRUE, inner.all_null, inner.may_be_nan)
+        return Interval(low, high, TRUE, inner.all_null, inner.may_be_nan)
 
     # --- comparisons
 
@@ -279,8 +308,17 @@ class _Judge:
             return some
         return pc.and_(found, some)
 
+    def clocks(self, low: pa.Array, high: pa.Array) -> Bounds:
+        return clocks(low, high, self.timezone, others=self.other_zones)
+
+    def instants(self, low: pa.Array, high: pa.Array) -> Bounds:
+        return instants(low, high, self.timezone, others=self.other_zones)
+
+    def array(self, side: Datum) -> pa.Array:
+        return pa.repeat(side, self.count) if isinstance(side, pa.Scalar) else side
+
     def plain(self, side: Datum, type_: DataType) -> list[Any]:
-        return to_values(pa.repeat(side, self.count) if isinstance(side, pa.Scalar) else side, type_)
+        return to_values(self.array(side), type_)
 
 
 _PREDICATES = (And, Or, Not, Compare, In, IsNull)
@@ -292,7 +330,10 @@ def _either(one: Interval, other: Interval) -> Interval:
 
     def side(own: Datum, given: Datum, outer: Callable[..., Datum]) -> Datum:
         given = given.cast(own.type)
-        both = outer(own, given, skip_nulls=False)
+        if own.type == (instant := to_arrow_type(TIMESTAMP)):  # Arrow has no ends of those with a zone
+            both = outer(own.cast(pa.int64()), given.cast(pa.int64()), skip_nulls=False).cast(instant)
+        else:
+            both = outer(own, given, skip_nulls=False)
         return pc.if_else(one.all_null, given, pc.if_else(maybe, both, own))
 
     return Interval(
@@ -327,22 +368,22 @@ def _any_within(values: list[Any], low: Any, high: Any) -> bool:
     return at < len(values) and (high is None or values[at] <= high)
 
 
+def _within(low: pa.Array, high: pa.Array, first: int, last: int) -> pa.Array:
+    least, most = (side.cast(pa.int64()) for side in (low, high))
+    return pc.and_(pc.greater_equal(least, scalar(first)), pc.less_equal(most, scalar(last)))
+
+
 def _finite(values: pa.Array) -> pa.Array:
     # A bound that overflows to infinity was never written as such; unknown is always sound.
     return pc.if_else(pc.is_finite(values), values, scalar(None, values.type))
 
 
-def _keeps_order(source: DataType, target: DataType, zone: str, *, wraps: bool) -> bool:
-    """Whether the cast is monotone: then the cast bounds contain the cast values.
-
-    Not monotone: integers that wrap around, and local times (a clock set back repeats an hour, one set forward skips
-    one). Dates are monotone in every zone.
-    """
+def _keeps_order(source: DataType, target: DataType, *, wraps: bool) -> bool:
+    """Whether the cast is monotone: then the cast bounds contain the cast values. Integers that wrap around are not; of
+    local times see `clocks`."""
     if is_exact(source):
         return (is_exact(target) and not (wraps and target in INTEGRALS)) or is_real(target)
     if is_real(source):
         return is_real(target)
-    if source == DATE:
-        return target in (TIMESTAMP, TIMESTAMP_NTZ)
     times = (TIMESTAMP, TIMESTAMP_NTZ, DATE)
-    return source in times and target in times and kernel.fixed_offset(zone) == 0
+    return source in times and target in times

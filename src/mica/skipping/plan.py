@@ -85,7 +85,14 @@ def plan_files(
             collated.append((open_files, found))
         proved = np.full(len(open_files), -1, np.int32)
         for i in reversed(numbers):  # so that the first part that proves it is named
-            might = judge(parts[i], intervals, len(open_files), timezone=bound.timezone, collated=found)
+            might = judge(
+                parts[i],
+                intervals,
+                len(open_files),
+                timezone=bound.timezone,
+                other_zones=bound.other_zones,
+                collated=found,
+            )
             np.copyto(proved, i, where=~to_numpy(might))
         reasons[open_files] = proved
     kept, dropped = np.flatnonzero(reasons < 0), np.flatnonzero(reasons >= 0)

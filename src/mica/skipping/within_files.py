@@ -22,6 +22,7 @@ from mica.expressions.coerce import is_exact, is_real
 from mica.records import dataclass
 from mica.schema.arrow import from_arrow_type, to_arrow_type
 from mica.schema.types import BOOLEAN, VARIANT, DataType
+from mica.skipping import written
 from mica.skipping.filled import filled
 from mica.skipping.intervals import Interval, from_constants, longest, unknown
 from mica.skipping.judge import judge
@@ -132,7 +133,10 @@ def interval(leaf: Leaf, column: pa.StructArray, rows: pa.Array, zone: str) -> I
         some = filled(pc.not_equal(null_count, _ZERO), True)
     if usable.true_count < count:
         low, high = (pc.if_else(usable, side, scalar(None, side.type)) for side in (low, high))
-    bounds = [_cast(side, leaf, zone) for side in (low, high)]
+    if leaf.path is not None and leaf.type in written.READ and pa.types.is_string(low.type):
+        bounds = list(written.times(low, high, leaf.type))
+    else:
+        bounds = [_cast(side, leaf, zone) for side in (low, high)]
     return Interval(bounds[0], longest(bounds[1], leaf), some, all_null, is_real(leaf.type))
 
 

@@ -108,7 +108,7 @@ class Change:
         bound = [*self.outputs.values(), *([] if self.predicate is None else [self.predicate])]
         if not any(needs_comparator(self.engine, value.expr) for value in bound):
             return
-        known = None if self.predicate is None else self.engine.read_alike(self.predicate)
+        known = None if self.predicate is None else self.engine.skips_by(self.predicate)
         plan = self.table.plan(known, self.engine.comparator)
         self.scan = replace(self.scan, planned=plan)
         bytewise = Bytewise(self.engine, self.scan.spec(), self.table.rewritten(plan.kept))
@@ -257,7 +257,7 @@ def read_files(snapshot: Snapshot, predicate: BoundExpr | None, engine: Engine, 
     """
     if predicate is None:
         return every_file
-    partitions, known = of_partitions(predicate), engine.read_alike(predicate)
+    partitions, known = of_partitions(predicate), engine.skips_by(predicate)
 
     def might_match(files: pa.Table) -> pa.Array:
         if partitions is None:

@@ -171,7 +171,7 @@ class RunningMerge:
         """The positions of the files that must be read."""
         ordering = None
         if predicate is not None and collations_of(predicate.expr):
-            predicate, ordering = self.engine.read_alike(predicate), self.engine.comparator
+            predicate, ordering = self.engine.skips_by(predicate), self.engine.comparator
         return self.table.plan(predicate, ordering).kept
 
     def _feeds(self, *, all_vectors: bool) -> bool:

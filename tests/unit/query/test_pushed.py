@@ -79,7 +79,7 @@ def test_casts_that_may_fail_and_collations_are_told() -> None:
     assert text is not None
     assert not text.strict
     assert collated is not None
-    assert collated.collated
+    assert collated.skips
 
 
 def test_a_variant_that_is_compared_is_not_null() -> None:

@@ -83,9 +83,13 @@ class Spark(Engine):
         """The session's settings."""
         return is_true(self.session, "spark.sql.ansi.enabled"), str(self.session.conf.get("spark.sql.session.timeZone"))
 
-    def read_alike(self, predicate: BoundExpr) -> BoundExpr:
-        """Those without times that the session may read differently."""
-        return zones.read_alike(self.session, predicate)
+    def skips_by(self, predicate: BoundExpr, *, folded: bool = False) -> BoundExpr:
+        """The parts whose constants the session reads alike, by bounds that hold in its zones."""
+        return zones.skips_by(self.session, predicate, folded=folded)
+
+    def reads_alike(self, bound: BoundExpr, *, folded: bool = False) -> bool:
+        """Whether it does not depend on the rules of a zone, which Spark has in another version."""
+        return zones.reads_alike(self.session, bound, folded=folded)
 
     def owns(self, data: Any) -> bool:
         """A DataFrame."""

@@ -141,9 +141,9 @@ def node(tree: Tree, known: Known) -> Node:
 
 #: Functions that are compared, or whose rules depend on their types.
 _TYPED = frozenset(
-    "Coalesce DateAdd DateDiff DateFromUnixDate DateSub DayOfMonth Hour LastDay MicrosToTimestamp MillisToTimestamp "
-    "Minute Month Second SecondsToTimestamp Substring TruncDate TruncTimestamp UnixDate UnixMicros UnixMillis "
-    "UnixSeconds Year".split()
+    "Coalesce DateAdd DateDiff DateFormatClass DateFromUnixDate DateSub DayOfMonth Hour LastDay MicrosToTimestamp "
+    "MillisToTimestamp Minute Month Second SecondsToTimestamp Substring TruncDate TruncTimestamp UnixDate UnixMicros "
+    "UnixMillis UnixSeconds Year".split()
 )
 
 

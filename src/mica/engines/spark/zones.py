@@ -1,9 +1,9 @@
-"""Finds the parts of a predicate whose times a Spark session reads exactly as mica does.
+"""Which times a Spark session reads exactly as mica does.
 
-The rule: if Spark evaluates the rows, files are skipped only by parts that Spark reads alike. mica and Spark have
+The rule: where Spark evaluates rows, files are skipped only by what is certain in its zones too. mica and Spark have
 different versions of the time zone database, so a local time in a predicate may be another instant in Spark. UTC and
-fixed offsets are the same in both. In other zones Spark is asked to convert the constants, and a comparison that
-converts rows between local time and instants skips no files.
+fixed offsets are the same in both. In other zones Spark is asked to convert the constants, and bounds that are
+converted between instants and local times are as wide as any zone makes them (`mica.skipping.clocks`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from mica.arrays import arrow_array
 from mica.expressions.bound_expr import BoundExpr, type_of
-from mica.expressions.tree import And, Cast, Expr, LeafRef, Literal, walk
+from mica.expressions.lookup import FUNCTIONS
+from mica.expressions.tree import And, Call, Cast, Expr, LeafRef, Literal, walk
 from mica.schema.types import BOOLEAN, TIMESTAMP
 from mica.variant import kernel
 
@@ -23,20 +24,24 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def read_alike(spark: SparkSession, predicate: BoundExpr) -> BoundExpr:
-    """The predicate without the parts of its AND that the session may read differently. Of another value, it tells only
-    whether the session reads all of it alike: it is then returned as it is."""
+def skips_by(spark: SparkSession, predicate: BoundExpr, *, folded: bool) -> BoundExpr:
+    """The predicate without the parts of its AND whose constants the session reads differently; it only skips files.
+    `folded`: its constants are those of Spark's plan, which are instants."""
     zone = predicate.timezone
     if kernel.fixed_offset(zone) is not None:
         return predicate
-    # The parts of another value would be those of a predicate that asks whether it is true.
-    parts = predicate.parts if predicate.type == BOOLEAN else (predicate.expr,)
-    instants = sorted({value for part in parts for value in _instants(part)})
-    others = _read_otherwise(spark, instants, zone) if instants else frozenset()
-    kept = [part for part in parts if not _moves(part, predicate) and others.isdisjoint(_instants(part))]
-    if len(kept) == len(parts):
-        return predicate
-    return replace(predicate, expr=And(tuple(kept)) if kept else Literal(True, BOOLEAN))
+    others = frozenset() if folded else _read_otherwise(spark, _instants(predicate.expr), zone)
+    kept = [part for part in predicate.parts if others.isdisjoint(_instants(part))]
+    expr = predicate.expr if len(kept) == len(predicate.parts) else And(tuple(kept)) if kept else Literal(True, BOOLEAN)
+    return replace(predicate, expr=expr, other_zones=True)
+
+
+def reads_alike(spark: SparkSession, bound: BoundExpr, *, folded: bool) -> bool:
+    """Whether the session evaluates it exactly as mica; `folded` as above."""
+    zone = bound.timezone
+    if kernel.fixed_offset(zone) is not None:
+        return True
+    return not _moves(bound) and (folded or not _read_otherwise(spark, _instants(bound.expr), zone))
 
 
 def _instants(part: Expr) -> set[int]:
@@ -45,18 +50,23 @@ def _instants(part: Expr) -> set[int]:
     return {node.value for node in found if node.value is not None}
 
 
-def _moves(part: Expr, predicate: BoundExpr) -> bool:
+def _moves(bound: BoundExpr) -> bool:
     """Whether it casts values of rows between instants and local times, or casts a path of a Variant to an instant."""
-    for node in walk(part):
+    for node in walk(bound.expr):
         if isinstance(node, Cast) and (node.type == TIMESTAMP) != (type_of(node.child) == TIMESTAMP):
             return True
-        if isinstance(node, LeafRef) and node.type == TIMESTAMP and predicate.leaves[node.index].path is not None:
+        if isinstance(node, Call) and node.name in FUNCTIONS and "timezone" in FUNCTIONS[node.name].needs:
+            return True
+        if isinstance(node, LeafRef) and node.type == TIMESTAMP and bound.leaves[node.index].path is not None:
             return True
     return False
 
 
-def _read_otherwise(spark: SparkSession, instants: list[int], zone: str) -> frozenset[int]:
+def _read_otherwise(spark: SparkSession, given: set[int], zone: str) -> frozenset[int]:
     """The instants whose local time is another instant in Spark."""
+    if not given:
+        return frozenset()
+    instants = sorted(given)
     column = arrow_array(instants, pa.int64()).cast(pa.timestamp("us", "UTC"))
     batch = pa.RecordBatch.from_arrays([column], names=["t"])
     local = kernel.cast(batch, pa.timestamp("us"), timezone=zone).column(0).cast(pa.int64())
