@@ -134,7 +134,8 @@ def test_plain_columns(where: str, keeps: bool) -> None:
         ("datediff(date'2020-01-05', ts) < 3", False), ("date_add(ts, 2147465385) < date'0001-01-01'", True),
         ("timestamp_seconds(n) > timestamp'1970-01-01 00:00:10Z'", False), ("timestamp_seconds(x) < ts", True),
         ("timestamp_seconds(n) < timestamp'1970-01-01 00:00:02Z'", True), ("coalesce(n, 20) > 9.5", False),
-        ("coalesce(n, 20) >= 9.5", True),
+        ("coalesce(n, 20) >= 9.5", True), ("last_day(date_add(ts, 2147465374)) < date'0001-01-01'", True),
+        ("last_day(ts) < date'2020-01-31'", False),
     ],
 )  # fmt: skip
 def test_functions_that_keep_the_order(where: str, keeps: bool) -> None:
