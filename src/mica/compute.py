@@ -60,6 +60,25 @@ def fill_null(values: Any, value: Any) -> Any:
     return _compute.call_function("coalesce", [values, value])
 
 
+def min_element_wise(one: Any, other: Any, *, skip_nulls: bool = True) -> Any:
+    """The lesser of two values each."""
+    return _outer("min_element_wise", one, other, skip_nulls)
+
+
+def max_element_wise(one: Any, other: Any, *, skip_nulls: bool = True) -> Any:
+    """The greater of two values each."""
+    return _outer("max_element_wise", one, other, skip_nulls)
+
+
+def _outer(name: str, one: Any, other: Any, skip_nulls: bool) -> Any:
+    """Arrow has no kernel for times with a zone, but orders them as those without."""
+    kind, options = one.type, _compute.ElementWiseAggregateOptions(skip_nulls=skip_nulls)
+    if not pa.types.is_timestamp(kind) or kind.tz is None:
+        return _compute.call_function(name, [one, other], options)
+    bare = pa.timestamp(kind.unit)
+    return cast(_compute.call_function(name, [cast(one, bare), cast(other, bare)], options), kind)
+
+
 def grouped(rows: Any, keys: Sequence[str], sums: Sequence[Sequence[Any]] = (), *, use_threads: bool = True) -> Any:
     """What `rows.group_by(keys).aggregate(sums)` returns; that imports `pyarrow.dataset`, and with it pandas."""
     from pyarrow import _acero

@@ -31,7 +31,8 @@ _TEXTS, _NUMBERS, _FLAGS = pa.array(["a", None, "Bc"]), pa.array([3, None, -1]),
         ("round", (pa.array([2.5]), 0, "half_to_even"), {}), ("sum", (_NUMBERS,), {"skip_nulls": False}),
         ("struct_field", (pa.array([{"a": 1}]), "a"), {}), ("index", (_NUMBERS, -1), {}), ("is_null", (_TEXTS,), {}),
         ("sort_indices", (_NUMBERS,), {"sort_keys": [("", "descending")]}), ("if_else", (_FLAGS, 1, 2), {}),
-        ("less", (_NUMBERS, 2.5), {}),
+        ("less", (_NUMBERS, 2.5), {}), ("min_element_wise", (_TEXTS, _TEXTS), {"skip_nulls": False}),
+        ("max_element_wise", (_NUMBERS, pa.scalar(1)), {}),
     ],
 )  # fmt: skip
 def test_a_function_is_that_of_pyarrow(name: str, given: tuple[Any, ...], named: dict[str, Any]) -> None:

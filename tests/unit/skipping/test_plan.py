@@ -149,6 +149,15 @@ def test_functions_that_keep_the_order(where: str, keeps: bool) -> None:
 
 @pytest.mark.parametrize(
     ("where", "keeps"),
+    [("> timestamp'2020-01-05 00:00:00Z'", False), ("= timestamp'2020-01-04 00:00:00Z'", True), ("is null", False)],
+)
+def test_the_first_time_of_several(where: str, keeps: bool) -> None:
+    file = stats({"ts": "2020-01-01T00:00:00.000Z"}, {"ts": "2020-01-02T00:00:00.000Z"}, {"ts": 1})
+    assert kept(f"coalesce(ts, timestamp'2020-01-04 00:00:00Z') {where}", file) == [0] * keeps
+
+
+@pytest.mark.parametrize(
+    ("where", "keeps"),
     [
         ("coalesce(n, 0) > 9.5", False), ("coalesce(n, 0) = 0", True), ("coalesce(n, 0) = -1", False),
         ("coalesce(n, 20) > 10", True), ("coalesce(n, id, 30) = 25", True), ("coalesce(n, 20) is null", False),
