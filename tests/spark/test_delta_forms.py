@@ -154,7 +154,7 @@ def test_update_and_merge_cast_texts_as_delta_spark(spark: SparkSession, tmp_pat
 
 def test_who_replaces_a_table_tells_all_of_it(delta_session: SparkSession, tmp_path: Path) -> None:
     """Comment, properties and constraints stayed, and refused the new rows. Those stay that tell columns and rows
-    apart."""
+    apart, or say how deletes and checkpoints are written."""
     found = list[tuple[Any, ...]]()
     mapped = {"delta.columnMapping.maxColumnId", "delta.columnMapping.mode"}
     for kind in ("delta", "mica"):
@@ -162,11 +162,13 @@ def test_who_replaces_a_table_tells_all_of_it(delta_session: SparkSession, tmp_p
         run = delta_session.sql if kind == "delta" else partial(mica.sql, spark=delta_session)
         run(
             f"CREATE TABLE {name} (a INT) USING {kind} COMMENT 'old' TBLPROPERTIES ('k' = 'v', "
-            "'delta.enableChangeDataFeed' = 'true', 'delta.columnMapping.mode' = 'name')"
+            "'delta.enableChangeDataFeed' = 'true', 'delta.columnMapping.mode' = 'name', "
+            "'delta.enableDeletionVectors' = 'true', 'delta.checkpointPolicy' = 'v2')"
         )
         run(f"ALTER TABLE {name} ADD CONSTRAINT positive CHECK (a > 0)")
         run(f"CREATE OR REPLACE TABLE {name} USING {kind} TBLPROPERTIES ('n' = 'w') AS SELECT -1 AS a")
         table = mica.Table.open(tmp_path / kind)
         kept = {key: text for key, text in table.metadata.configuration.items() if key not in mapped}
         found.append((table.metadata.description, kept, table.to_arrow().to_pylist()))
-    assert found[0] == found[1] == (None, {"n": "w"}, [{"a": -1}])
+    staying = {"delta.enableDeletionVectors": "true", "delta.checkpointPolicy": "v2"}
+    assert found[0] == found[1] == (None, {"n": "w"} | staying, [{"a": -1}])

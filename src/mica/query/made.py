@@ -22,8 +22,10 @@ from mica.log.snapshot import Snapshot, exists
 from mica.log.user_metadata import user_metadata
 from mica.maintain.create import base_of, create
 from mica.properties import (
+    CHECKPOINT_POLICY,
     COLUMN_MAPPING_MODE,
     COMMENT,
+    ENABLE_DELETION_VECTORS,
     ENABLE_ROW_TRACKING,
     ENABLE_SHREDDING,
     IN_COMMIT_TIMESTAMPS,
@@ -45,10 +47,17 @@ from mica.write.rules import constraints, expressions
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-#: What a replaced table keeps: how its columns, rows and times are told apart, which earlier versions need, too.
-_STAYING = NAMES_OF_WRITERS | {
-    known.name for known in (COLUMN_MAPPING_MODE, ENABLE_ROW_TRACKING, IN_COMMIT_TIMESTAMPS, ENABLE_SHREDDING)
-}
+_HOW_KEPT = (
+    COLUMN_MAPPING_MODE,
+    ENABLE_ROW_TRACKING,
+    IN_COMMIT_TIMESTAMPS,
+    ENABLE_SHREDDING,
+    ENABLE_DELETION_VECTORS,
+    CHECKPOINT_POLICY,
+)
+#: What a replaced table keeps: how its columns, rows and times are told apart, which earlier versions need, too, and,
+#: as in delta-spark, deletion vectors and the form of checkpoints.
+_STAYING = NAMES_OF_WRITERS | {known.name for known in _HOW_KEPT}
 
 #: What stands for the rows in a statement that has them as a DataFrame.
 ROWS = "TABLE rows"
