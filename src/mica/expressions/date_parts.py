@@ -343,7 +343,8 @@ FUNCTIONS: Mapping[str, Function] = {
     **_text("monthname", _MONTH_NAMES, lambda days: np.mod(_month(days), 12)),
     "dayofyear": Function((DATE,), INTEGER, _day_of_year),
     "extract second": Function((TIMESTAMP_NTZ,), _DECIMAL, second),
-    "last_day": Function((DATE,), DATE, _last_day, monotone=0, wraps=True),
+    # In the last month of all it wraps around.
+    "last_day": Function((DATE,), DATE, _last_day, monotone=0, domain=(-(2**31), 2**31 - 32)),
     "next_day": Function((DATE, STRING), DATE, next_day, constants=(1,), needs=("ansi",)),
     "make_date": Function((INTEGER, INTEGER, INTEGER), DATE, make_date, needs=("ansi",)),
     "unix_date": Function((DATE,), INTEGER, unix_date, resolve=_of_date_itself, monotone=0),

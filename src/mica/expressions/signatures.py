@@ -65,7 +65,7 @@ class Function:
     falling: int | None = None
     #: Whether the constants let results keep the order; always without.
     orders: Callable[..., bool] | None = None
-    #: The numbers between which that argument must be for it: of times, their microseconds.
+    #: The numbers between which that argument must be for it: microseconds of times, days of dates.
     domain: tuple[int, int] | None = None
     #: Whether results wrap around, so that one bound alone tells nothing.
     wraps: bool = False

@@ -46,7 +46,6 @@ from mica.expressions.compare import Datum, compare, literal
 from mica.expressions.plain_values import to_values
 from mica.expressions.strings import Pattern
 from mica.expressions.tree import And, Call, Cast, Compare, Expr, In, IsNull, LeafRef, Literal, Not, Op, Or
-from mica.schema.arrow import to_arrow_type
 from mica.schema.types import DATE, INTEGRALS, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, Primitive
 from mica.skipping import written
 from mica.skipping.clocks import Bounds, clocks, instants
@@ -330,10 +329,7 @@ def _either(one: Interval, other: Interval) -> Interval:
 
     def side(own: Datum, given: Datum, outer: Callable[..., Datum]) -> Datum:
         given = given.cast(own.type)
-        if own.type == (instant := to_arrow_type(TIMESTAMP)):  # Arrow has no ends of those with a zone
-            both = outer(own.cast(pa.int64()), given.cast(pa.int64()), skip_nulls=False).cast(instant)
-        else:
-            both = outer(own, given, skip_nulls=False)
+        both = outer(own, given, skip_nulls=False)
         return pc.if_else(one.all_null, given, pc.if_else(maybe, both, own))
 
     return Interval(
@@ -369,7 +365,8 @@ def _any_within(values: list[Any], low: Any, high: Any) -> bool:
 
 
 def _within(low: pa.Array, high: pa.Array, first: int, last: int) -> pa.Array:
-    least, most = (side.cast(pa.int64()) for side in (low, high))
+    numbers = pa.int32() if pa.types.is_date(low.type) else pa.int64()  # Arrow casts dates to no other numbers
+    least, most = (pc.cast(side.cast(numbers), pa.int64()) for side in (low, high))
     return pc.and_(pc.greater_equal(least, scalar(first)), pc.less_equal(most, scalar(last)))
 
 

@@ -135,13 +135,14 @@ def test_plain_columns(where: str, keeps: bool) -> None:
         ("timestamp_seconds(n) > timestamp'1970-01-01 00:00:10Z'", False), ("timestamp_seconds(x) < ts", True),
         ("timestamp_seconds(n) < timestamp'1970-01-01 00:00:02Z'", True), ("coalesce(n, 20) > 9.5", False),
         ("coalesce(n, 20) >= 9.5", True), ("last_day(date_add(ts, 2147465374)) < date'0001-01-01'", True),
-        ("last_day(ts) < date'2020-01-31'", False),
+        ("last_day(ts) < date'2020-01-31'", False), ("last_day(date_from_unix_date(st.k)) = date'1970-01-31'", True),
     ],
 )  # fmt: skip
 def test_functions_that_keep_the_order(where: str, keeps: bool) -> None:
     low, high = {"ts": "2020-01-01T00:00:00.000Z", "n": 1.5}, {"ts": "2020-01-02T03:00:00.000Z", "n": 9.5}
     zeros = {"ts": 0, "n": 0, "s": 0, "x": 0}
-    file = stats({**low, "s": "b", "x": 1.0}, {**high, "s": "d", "x": 2.0}, zeros)
+    all_days = [{"st": {"k": day}} for day in (-(2**31), 2**31 - 1)]
+    file = stats({**low, "s": "b", "x": 1.0, **all_days[0]}, {**high, "s": "d", "x": 2.0, **all_days[1]}, zeros)
     assert kept(where, file) == [0] * keeps
     for zone in ("Europe/Berlin", "+01:00"):  # where these are the same days
         assert kept(where, file, timezone=zone) == [0] * keeps, zone
