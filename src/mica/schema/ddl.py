@@ -439,6 +439,8 @@ class _Reader:
             near = late.difflib.get_close_matches(name, [*_NAMES, "ARRAY", "MAP", "STRUCT", "DECIMAL"], 1)
             near = ["STRING"] if name in ("CHAR", "VARCHAR", "CHARACTER", "TEXT") else near
             hint = f"Is {near[0]} meant?" if near else None
+            if at.upper() in ("CONSTRAINT", "PRIMARY", "FOREIGN"):
+                hint = "Of constraints mica has CHECK: ALTER TABLE … ADD CONSTRAINT, or Table.add_constraint."
             raise _bad(self.source, token.at, f"{token.text!r} is not a type of a Delta table", hint)
         return Primitive(_NAMES[name])
 

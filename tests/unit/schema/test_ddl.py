@@ -128,3 +128,10 @@ def test_string_literals(literal: str, value: str) -> None:
 def test_an_expression_ends_where_the_next_clause_begins(text: str, key: str, value: str) -> None:
     column = ddl.parse_ddl(text).fields[-1]
     assert (column.metadata[key], column.nullable) == (value, False)
+
+
+@pytest.mark.parametrize("clause", ["CONSTRAINT pos CHECK (a > 0)", "constraint pk PRIMARY KEY (a)", "PRIMARY KEY (a)"])
+def test_a_constraint_among_the_columns_is_refused_with_the_way_to_one(clause: str) -> None:
+    with pytest.raises(UserError) as caught:
+        ddl.parse_ddl(f"a INT, {clause}")
+    assert "ADD CONSTRAINT" in (caught.value.hint or "")
