@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -89,3 +90,17 @@ def test_conflicts_are_judged_in_the_zone_of_the_session(delta_session: SparkSes
     finally:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
     assert mica.Table.open(tmp_path).count() == 3
+
+
+def test_the_log_shows_conditions_alike(delta_session: SparkSession, tmp_path: Path) -> None:
+    spark = delta_session
+    shown = []
+    for name in ("mine", "theirs"):
+        table = mica.Table.create(tmp_path / name, "id INT")
+        table.append([{"id": 1}, {"id": 2}])
+        for text in ("UPDATE {} SET id = 3", "UPDATE {} SET id = 4 WHERE (id = 3)", "DELETE FROM {}"):
+            written = text.format(f"delta.`{table.path}`")
+            _ = mica.sql(written, spark) if name == "mine" else spark.sql(written)
+        told = [dict(row["operation_parameters"]) for row in table.refresh().history(3).to_pylist()]
+        shown.append([re.sub(r"#\d+|[() ]", "", parameters["predicate"]) for parameters in told])
+    assert shown[0] == shown[1] == ['["true"]', '["id=3"]', "[]"]

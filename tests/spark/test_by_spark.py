@@ -292,7 +292,7 @@ def test_a_version_of_an_application_runs_once(spark: SparkSession, tmp_path: Pa
         assert done.metrics.get("numUpdatedRows", 0) == expected
     [last] = t.history(1).to_pylist()
     assert (last["operation"], dict(last["operation_parameters"])) == (
-        "UPDATE", {"predicate": "(soundex(s) = 'A000')"},
+        "UPDATE", {"predicate": '["(soundex(s) = \'A000\')"]'},
     )  # fmt: skip
 
 

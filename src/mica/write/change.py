@@ -201,9 +201,10 @@ class Change:
 
 def describe(target: Target, where: str | None, *, deletes: bool) -> None:
     """Sets the operation of the commit of a delete or an update, and its parameters."""
-    shown = [] if where is None else [f"({where})"]
+    # As delta-spark 4.4 shows that all rows are meant: a delete of them has a condition, an update none.
+    every = ["true"] if deletes else []
     target.operation = "DELETE" if deletes else "UPDATE"
-    target.parameters = {"predicate": shown if deletes else (shown[0] if shown else "true")}
+    target.parameters = {"predicate": every if where is None else [f"({where})"]}
 
 
 def metrics_of(
