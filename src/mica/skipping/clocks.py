@@ -25,10 +25,11 @@ from mica.variant import kernel
 
 Bounds = tuple[pa.Array, pa.Array]
 
-_HOUR = DAY // 24
+_SECOND, _HOUR = 1_000_000, DAY // 24
 #: On either side of a wall clock read as UTC: the offset, and the day by which a change may move it.
 _NEAR = 40 * _HOUR
-_FARTHEST = 18 * _HOUR
+#: No zone is further ahead of UTC, or behind it.
+FARTHEST = 18 * _HOUR
 #: Bounds beyond it are unknown: 64 bits may not hold what they become.
 _LARGEST = 2**62
 
@@ -50,8 +51,11 @@ def instants(low: pa.Array, high: pa.Array, zone: str, *, others: bool) -> Bound
 
 def _ahead(at: Any, zone: str, others: bool, before: int, after: int) -> tuple[Any, Any]:
     """How far ahead of UTC the zone is around these times, at least and at most, in microseconds."""
-    if others and kernel.fixed_offset(zone) is None:
-        return np.full_like(at, -_FARTHEST), np.full_like(at, _FARTHEST)
+    fixed = kernel.fixed_offset(zone)
+    if fixed is not None:
+        return fixed * _SECOND, fixed * _SECOND
+    if others:
+        return -FARTHEST, FARTHEST
     one, other = offsets(at + before, zone), offsets(at + after, zone)
     return np.minimum(one, other), np.maximum(one, other)
 

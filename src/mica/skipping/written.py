@@ -29,12 +29,12 @@ from mica.arrays import arrow_array, scalar, to_numpy
 from mica.expressions.intervals import DAY
 from mica.schema.arrow import to_arrow_type
 from mica.schema.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, DataType
+from mica.skipping.clocks import FARTHEST
 
 #: The types of times that a text is cast to.
 READ = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 
 _WHOLE = r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])"
-_FARTHEST = 18 * (DAY // 24)
 
 
 def times(low: pa.Array, high: pa.Array, target: DataType) -> tuple[pa.Array, pa.Array]:
@@ -82,5 +82,5 @@ def _bound(day: Any, unknown: Any, target: DataType, more: int) -> pa.Array:
         return arrow_array(day.astype(np.int32), mask=unknown).cast(to_arrow_type(target))
     micros = (day + more) * DAY - more
     if target == TIMESTAMP:
-        micros += _FARTHEST if more else -_FARTHEST
+        micros += FARTHEST if more else -FARTHEST
     return arrow_array(micros, pa.int64(), mask=unknown).cast(to_arrow_type(target))
