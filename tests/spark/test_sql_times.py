@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
@@ -10,6 +11,7 @@ from pyspark.sql import SparkSession
 import mica
 from mica.query import select
 from mica.query.tables import tables_of
+from tests.oracle import conf
 
 
 @pytest.fixture(scope="module")
@@ -42,3 +44,36 @@ def test_parts_of_times_skip_files(spark: SparkSession, table: mica.Table, where
     assert sorted(mica.sql(text, spark).collect()) == sorted(
         (row["d"],) for row in table.scan(where).to_arrow().to_pylist()
     )
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "+05:30"])
+@pytest.mark.parametrize("where", [
+    "to_date(ts) = DATE'2024-05-03'",
+    "year(ts) = 2024 AND month(ts) = 5 AND date_trunc('DAY', ts) >= TIMESTAMP'2024-05-30 00:00:00'",
+    "date_format(ts, 'yyyy-MM-dd') = '2024-05-03'",
+    "v:t::timestamp >= TIMESTAMP'2024-05-30 00:00:00'",
+    "v:t::date = DATE'2024-05-03'",
+    "to_date(s) = DATE'2024-05-03'",
+    "try_cast(s AS TIMESTAMP) < TIMESTAMP'2024-05-03 00:00:00'",
+])  # fmt: skip
+def test_conditions_on_times_skip_in_any_zone(spark: SparkSession, tmp_path: Path, zone: str, where: str) -> None:
+    """Files of a day each. For texts, and in a zone that changes its clocks, those around may be read too."""
+    made = mica.Table.create(tmp_path / "t", "n INT, ts TIMESTAMP, s STRING, v VARIANT")
+    for day in (1, 3, 5, 28, 31):
+        times = [datetime(2024, 5, day, hour, 30, tzinfo=UTC) for hour in (0, 12, 23)]
+        texts = [time.isoformat() for time in times]
+        made.append([
+            {"n": day * 100 + time.hour, "ts": time, "s": text, "v": {"t": text}}
+            for time, text in zip(times, texts, strict=True)
+        ])  # fmt: skip
+    with conf(spark, {"spark.sql.session.timeZone": zone}):
+        text = f"SELECT n FROM delta.`{made.path}` WHERE {where}"
+        found = tables_of(text, spark)
+        assert found is not None
+        (place,) = select.narrowed(spark, found.text, found.views)
+        assert place.left == ()
+        assert 1 <= place.scan.kept.num_rows <= 3
+        expected = sorted(made.to_df(spark).where(where).select("n").collect())
+        assert expected
+        assert sorted(mica.sql(text, spark).collect()) == expected
+        assert sorted((row["n"],) for row in made.scan(where, timezone=zone).to_arrow().to_pylist()) == expected

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mica.engines.spark.nodes import Node
-from mica.query.pushed import implied, translate
+from mica.query.pushed import implied, translate, value_text
 
 ID = Node("Column", value="id", type="BIGINT")
 S = Node("Column", value="a b", type="STRING")
@@ -80,6 +80,17 @@ def test_casts_that_may_fail_and_collations_are_told() -> None:
     assert not text.strict
     assert collated is not None
     assert collated.skips
+
+
+@pytest.mark.parametrize(("strict", "cast"), [(True, "CAST"), (False, "TRY_CAST")])
+def test_texts_that_are_cast_to_times_only_skip(strict: bool, cast: str) -> None:
+    read = Node("Cast", (S,), type="DATE", strict=strict)
+    found = translate(Node("IsNull", (read,)))
+    assert found is not None
+    assert found.skips
+    assert found.text == f"({cast}(`a b` AS DATE) IS NULL)"
+    assert value_text(read) is None
+    assert translate(Node("IsNull", (Node("Cast", (S,), type="DATE"),))) is None
 
 
 def test_a_variant_that_is_compared_is_not_null() -> None:
