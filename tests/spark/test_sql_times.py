@@ -55,15 +55,27 @@ def test_parts_of_times_skip_files(spark: SparkSession, table: mica.Table, where
     "v:t::date = DATE'2024-05-03'",
     "to_date(s) = DATE'2024-05-03'",
     "try_cast(s AS TIMESTAMP) < TIMESTAMP'2024-05-03 00:00:00'",
+    "unix_timestamp(ts) < unix_timestamp(TIMESTAMP'2024-05-02 00:00:00')",
+    "from_unixtime(u) LIKE '2024-05-03%'",
+    "to_date(from_unixtime(v:u::bigint)) = DATE'2024-05-03'",
+    "CAST(v:u::bigint / 1 AS TIMESTAMP) >= TIMESTAMP'2024-05-30 00:00:00'",
+    "v:u::bigint * 1000 < 1714608000000",
+    "ts + INTERVAL 1 DAY < TIMESTAMP'2024-05-03 06:00:00'",
+    "CAST(ts AS STRING) LIKE '2024-05-03%'",
+    "day(ts) = 3 AND month(ts) = 5",
+    "CASE WHEN n > 3000 THEN 'late' ELSE 'early' END = 'late'",
+    "coalesce(u - 1714608000 < 0, false)",
+    "add_months(to_date(ts), 1) > DATE'2024-06-28'",
 ])  # fmt: skip
 def test_conditions_on_times_skip_in_any_zone(spark: SparkSession, tmp_path: Path, zone: str, where: str) -> None:
     """Files of a day each. For texts, and in a zone that changes its clocks, those around may be read too."""
-    made = mica.Table.create(tmp_path / "t", "n INT, ts TIMESTAMP, s STRING, v VARIANT")
+    made = mica.Table.create(tmp_path / "t", "n INT, u BIGINT, ts TIMESTAMP, s STRING, v VARIANT")
     for day in (1, 3, 5, 28, 31):
         times = [datetime(2024, 5, day, hour, 30, tzinfo=UTC) for hour in (0, 12, 23)]
         texts = [time.isoformat() for time in times]
         made.append([
-            {"n": day * 100 + time.hour, "ts": time, "s": text, "v": {"t": text}}
+            {"n": day * 100 + time.hour, "u": int(time.timestamp()), "ts": time, "s": text,
+             "v": {"t": text, "u": int(time.timestamp())}}
             for time, text in zip(times, texts, strict=True)
         ])  # fmt: skip
     with conf(spark, {"spark.sql.session.timeZone": zone}):

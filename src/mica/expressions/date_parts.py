@@ -23,7 +23,7 @@ from mica.expressions.coerce import TIMES, is_exact, is_real
 from mica.expressions.compare import Datum
 from mica.expressions.intervals import DAY, clock_of, int64_of, of_local, offsets
 from mica.expressions.pairs import as_arrays, tried_by_rows
-from mica.expressions.signatures import Asked, Function, Signature
+from mica.expressions.signatures import RISES, Asked, Function, Signature
 from mica.expressions.times import calendar, from_unit
 from mica.schema.arrow import to_arrow_type
 from mica.schema.types import (
@@ -315,8 +315,8 @@ def _towards_zero(counts: Any, size: int) -> Any:
     return (counts - np.fmod(counts, size)) // size
 
 
-def _part(name: str, part: Callable[[Any], Any], monotone: int | None = None) -> dict[str, Function]:
-    return {name: Function((DATE,), INTEGER, _of_days(part), monotone=monotone)}
+def _part(name: str, part: Callable[[Any], Any], *order: int, within: str | None = None) -> dict[str, Function]:
+    return {name: Function((DATE,), INTEGER, _of_days(part), order=order, within=within)}
 
 
 def _text(name: str, names: tuple[str, ...], part: Callable[[Any], Any]) -> dict[str, Function]:
@@ -334,22 +334,22 @@ def _day_of_year(values: pa.Array) -> pa.Array:
 
 _DECIMAL: DataType = decimal(8, 6)
 FUNCTIONS: Mapping[str, Function] = {
-    **_part("quarter", lambda days: np.mod(_month(days), 12) // 3 + 1),
+    **_part("quarter", lambda days: np.mod(_month(days), 12) // 3 + 1, RISES, within="Y"),
     **_part("weekday", _weekday),
     **_part("dayofweek", lambda days: np.mod(days + 4, 7) + 1),
     **_part("weekofyear", _week),
-    **_part("extract yearofweek", _year_of_week, monotone=0),
+    **_part("extract yearofweek", _year_of_week, RISES),
     **_text("dayname", _DAY_NAMES, _weekday),
     **_text("monthname", _MONTH_NAMES, lambda days: np.mod(_month(days), 12)),
-    "dayofyear": Function((DATE,), INTEGER, _day_of_year),
-    "extract second": Function((TIMESTAMP_NTZ,), _DECIMAL, second),
+    "dayofyear": Function((DATE,), INTEGER, _day_of_year, order=(RISES,), within="Y"),
+    "extract second": Function((TIMESTAMP_NTZ,), _DECIMAL, second, order=(RISES,), within="m"),
     # In the last month of all it wraps around.
-    "last_day": Function((DATE,), DATE, _last_day, monotone=0, domain=(-(2**31), 2**31 - 32)),
+    "last_day": Function((DATE,), DATE, _last_day, order=(RISES,), domain=(-(2**31), 2**31 - 32)),
     "next_day": Function((DATE, STRING), DATE, next_day, constants=(1,), needs=("ansi",)),
     "make_date": Function((INTEGER, INTEGER, INTEGER), DATE, make_date, needs=("ansi",)),
-    "unix_date": Function((DATE,), INTEGER, unix_date, resolve=_of_date_itself, monotone=0),
-    "date_from_unix_date": Function((INTEGER,), DATE, from_unix_date, monotone=0),
-    "timestamp_seconds": Function((VOID,), TIMESTAMP, timestamp_seconds, resolve=_of_seconds, monotone=0),
+    "unix_date": Function((DATE,), INTEGER, unix_date, resolve=_of_date_itself, order=(RISES,)),
+    "date_from_unix_date": Function((INTEGER,), DATE, from_unix_date, order=(RISES,)),
+    "timestamp_seconds": Function((VOID,), TIMESTAMP, timestamp_seconds, resolve=_of_seconds, order=(RISES,)),
     "months_between": Function((VOID, VOID, VOID), DOUBLE, months_between, optional=1, constants=(2,),
                                resolve=_of_two_times, needs=("timezone",)),
     "from_utc_timestamp": _shifted(from_utc),

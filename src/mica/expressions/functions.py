@@ -78,7 +78,7 @@ from mica.expressions import (
     xxhash,
 )
 from mica.expressions.java_patterns import JavaPattern
-from mica.expressions.signatures import Function
+from mica.expressions.signatures import FALLS, RISES, UNORDERED, Function
 from mica.expressions.tree import Call, Literal, Op
 from mica.schema.types import (
     BINARY,
@@ -135,6 +135,8 @@ _ROUND = Function(
     constants=(1,),
     resolve=rounding.to_places,
     needs=("types", "result", "ansi"),
+    order=(RISES,),
+    wraps=True,
 )
 _FLOOR = Function(
     (VOID, VOID),
@@ -144,7 +146,7 @@ _FLOOR = Function(
     constants=(1,),
     resolve=rounding.to_whole,
     needs=("types", "result"),
-    monotone=0,
+    order=(RISES,),
 )
 _PUT = (VARIANT, STRING, VARIANT)
 _SET = Function((*_PUT, BOOLEAN), VARIANT, variants.put("set"), optional=1, constants=(1, 3), anything=(2,))
@@ -188,7 +190,7 @@ FUNCTIONS: Mapping[str, Function] = {
         resolve=generic.of_time(TIMESTAMP, STRING),
         check=_second(time_patterns.check_printed),
         needs=("timezone",),
-        monotone=0,
+        order=(RISES,),
         orders=time_patterns.keeps_order,
         domain=time_patterns.FOUR_DIGITS,
     ),
@@ -219,10 +221,10 @@ FUNCTIONS: Mapping[str, Function] = {
         constants=(0,),
         resolve=generic.of_unit_and_time,
         needs=("timezone",),
-        monotone=1,
+        order=(UNORDERED, RISES),
     ),
     "trunc": Function(
-        (VOID, STRING), DATE, truncation.dates, constants=(1,), resolve=generic.of_time(DATE, DATE), monotone=0
+        (VOID, STRING), DATE, truncation.dates, constants=(1,), resolve=generic.of_time(DATE, DATE), order=(RISES,)
     ),
     "rlike": Function((STRING, STRING), BOOLEAN, regexps.like, constants=(1,), check=_second(regexps.check)),
     "regexp_extract": Function(
@@ -308,21 +310,21 @@ FUNCTIONS: Mapping[str, Function] = {
     "rtrim": Function((STRING, STRING), STRING, texts.rtrim, optional=1),
     "length": Function((STRING,), INTEGER, texts.length, binary=True),
     texts.TOO_LONG: Function((STRING, STRING), BOOLEAN, texts.too_long, of_null=True),
-    "year": Function((DATE,), INTEGER, times.part("year"), monotone=0),
-    "month": Function((DATE,), INTEGER, times.part("month")),
-    "day": Function((DATE,), INTEGER, times.part("day")),
-    "hour": Function((TIMESTAMP_NTZ,), INTEGER, times.part("hour")),
-    "minute": Function((TIMESTAMP_NTZ,), INTEGER, times.part("minute")),
-    "second": Function((TIMESTAMP_NTZ,), INTEGER, times.part("second")),
-    "date_add": Function((DATE, INTEGER), DATE, times.date_add, monotone=0, wraps=True),
-    "date_sub": Function((DATE, INTEGER), DATE, times.date_sub, monotone=0, wraps=True),
-    "add_months": Function((DATE, INTEGER), DATE, intervals.add_months),
-    "datediff": Function((DATE, DATE), INTEGER, times.datediff, monotone=0, falling=1, wraps=True),
-    "timestamp_micros": Function((LONG,), TIMESTAMP, times.from_unit(1), exact=True, monotone=0),
-    "timestamp_millis": Function((LONG,), TIMESTAMP, times.from_unit(1_000), exact=True, monotone=0),
-    "unix_micros": Function((TIMESTAMP,), LONG, times.to_unit(1), exact=True, monotone=0),
-    "unix_millis": Function((TIMESTAMP,), LONG, times.to_unit(1_000), exact=True, monotone=0),
-    "unix_seconds": Function((TIMESTAMP,), LONG, times.to_unit(1_000_000), exact=True, monotone=0),
+    "year": Function((DATE,), INTEGER, times.part("year"), order=(RISES,)),
+    "month": Function((DATE,), INTEGER, times.part("month"), order=(RISES,), within="Y"),
+    "day": Function((DATE,), INTEGER, times.part("day"), order=(RISES,), within="M"),
+    "hour": Function((TIMESTAMP_NTZ,), INTEGER, times.part("hour"), order=(RISES,), within="D"),
+    "minute": Function((TIMESTAMP_NTZ,), INTEGER, times.part("minute"), order=(RISES,), within="h"),
+    "second": Function((TIMESTAMP_NTZ,), INTEGER, times.part("second"), order=(RISES,), within="m"),
+    "date_add": Function((DATE, INTEGER), DATE, times.date_add, order=(RISES,), wraps=True),
+    "date_sub": Function((DATE, INTEGER), DATE, times.date_sub, order=(RISES,), wraps=True),
+    "add_months": Function((DATE, INTEGER), DATE, intervals.add_months, order=(RISES,)),
+    "datediff": Function((DATE, DATE), INTEGER, times.datediff, order=(RISES, FALLS), wraps=True),
+    "timestamp_micros": Function((LONG,), TIMESTAMP, times.from_unit(1), exact=True, order=(RISES,)),
+    "timestamp_millis": Function((LONG,), TIMESTAMP, times.from_unit(1_000), exact=True, order=(RISES,)),
+    "unix_micros": Function((TIMESTAMP,), LONG, times.to_unit(1), exact=True, order=(RISES,)),
+    "unix_millis": Function((TIMESTAMP,), LONG, times.to_unit(1_000), exact=True, order=(RISES,)),
+    "unix_seconds": Function((TIMESTAMP,), LONG, times.to_unit(1_000_000), exact=True, order=(RISES,)),
     "to_json": Function((VARIANT,), STRING, variants.to_json, needs=("timezone",)),
     "parse_json": Function((STRING,), VARIANT, variants.parse_json, exact=True),
     "try_parse_json": Function((STRING,), VARIANT, variants.tried(variants.parse_json), exact=True),

@@ -12,6 +12,9 @@ from typing import Any, NamedTuple
 from mica.records import dataclass
 from mica.schema.types import DataType
 
+#: Results go with an argument, against it, or neither; equal ones may stand for different arguments.
+RISES, FALLS, UNORDERED = 1, -1, 0
+
 #: The types of the arguments, and of the result.
 Signature = tuple[tuple[DataType, ...], DataType]
 
@@ -59,13 +62,13 @@ class Function:
     check: Callable[..., None] | None = None
     #: What is passed by name: `ansi`, `types` of the arguments, `result`'s type, the session's `timezone`.
     needs: Sequence[str] = ()
-    #: The position of the argument in whose order the results are, where the others are constants.
-    monotone: int | None = None
-    #: The same of results in the opposite order.
-    falling: int | None = None
-    #: Whether the constants let results keep the order; always without.
+    #: How results follow each argument while the others stay: RISES, FALLS or UNORDERED, as is what is left out.
+    order: Sequence[int] = ()
+    #: Whether the constants let them; always without.
     orders: Callable[..., bool] | None = None
-    #: The numbers between which that argument must be for it: microseconds of times, days of dates.
+    #: The unit of NumPy's times in which they do: `month` rises within a year, "Y". None: everywhere.
+    within: str | None = None
+    #: The numbers between which the argument must be for it: microseconds of times, days of dates.
     domain: tuple[int, int] | None = None
     #: Whether results wrap around, so that one bound alone tells nothing.
     wraps: bool = False

@@ -21,7 +21,7 @@ from mica.expressions.compare import Datum
 from mica.expressions.lists import compact
 from mica.expressions.pairs import as_array, as_arrays, by_rows, tried_by_rows
 from mica.expressions.room import MOST_BYTES, NoRoomError
-from mica.expressions.signatures import Asked, Function, Signature
+from mica.expressions.signatures import RISES, Asked, Function, Signature
 from mica.schema.types import BINARY, INTEGER, INTEGRALS, LONG, STRING, VOID, ArrayType, DataType, Primitive
 
 
@@ -287,7 +287,9 @@ FUNCTIONS: Mapping[str, Function] = {
     "locate": Function((STRING, STRING, INTEGER), INTEGER, locate, optional=1, of_null=True),
     "lpad": Function((STRING, INTEGER, STRING), STRING, lpad, optional=1),
     "rpad": Function((STRING, INTEGER, STRING), STRING, rpad, optional=1),
-    "substring": Function((STRING, INTEGER, INTEGER), STRING, substring, optional=1, monotone=0, orders=_from_start),
+    "substring": Function(
+        (STRING, INTEGER, INTEGER), STRING, substring, optional=1, order=(RISES,), orders=_from_start
+    ),
     "right": Function((STRING, INTEGER), STRING, right),
     "overlay": Function((STRING, STRING, INTEGER, INTEGER), STRING, overlay, optional=1),
     "substring_index": Function((STRING, STRING, INTEGER), STRING, substring_index),

@@ -1,7 +1,8 @@
 """Translates a conjunct of Spark's optimised plan into the text of a scan's predicate.
 
 The rule: a conjunct is translated only if every part of it stands in a table of this file, with its types as Catalyst
-resolved them. Whatever is not there stays with Spark. `None` means that.
+resolved them. Whatever is not there stays with Spark. `None` means that. Of some parts mica knows the bounds alone:
+what overflows, is rounded or is spelled as a text is Spark's.
 """
 
 from __future__ import annotations
@@ -48,6 +49,28 @@ _PARTS: Mapping[str, str] = {
     "DateSub": "date_sub",
     "DateDiff": "datediff",
 }
+#: Operators and functions by whose bounds files are skipped.
+_OPERATORS: Mapping[str, str] = {
+    "Add": "+",
+    "Subtract": "-",
+    "Multiply": "*",
+    "Divide": "/",
+    "IntegralDivide": "div",
+    "DateAddYMInterval": "+",
+    "TimestampAddInterval": "+",
+    "TimeAdd": "+",
+}
+_BOUNDED: Mapping[str, str] = {
+    "AddMonths": "add_months",
+    "Ceil": "ceil",
+    "DayOfYear": "dayofyear",
+    "Floor": "floor",
+    "FromUnixTime": "from_unixtime",
+    "If": "if",
+    "Quarter": "quarter",
+    "Round": "round",
+}
+_SKIPPING = frozenset(("CaseWhen", "UnaryMinus", "UnixTimestamp", "ToUnixTimestamp", *_OPERATORS, *_BOUNDED))
 #: Expressions whose parts are all evaluated for every row.
 _VALUES = frozenset(
     ("Column", "GetStructField", "VariantGet", "Cast", "Literal", "TruncDate", "TruncTimestamp", *_PARTS)
@@ -62,6 +85,8 @@ _SUFFIXES: Mapping[str, str] = {"TINYINT": "Y", "SMALLINT": "S", "INT": "", "BIG
 #: What a path may be read as, with the same result in Spark and in mica.
 _EXTRACTED = frozenset("STRING BOOLEAN TINYINT SMALLINT INT BIGINT FLOAT DOUBLE DATE TIMESTAMP TIMESTAMP_NTZ".split())
 _TIMES = frozenset(("DATE", "TIMESTAMP", "TIMESTAMP_NTZ"))
+_NUMBERS = frozenset((*_SUFFIXES, "FLOAT", "DOUBLE", "DECIMAL"))
+_PREDICATES = frozenset((*_COMPARISONS, *_PATTERNS, *_JOINS, *_NULLS, "Not", "In", "InSet", "Like"))
 #: Casts that widen a number without loss: from → to.
 _WIDER: Mapping[str, frozenset[str]] = {
     "TINYINT": frozenset(("SMALLINT", "INT", "BIGINT", "DOUBLE")),
@@ -74,7 +99,8 @@ _WIDER: Mapping[str, frozenset[str]] = {
 @dataclass(frozen=True)
 class Pushed:
     """A conjunct as a predicate of a scan. `strict`: it may raise for a value that cannot be cast; `skips`: it skips
-    files, and only Spark evaluates it: it compares by a collation, or casts texts, whose errors are Spark's."""
+    files, and only Spark evaluates it: it compares by a collation, casts texts, whose errors are Spark's, or has parts
+    of which only bounds are known."""
 
     text: str
     strict: bool = False
@@ -91,12 +117,12 @@ def translate(node: Node) -> Pushed | None:
     strict = any(
         n.name in _OVERFLOWING or (n.name in ("VariantGet", "Cast") and n.strict and n.type != "STRING") for n in nodes
     )
-    return Pushed(text, strict, any(" COLLATE " in n.type or _reads_time(n) for n in nodes))
+    return Pushed(text, strict, any(" COLLATE " in n.type or _only_skips(n) for n in nodes))
 
 
 def value_text(node: Node) -> str | None:
     """The text of an expression that is evaluated for every row; None if a part of it is not known here."""
-    if not all(one.name in _VALUES and not _reads_time(one) for one in _every(node)):
+    if not all(one.name in _VALUES and not _only_skips(one) for one in _every(node)):
         return None
     try:
         return _text(node)
@@ -125,6 +151,24 @@ def _rejects_null(node: Node, column: str) -> bool:
 def _reads_time(node: Node) -> bool:
     """Whether it casts a text to a time."""
     return node.name == "Cast" and node.type in _TIMES and _type(node.children[0]) == "STRING"
+
+
+def _only_skips(node: Node) -> bool:
+    """Whether mica knows its bounds, and Spark its value."""
+    return node.name in _SKIPPING or _reads_time(node) or (node.name == "Cast" and _bounded_cast(node))
+
+
+def _bounded_cast(node: Node) -> bool:
+    """Whether a cast keeps the order, and is no other rule's."""
+    (child,) = node.children
+    source, target = (t.split("(")[0] for t in (child.type, node.type))
+    if child.name == "VariantGet" and child.type == "VARIANT":
+        return False
+    if source in _NUMBERS:
+        return (target in _NUMBERS and node.type not in _WIDER.get(source, ())) or target == "TIMESTAMP"
+    if source == "TIMESTAMP" and target in ("BIGINT", "DOUBLE"):
+        return True
+    return source in _TIMES and (target == "STRING" or target in _TIMES - {"DATE"})
 
 
 class _Unknown(Exception):  # noqa: N818 - it ends the translation, and no caller sees it
@@ -188,6 +232,8 @@ def _refuse_mixed(*sides: Node) -> None:
 
 
 def _type(node: Node) -> str:
+    if node.name in _PREDICATES:
+        return "BOOLEAN"
     return "STRING" if node.type.startswith("STRING") else node.type or node.name
 
 
@@ -219,6 +265,8 @@ def _cast(node: Node) -> str:
         return f"CAST({_text(child)} AS {node.type})"
     if _reads_time(node) and node.strict is not None:
         return f"{'CAST' if node.strict else 'TRY_CAST'}({_text(child)} AS {node.type})"
+    if _bounded_cast(node):
+        return f"{'TRY_CAST' if node.strict is False else 'CAST'}({_text(child)} AS {node.type})"
     if node.type == "DATE" and child.type in ("TIMESTAMP", "TIMESTAMP_NTZ"):
         return f"CAST({_text(child)} AS DATE)"
     raise _Unknown
@@ -243,6 +291,25 @@ def _formatted(node: Node) -> str:
     if pattern.name != "Literal" or pattern.value is None:
         raise _Unknown
     return f"date_format({_text(time)}, {_text(pattern)})"
+
+
+def _operated(node: Node) -> str:
+    left, right = node.children
+    return f"({_text(left)} {_OPERATORS[node.name]} {_text(right)})"
+
+
+def _seconds(node: Node) -> str:
+    time, _ = node.children
+    if _type(time) not in _TIMES:  # texts have patterns
+        raise _Unknown
+    return f"unix_timestamp({_text(time)})"
+
+
+def _chosen(node: Node) -> str:
+    parts = list(map(_text, node.children))
+    last = f" ELSE {parts.pop()}" if len(parts) % 2 else ""
+    ways = (f" WHEN {when} THEN {then}" for when, then in zip(parts[::2], parts[1::2], strict=True))
+    return f"CASE{''.join(ways)}{last} END"
 
 
 def _called(name: str, node: Node) -> str:
@@ -279,9 +346,18 @@ def _literal(node: Node) -> str:
             return f"CAST('{Decimal(value):f}' AS {type_})"
         except InvalidOperation:
             raise _Unknown from None
-    if type_ in ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ"):
+    if type_.startswith("INTERVAL "):
+        return _span(int(value), type_)
+    if type_ in _TIMES:
         return show(int(value), {"DATE": DATE, "TIMESTAMP": TIMESTAMP, "TIMESTAMP_NTZ": TIMESTAMP_NTZ}[type_])
     raise _Unknown
+
+
+def _span(count: int, type_: str) -> str:
+    if type_.endswith(("YEAR", "MONTH")):
+        return f"INTERVAL '{count}' MONTH"
+    sign, (seconds, micros) = "-" if count < 0 else "", divmod(abs(count), 1_000_000)
+    return f"INTERVAL '{sign}{seconds}.{micros:06}' SECOND"
 
 
 _RULES: Mapping[str, Callable[[Node], str]] = {
@@ -289,7 +365,11 @@ _RULES: Mapping[str, Callable[[Node], str]] = {
     **dict.fromkeys(_JOINS, _joined),
     **dict.fromkeys(_PATTERNS, _matched),
     **dict.fromkeys(_NULLS, lambda node: f"({_text(node.children[0])} {_NULLS[node.name]})"),
-    **{name: partial(_called, own) for name, own in _PARTS.items()},
+    **{name: partial(_called, own) for name, own in (*_PARTS.items(), *_BOUNDED.items())},
+    **dict.fromkeys(_OPERATORS, _operated),
+    **dict.fromkeys(("UnixTimestamp", "ToUnixTimestamp"), _seconds),
+    "CaseWhen": _chosen,
+    "UnaryMinus": lambda node: f"(- {_text(node.children[0])})",
     "Coalesce": _coalesced,
     "Substring": _substring,
     "DateFormatClass": _formatted,

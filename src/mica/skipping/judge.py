@@ -20,38 +20,44 @@ arrays are evaluated at once, one element per file, row group or page. Predicate
 | (x < y) IS NULL, … | x or y may be null |
 | x LIKE 'p%', startswith(x, 'p') | l <= p or l begins with p, and p <= L; LIKE 'p%q' as 'p%' |
 | x NOT LIKE 'p%' | not both of l and L begin with p |
-| f(x) < y, … | as x < y, with f(l) and f(L), where f keeps the order: date_trunc, date_format, year, floor, … |
+| f(x) < y, … | as x < y, with f(l) and f(L), where f keeps the order or turns it round: `ordered` |
 | x::timestamp < y, … | as x < y, with what `clocks` and `written` make of l and L |
-| coalesce(x, y) < z, … | as x < z with the least and the greatest bound of x and y |
+| coalesce(x, y) < z, CASE … END < z | as `choices` takes them apart |
 """
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 import pyarrow as pa
 
 from mica import compute as pc
-from mica.arrays import FALSE, TRUE, arrow_array, scalar
+from mica.arrays import FALSE, TRUE, arrow_array, scalar, to_numpy
 from mica.expressions import lookup
 from mica.expressions.bind import type_of
 from mica.expressions.calls import apply
 from mica.expressions.casts import cast_array
-from mica.expressions.coerce import has_bounds, is_exact, is_real
+from mica.expressions.coerce import is_exact, is_number, is_real
 from mica.expressions.compare import Datum, compare, literal
+from mica.expressions.intervals import DAY
 from mica.expressions.plain_values import to_values
+from mica.expressions.signatures import RISES, Function
 from mica.expressions.strings import Pattern
+from mica.expressions.time_patterns import FOUR_DIGITS
 from mica.expressions.tree import And, Call, Cast, Compare, Expr, In, IsNull, LeafRef, Literal, Not, Op, Or
-from mica.schema.types import DATE, INTEGRALS, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, Primitive
+from mica.schema.types import DATE, INTEGER, INTEGRALS, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, Primitive
 from mica.skipping import written
+from mica.skipping.choices import spread
 from mica.skipping.clocks import Bounds, clocks, instants
 from mica.skipping.collated import CollatedVerdicts
 from mica.skipping.filled import filled
 from mica.skipping.intervals import Interval, unknown
+from mica.skipping.ordered import directions, plainly
 
 ROWS_MIGHT_MATCH = True
 ROWS_CANNOT_MATCH = False
@@ -75,7 +81,7 @@ def judge(
     `other_zones`: the rows are evaluated by another database of time zones. `collated` evaluates comparisons by a
     collation; the intervals are binary and cannot.
     """
-    found = _Judge(intervals, count, timezone, other_zones, collated).predicate(expr)
+    found = _Judge(intervals, count, timezone, other_zones, collated).predicate(spread(expr))
     found = filled(found, ROWS_MIGHT_MATCH)
     return pa.repeat(found, count) if isinstance(found, pa.Scalar) else found
 
@@ -141,61 +147,51 @@ class _Judge:
                 inner = self.value(child)
                 nothing = unknown(self.count, type_)
                 return Interval(nothing.low, nothing.high, nothing.may_be_null, inner.all_null, nothing.may_be_nan)
-            case Call("coalesce", args) if has_bounds(type_of(expr)):
-                return self.first(args)
-            case Call(_, args) if (order := self.ordered_by(expr)) is not None:
-                return self.call(expr, args, *order)
+            case Call() if (order := directions(plain := plainly(expr))) is not None:
+                return self.call(plain, order)
         return replace(unknown(self.count, type_of(expr)), may_be_null=self.may_be_null(expr))
 
-    def ordered_by(self, expr: Call) -> tuple[int, bool] | None:
-        """The position of the argument in whose order the call's results are, if the others are constants, and whether
-        it is the opposite one."""
+    def call(self, expr: Call, order: Sequence[int]) -> Interval:
+        """The results for the bounds of the arguments enclose those of all values between them."""
+        type_, types = type_of(expr), [type_of(a) for a in expr.args]
+        given = {i: self.value(a) for i, a in enumerate(expr.args) if not isinstance(a, Literal)}
         function = lookup.FUNCTIONS.get(expr.name)
-        if function is None:
-            return None
-        for at, falls in ((function.monotone, False), (function.falling, True)):
-            if at is None or is_real(type_of(expr.args[at])):  # NaN is above every number, and 0 once it is rounded
-                continue
-            others = [a for i, a in enumerate(expr.args) if i != at]
-            constants = [a.value for a in others if isinstance(a, Literal)]
-            if len(constants) == len(others) and (function.orders is None or function.orders(*constants)):
-                return at, falls
-        return None
-
-    def first(self, args: tuple[Expr, ...]) -> Interval:
-        """The first of these values that is not null is within the bounds of all that it may be."""
-        found = self.value(args[-1])
-        for part in map(self.value, reversed(args[:-1])):
-            found = _either(part, found)
-        return found
-
-    def call(self, expr: Call, args: tuple[Expr, ...], at: int, falls: bool) -> Interval:
-        """The function's results for both bounds contain those of all values between them."""
-        inner, sides = self.value(args[at]), []
-        types = [type_of(a) for a in args]
-        function = lookup.FUNCTIONS[expr.name]
-        low, high = self.array(inner.low), self.array(inner.high)
-        zoned = "timezone" in function.needs  # then it is of wall clocks, which are here those of UTC
-        if zoned:
-            low, high = self.clocks(low, high)
-        if function.domain is not None:
-            inside = filled(_within(low, high, *function.domain), False)
-            low, high = (pc.if_else(inside, side, scalar(None, side.type)) for side in (low, high))
-        for side in (low, high):
-            given = [
-                literal(a.value, a.type) if isinstance(a, Literal) and i != at else side for i, a in enumerate(args)
-            ]
-            given[0] = pa.repeat(given[0], self.count) if isinstance(given[0], pa.Scalar) else given[0]
-            found, _ = apply(expr, given, types, ansi=False, timezone="UTC")
+        may_be_nan = any(one.may_be_nan for one in given.values())
+        if may_be_nan and (function is not None or not is_real(type_)):  # 0 once it is rounded, below all else
+            return unknown(self.count, type_)
+        moves_days = function is None and type_ == TIMESTAMP  # an interval is added to wall clocks
+        zoned = moves_days or (function is not None and "timezone" in function.needs)  # here those of UTC
+        bounds = {}
+        for i, one in given.items():
+            low, high = self.array(one.low), self.array(one.high)
+            if zoned:
+                low, high = self.clocks(low, high)
+            if function is not None:
+                low, high = _allowed(low, high, function)
+            bounds[i] = (low, high) if order[i] == RISES else (high, low)
+        sides = []
+        for side in (0, 1):
+            args = [bounds[i][side] if i in bounds else self.repeated(a, at=i) for i, a in enumerate(expr.args)]
+            # An operator that overflows has no result, with ANSI; some functions wrap around.
+            found, _ = apply(expr, args, types, ansi=function is None, timezone="UTC")
             sides.append(found)
-        low, high = reversed(sides) if falls else sides
-        if zoned and type_of(expr) == TIMESTAMP:
+        low, high = sides
+        if zoned and type_ == TIMESTAMP:
             low, high = self.instants(low, high)
-        if function.wraps:
-            # Where one bound has wrapped around and the other has not, they have changed places.
-            sound = filled(compare(Op.LE, low, high, type_of(expr), type_of(expr)), False)
-            low, high = (pc.if_else(sound, side, scalar(None, side.type)) for side in (low, high))
-        return Interval(low, high, TRUE, inner.all_null, False)
+        if is_real(type_):
+            low, high = _finite(low), _finite(high)
+        if function.wraps if function is not None else type_ in INTEGRALS:
+            # Where one bound has wrapped around and the other has not, they have changed places or one is missing.
+            low, high = _where(compare(Op.LE, low, high, type_, type_), low, high)
+        all_null = reduce(pc.or_, (one.all_null for one in given.values()))
+        # Infinite values of one sign have no difference.
+        return Interval(low, high, TRUE, all_null, may_be_nan or (is_real(type_) and len(given) > 1))
+
+    def repeated(self, constant: Expr, at: int) -> Datum:
+        """A constant; the first argument is an array."""
+        assert isinstance(constant, Literal)
+        value = literal(constant.value, constant.type)
+        return value if at else self.array(value)
 
     def may_be_null(self, expr: Expr) -> Datum:
         """Whether a predicate that is used as a value may be null, as in (a = 1) IS NULL: if one of its parts may."""
@@ -212,9 +208,16 @@ class _Judge:
 
     def cast(self, inner: Interval, source: DataType, target: DataType) -> Interval:
         low, high = self.array(inner.low), self.array(inner.high)
-        if source == TIMESTAMP != target:
+        if inner.may_be_nan and not is_real(target):
+            return unknown(self.count, target)
+        number = is_number(source) or is_number(target)
+        if source == TIMESTAMP and not number:
             (low, high), source = self.clocks(low, high), TIMESTAMP_NTZ
-        into = TIMESTAMP_NTZ if target == TIMESTAMP != source else target
+        elif target == TIMESTAMP and number:
+            low, high = _where(_within_seconds(low, high), low, high)
+        if target == STRING:
+            low, high = _where(_within(low, high, *(_YEARS if source == DATE else FOUR_DIGITS)), low, high)
+        into = TIMESTAMP_NTZ if target == TIMESTAMP != source and not number else target
         low, high = (cast_array(side, source, into, "UTC", ansi=True)[0] for side in (low, high))
         if into != target:
             low, high = self.instants(low, high)
@@ -320,25 +323,12 @@ class _Judge:
         return to_values(self.array(side), type_)
 
 
+_TIMES = (TIMESTAMP, TIMESTAMP_NTZ, DATE)
+#: The years of four digits in days; the seconds whose microseconds 64 bits hold.
+_YEARS = tuple(end // DAY for end in FOUR_DIGITS)
+_SECONDS = 9.2e12
+
 _PREDICATES = (And, Or, Not, Compare, In, IsNull)
-
-
-def _either(one: Interval, other: Interval) -> Interval:
-    """The values of one interval, and those of the other where these may be null."""
-    maybe = filled(one.may_be_null, True)
-
-    def side(own: Datum, given: Datum, outer: Callable[..., Datum]) -> Datum:
-        given = given.cast(own.type)
-        both = outer(own, given, skip_nulls=False)
-        return pc.if_else(one.all_null, given, pc.if_else(maybe, both, own))
-
-    return Interval(
-        side(one.low, other.low, pc.min_element_wise),
-        side(one.high, other.high, pc.max_element_wise),
-        pc.and_(maybe, filled(other.may_be_null, True)),
-        pc.and_(one.all_null, other.all_null),
-        one.may_be_nan or other.may_be_nan,
-    )
 
 
 def _constant(value: Any, type_: DataType) -> Interval:
@@ -370,6 +360,37 @@ def _within(low: pa.Array, high: pa.Array, first: int, last: int) -> pa.Array:
     return pc.and_(pc.greater_equal(least, scalar(first)), pc.less_equal(most, scalar(last)))
 
 
+def _within_seconds(low: pa.Array, high: pa.Array) -> pa.Array:
+    """Whether 64 bits hold the microseconds of all numbers between these."""
+    least, most = (side.cast(pa.float64(), safe=False) for side in (low, high))
+    return pc.and_(pc.greater_equal(least, scalar(-_SECONDS)), pc.less_equal(most, scalar(_SECONDS)))
+
+
+def _within_unit(low: pa.Array, high: pa.Array, unit: str) -> pa.Array:
+    """Whether dates or clocks are in the same year, month, …: a unit of NumPy's."""
+    days = pa.types.is_date(low.type)
+    counts = (to_numpy(pc.fill_null(side.cast(pa.int32() if days else pa.int64()), 0)) for side in (low, high))
+    one, other = (each.astype("datetime64[D]" if days else "datetime64[us]").astype(f"datetime64[{unit}]")
+                  for each in counts)  # fmt: skip
+    return pc.and_(arrow_array(one == other), pc.and_(pc.is_valid(low), pc.is_valid(high)))
+
+
+def _allowed(low: pa.Array, high: pa.Array, function: Function) -> Bounds:
+    """The bounds between which the function keeps its order."""
+    if function.domain is not None:
+        low, high = _where(_within(low, high, *function.domain), low, high)
+    if function.within is not None:
+        low, high = _where(_within_unit(low, high, function.within), low, high)
+    return low, high
+
+
+def _where(sound: pa.Array, low: pa.Array, high: pa.Array) -> Bounds:
+    """The bounds, both unknown elsewhere."""
+    found = filled(sound, False)
+    low, high = (pc.if_else(found, side, scalar(None, side.type)) for side in (low, high))
+    return low, high
+
+
 def _finite(values: pa.Array) -> pa.Array:
     # A bound that overflows to infinity was never written as such; unknown is always sound.
     return pc.if_else(pc.is_finite(values), values, scalar(None, values.type))
@@ -378,9 +399,12 @@ def _finite(values: pa.Array) -> pa.Array:
 def _keeps_order(source: DataType, target: DataType, *, wraps: bool) -> bool:
     """Whether the cast is monotone: then the cast bounds contain the cast values. Integers that wrap around are not; of
     local times see `clocks`."""
+    if is_number(source) and target == TIMESTAMP:  # seconds
+        return True
     if is_exact(source):
         return (is_exact(target) and not (wraps and target in INTEGRALS)) or is_real(target)
     if is_real(source):
-        return is_real(target)
-    times = (TIMESTAMP, TIMESTAMP_NTZ, DATE)
-    return source in times and target in times
+        return is_real(target) or target in (INTEGER, LONG)  # those do not wrap around
+    if source == TIMESTAMP and (target == LONG or is_real(target)):
+        return True
+    return source in _TIMES and target in (*_TIMES, STRING)

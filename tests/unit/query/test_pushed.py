@@ -57,7 +57,8 @@ LEFT = {
     "a cast without ANSI's rules": Node(
         "EqualTo", (Node("Cast", (got("$.n", "VARIANT"),), type="INT"), literal("3", "INT"))
     ),
-    "a cast that may lose": Node("EqualTo", (Node("Cast", (ID,), type="INT", strict=True), literal("3", "INT"))),
+    "a text that is a number": Node("EqualTo", (Node("Cast", (S,), type="INT", strict=True), literal("3", "INT"))),
+    "a pattern of texts": Node("IsNull", (Node("UnixTimestamp", (S, literal("yyyy", "STRING")), type="BIGINT"),)),
     "a path that is computed": Node("IsNull", (Node("VariantGet", (V, S), type="INT", strict=True),)),
     "NaN": Node("EqualTo", (Node("Column", value="x", type="DOUBLE"), literal("NaN", "DOUBLE"))),
     "a set with NULL": Node("InSet", (ID,), None, "BIGINT"),
@@ -91,6 +92,53 @@ def test_texts_that_are_cast_to_times_only_skip(strict: bool, cast: str) -> None
     assert found.text == f"({cast}(`a b` AS DATE) IS NULL)"
     assert value_text(read) is None
     assert translate(Node("IsNull", (Node("Cast", (S,), type="DATE"),))) is None
+
+
+TS = Node("Column", value="ts", type="TIMESTAMP")
+BIG = literal("3", "BIGINT")
+MORE = Node("Add", (ID, BIG), type="BIGINT")
+LARGE = Node("GreaterThan", (ID, BIG))
+BOUNDED = {
+    "((id + 3L) = 3L)": Node("EqualTo", (MORE, BIG)),
+    "((- id) = 3L)": Node("EqualTo", (Node("UnaryMinus", (ID,), type="BIGINT"), BIG)),
+    "(CAST(id AS INT) = 3)": Node("EqualTo", (Node("Cast", (ID,), type="INT"), literal("3", "INT"))),
+    "(TRY_CAST(id AS TIMESTAMP) IS NULL)": Node("IsNull", (Node("Cast", (ID,), type="TIMESTAMP", strict=False),)),
+    "startswith(CAST(ts AS STRING), '2024')": Node(
+        "StartsWith", (Node("Cast", (TS,), type="STRING", strict=True), literal("2024", "STRING"))
+    ),
+    "((ts + INTERVAL '-3600.000001' SECOND) IS NULL)": Node(
+        "IsNull", (Node("TimestampAddInterval", (TS, literal("-3600000001", "INTERVAL HOUR")), type="TIMESTAMP"),)
+    ),
+    "((d + INTERVAL '-14' MONTH) IS NULL)": Node("IsNull", (
+        Node("DateAddYMInterval", (Node("Column", value="d", type="DATE"), literal("-14", "INTERVAL YEAR TO MONTH"))),
+    )),
+    "(unix_timestamp(ts) = 3L)": Node(
+        "EqualTo", (Node("UnixTimestamp", (TS, literal("yyyy", "STRING")), type="BIGINT"), BIG)
+    ),
+    "CASE WHEN (id > 3L) THEN b ELSE FALSE END": Node("CaseWhen", (
+        LARGE, Node("Column", value="b", type="BOOLEAN"), literal("false", "BOOLEAN"))),
+    "CASE WHEN (id > 3L) THEN (id IS NULL) END": Node("CaseWhen", (LARGE, Node("IsNull", (ID,)))),
+    "if((id > 3L), TRUE, NULL)": Node("If", (LARGE, literal("true", "BOOLEAN"), literal(None, "BOOLEAN"))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", BOUNDED)
+def test_what_has_bounds_only_skips(text: str) -> None:
+    found = translate(BOUNDED[text])
+    assert found is not None
+    assert found.skips
+    assert found.text == text
+
+
+def test_operators_are_values_of_sparks_own() -> None:
+    assert value_text(MORE) is None
+
+
+def test_a_predicate_is_a_boolean() -> None:
+    found = translate(Node("Coalesce", (LARGE, literal("false", "BOOLEAN")), type="BOOLEAN"))
+    assert found is not None
+    assert not found.skips
+    assert found.text == "coalesce((id > 3L), FALSE)"
 
 
 def test_a_variant_that_is_compared_is_not_null() -> None:

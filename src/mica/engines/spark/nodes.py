@@ -141,9 +141,11 @@ def node(tree: Tree, known: Known) -> Node:
 
 #: Functions that are compared, or whose rules depend on their types.
 _TYPED = frozenset(
-    "Coalesce DateAdd DateDiff DateFormatClass DateFromUnixDate DateSub DayOfMonth Hour LastDay MicrosToTimestamp "
-    "MillisToTimestamp Minute Month Second SecondsToTimestamp Substring TruncDate TruncTimestamp UnixDate UnixMicros "
-    "UnixMillis UnixSeconds Year".split()
+    "Add AddMonths CaseWhen Ceil Coalesce DateAdd DateAddYMInterval DateDiff DateFormatClass DateFromUnixDate DateSub "
+    "DayOfMonth DayOfYear Divide Floor FromUnixTime Hour If IntegralDivide LastDay MicrosToTimestamp "
+    "MillisToTimestamp Minute Month Multiply Quarter Round Second SecondsToTimestamp Substring Subtract TimeAdd "
+    "TimestampAddInterval ToUnixTimestamp TruncDate TruncTimestamp UnaryMinus UnixDate UnixMicros UnixMillis "
+    "UnixSeconds UnixTimestamp Year".split()
 )
 
 
