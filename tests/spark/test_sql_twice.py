@@ -48,3 +48,14 @@ def test_rows_that_a_query_names_twice_are_read_once(
     assert len(reads) == (1 if few else 0)
     if not few:
         assert "ReusedExchange" in found._jdf.queryExecution().executedPlan().toString()
+
+
+def test_places_that_skip_other_files_do_not_share_their_rows(spark: SparkSession, tmp_path: Path) -> None:
+    """A cast of a text only skips files, so both places evaluate the same: nothing."""
+    table = mica.Table.create(tmp_path / "t", "id INT, s STRING")
+    for year in (2000, 2010):
+        table.append([{"id": year, "s": f"{year}-01-01"}])
+    mica.register("skipping_twice", table)
+    parts = [f"SELECT id FROM skipping_twice WHERE try_cast(s AS DATE) {sign} DATE '2005-01-01'" for sign in ("<", ">")]
+    found = mica.sql(" UNION ALL ".join(parts), spark)
+    assert sorted(row.id for row in found.collect()) == [2000, 2010]
