@@ -89,3 +89,26 @@ def test_conditions_on_times_skip_in_any_zone(spark: SparkSession, tmp_path: Pat
         assert expected
         assert sorted(mica.sql(text, spark).collect()) == expected
         assert sorted((row["n"],) for row in made.scan(where, timezone=zone).to_arrow().to_pylist()) == expected
+
+
+@pytest.mark.parametrize("ansi", [True, False])
+@pytest.mark.parametrize(("where", "files"), [
+    ("to_date(s) = DATE'2024-12-31'", 1),
+    ("CAST(s AS TIMESTAMP) > TIMESTAMP'2025-01-02 00:00:00'", 1),
+    ("date_trunc('MONTH', d) = TIMESTAMP'2024-12-01 00:00:00'", 1),
+    ("date_format(d, 'yyyy-MM') = '2026-01'", 1),
+    ("date_trunc('MONTH', to_date(s)) < TIMESTAMP'2023-06-01 00:00:00'", 0),
+])  # fmt: skip
+def test_casts_of_texts_and_days_skip_with_and_without_ansi(
+    spark: SparkSession, tmp_path: Path, where: str, files: int, ansi: bool
+) -> None:
+    made = mica.Table.create(tmp_path / "t", "d DATE, s STRING")
+    for year in (2024, 2026):
+        made.append([{"d": d, "s": d.isoformat()} for d in (date(year, 1, 1), date(year, 12, 31))])
+    with conf(spark, {"spark.sql.ansi.enabled": str(ansi).lower(), "spark.sql.session.timeZone": "America/New_York"}):
+        text = f"SELECT s FROM delta.`{made.path}` WHERE {where}"
+        found = tables_of(text, spark)
+        assert found is not None
+        (place,) = select.narrowed(spark, found.text, found.views)
+        assert place.scan.kept.num_rows == files
+        assert sorted(mica.sql(text, spark).collect()) == sorted(made.to_df(spark).where(where).select("s").collect())

@@ -148,22 +148,19 @@ def _rejects_null(node: Node, column: str) -> bool:
     return False
 
 
-def _reads_time(node: Node) -> bool:
-    """Whether it casts a text to a time."""
-    return node.name == "Cast" and node.type in _TIMES and _type(node.children[0]) == "STRING"
-
-
 def _only_skips(node: Node) -> bool:
     """Whether mica knows its bounds, and Spark its value."""
-    return node.name in _SKIPPING or _reads_time(node) or (node.name == "Cast" and _bounded_cast(node))
+    return node.name in _SKIPPING or (node.name == "Cast" and _bounded_cast(node))
 
 
 def _bounded_cast(node: Node) -> bool:
-    """Whether a cast keeps the order, and is no other rule's."""
+    """Whether a cast keeps the order, as of texts of times as far as one can tell, and is no other rule's."""
     (child,) = node.children
-    source, target = (t.split("(")[0] for t in (child.type, node.type))
+    source, target = (t.split("(")[0] for t in (_type(child), node.type))
     if child.name == "VariantGet" and child.type == "VARIANT":
         return False
+    if source == "STRING":
+        return target in _TIMES
     if source in _NUMBERS:
         return (target in _NUMBERS and node.type not in _WIDER.get(source, ())) or target == "TIMESTAMP"
     if source == "TIMESTAMP" and target in ("BIGINT", "DOUBLE"):
@@ -263,8 +260,6 @@ def _cast(node: Node) -> str:
         return _got(Node("VariantGet", child.children, type=node.type, strict=node.strict))
     if node.type in _WIDER.get(child.type, ()):
         return f"CAST({_text(child)} AS {node.type})"
-    if _reads_time(node) and node.strict is not None:
-        return f"{'CAST' if node.strict else 'TRY_CAST'}({_text(child)} AS {node.type})"
     if _bounded_cast(node):
         return f"{'TRY_CAST' if node.strict is False else 'CAST'}({_text(child)} AS {node.type})"
     if node.type == "DATE" and child.type in ("TIMESTAMP", "TIMESTAMP_NTZ"):

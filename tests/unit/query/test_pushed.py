@@ -83,15 +83,19 @@ def test_casts_that_may_fail_and_collations_are_told() -> None:
     assert collated.skips
 
 
-@pytest.mark.parametrize(("strict", "cast"), [(True, "CAST"), (False, "TRY_CAST")])
-def test_texts_that_are_cast_to_times_only_skip(strict: bool, cast: str) -> None:
+@pytest.mark.parametrize(("strict", "cast"), [(True, "CAST"), (False, "TRY_CAST"), (None, "CAST")])
+def test_texts_that_are_cast_to_times_only_skip(strict: bool | None, cast: str) -> None:
     read = Node("Cast", (S,), type="DATE", strict=strict)
     found = translate(Node("IsNull", (read,)))
     assert found is not None
     assert found.skips
     assert found.text == f"({cast}(`a b` AS DATE) IS NULL)"
     assert value_text(read) is None
-    assert translate(Node("IsNull", (Node("Cast", (S,), type="DATE"),))) is None
+    day = Node("Cast", (read,), type="TIMESTAMP", strict=strict)
+    found = translate(Node("IsNull", (day,)))
+    assert found is not None
+    assert found.skips
+    assert found.text == f"({cast}({cast}(`a b` AS DATE) AS TIMESTAMP) IS NULL)"
 
 
 TS = Node("Column", value="ts", type="TIMESTAMP")
