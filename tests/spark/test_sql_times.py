@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
 import mica
 from mica.query import select
 from mica.query.tables import tables_of
+from mica.skipping.row_ranges import rows_of
+from mica.tasks.file import DataFileReader
 from tests.oracle import conf
 
 
@@ -112,3 +115,19 @@ def test_casts_of_texts_and_days_skip_with_and_without_ansi(
         (place,) = select.narrowed(spark, found.text, found.views)
         assert place.scan.kept.num_rows == files
         assert sorted(mica.sql(text, spark).collect()) == sorted(made.to_df(spark).where(where).select("s").collect())
+
+
+def test_conditions_that_only_skip_skip_within_files_too(spark: SparkSession, tmp_path: Path) -> None:
+    made = mica.Table.create(tmp_path / "t", "n BIGINT, ts TIMESTAMP")
+    first = datetime(2024, 5, 1, tzinfo=UTC)
+    count = 200_000
+    made.append(pa.table({"n": range(count), "ts": [first + timedelta(minutes=i) for i in range(count)]}))
+    where = "unix_timestamp(ts) >= unix_timestamp(TIMESTAMP'2024-09-10 00:00:00') AND n % 2 = 0"
+    found = tables_of(f"SELECT n FROM delta.`{made.path}` WHERE {where}", spark)
+    assert found is not None
+    (place,) = select.narrowed(spark, found.text, found.views)
+    assert len(place.skipping) >= 1
+    spec, (part,) = place.read.spec(), place.read.whole_files()
+    assert 0 < rows_of(DataFileReader(spec, part).candidates(spec.predicate)) < count / 4
+    expected = made.to_df(spark).where(where).agg({"n": "sum"}).collect()
+    assert mica.sql(f"SELECT sum(n) FROM delta.`{made.path}` WHERE {where}", spark).collect() == expected

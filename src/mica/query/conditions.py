@@ -102,15 +102,18 @@ class Conditions:
         return replace(whole, where=self.every, **self._chars)
 
     @cached_property
+    def _skips(self) -> BoundExpr | None:
+        """All conditions, if the scan does not evaluate some of them."""
+        asked = self._source.predicate if self.skipping else None
+        return None if asked is None else self._engine.skips_by(asked, folded=self._folded)
+
+    @cached_property
     def _plan(self) -> FilePlan:
-        source = self._source
-        if not self.skipping or source.predicate is None:
-            return source.plan
-        return source.planned_by(self._engine.skips_by(source.predicate, folded=self._folded))
+        return self._source.plan if self._skips is None else self._source.planned_by(self._skips)
 
     def scan(self, columns: Mapping[str, str] | Sequence[str] | None, where: str | None = None) -> Scan:
         """A scan of the files that the conditions leave."""
-        return replace(self._source, where=where, columns=columns, planned=self._plan)
+        return replace(self._source, where=where, columns=columns, planned=self._plan, skips=self._skips)
 
     def narrowed(
         self,

@@ -209,9 +209,8 @@ def _all_rows(spark: SparkSession, places: Sequence[Narrowed], at_once: bool) ->
         if place.folded is None:
             columns = place.read.columns
             asked: Any = columns.items() if isinstance(columns, Mapping) else columns
-            # Conditions that only skip files are not in `where`.
-            files = place.read.plan.kept.tobytes()
-            key = (place.view, files, place.read.where, asked and tuple(asked), place.limit, place.reader)
+            # The scan's own `where` has no conditions that only skip.
+            key = (place.view, place.where, place.read.where, asked and tuple(asked), place.limit, place.reader)
         rows = known[key] = known.get(key) or _rows(spark, place, at_once)
         found.append(rows)
     return found

@@ -156,7 +156,8 @@ class Explanation(Paged):
     def _reasons(self, costs: pa.Table) -> Iterator[dict[str, Any]]:
         gone = costs.filter(costs.column("what").is_valid())
         sums = pc.grouped(gone, ["what", "part"], [("spans", "sum"), ("rows", "sum")], use_threads=False)
-        parts = () if self.scan.predicate is None else self.scan.predicate.parts
+        asked = self.scan.skips or self.scan.predicate
+        parts = () if asked is None else asked.parts
         for row in sums.to_pylist():
             part = to_sql(parts[row["part"]])
             by = "bloom filter" if row["what"] == "bloom filters" else "bounds"

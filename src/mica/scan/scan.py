@@ -70,6 +70,8 @@ class Scan:
     spark: SparkSession | None = field(default=None, repr=False)
     #: The plan of another scan of the same source, to be used instead of a new one.
     planned: FilePlan | None = field(default=None, repr=False)
+    #: What Spark evaluates above the scan: no row group or page is read in which it is true for no row.
+    skips: BoundExpr | None = field(default=None, repr=False)
     #: Whether texts beside CHAR columns are padded; Spark's own conditions are so already, where they have to be.
     pads: bool = field(default=True, repr=False)
     #: Whether CHAR columns are read with their blanks, which settings of a session deny.
@@ -445,6 +447,7 @@ class Scan:
             partition_by=self.source.partition_by,
             outputs=self.outputs,
             predicate=self.predicate,
+            skips=self.skips,
             limit=self.limit,
             timezone=self.timezone,
             version=self.source.version,

@@ -116,7 +116,7 @@ def verdicts(
             intervals[i] = unknown(count, leaf.type)
     reasons = np.full(count, -1, np.int64)
     for number, part in enumerate(bound.parts):
-        might = to_numpy(judge(part, intervals, count, timezone=bound.timezone))
+        might = to_numpy(judge(part, intervals, count, timezone=bound.timezone, other_zones=bound.other_zones))
         reasons[~might & (reasons < 0)] = number
     return Verdicts(to_numpy(found.column("first_row")), to_numpy(found.column("rows")), reasons)
 

@@ -67,6 +67,8 @@ class ReadSpec:
     partition_by: tuple[str, ...]
     outputs: Mapping[str, BoundExpr]
     predicate: BoundExpr | None = None
+    #: By what row groups and pages are skipped in place of the predicate; whoever gets the rows evaluates it.
+    skips: BoundExpr | None = None
     limit: int | None = None
     timezone: str = "UTC"
     #: The version of the table, None for bare files.
@@ -279,8 +281,8 @@ class DataFileReader:
 
     def candidates(self, predicate: BoundExpr | None) -> RowRanges:
         """The rows of this part that are in the table, without those that the footer excludes."""
-        ranges = self.ranges
-        return ranges if predicate is None else self.possible(predicate, ranges)
+        asked = self.spec.skips or predicate
+        return self.ranges if asked is None else self.possible(asked, self.ranges)
 
     def possible(self, predicate: BoundExpr, ranges: RowRanges) -> RowRanges:
         """`ranges` without the row groups, then the pages, in which no row matches by the footer."""
