@@ -67,6 +67,7 @@ MICROS = st.one_of(
     st.sampled_from([1_585_443_600, 1_603_587_600, 1_585_407_600, 1_601_737_200]).flatmap(
         lambda s: st.integers(-8, 8).map(lambda n: (s + 900 * n) * 1_000_000)
     ),
+    st.integers(-3_000_000, 3_000_000),
     st.sampled_from([-(2**63), 2**63 - 1, 2**63 - 1000, 2**63 - 1001, 253_402_300_799_999_999]),
 )
 VALUES: dict[DataType, st.SearchStrategy[Any]] = {
@@ -298,7 +299,11 @@ def comparisons(draw: st.DrawFn) -> str:
                 outer, result = draw(st.sampled_from(KEEPING_ORDER[result]))
                 function = outer.format(f"({function})")
             given = VALUES[result].map(lambda v: sql_literal(v, result))
-            value = draw(st.sampled_from(["2019", "2020", "1577836800", "0"]) if result == LONG else given)
+            value = draw(
+                st.sampled_from(["2019", "2020", "1577836800", "0", "-1", "-2", "1", "5", "12"])
+                if result == LONG
+                else given
+            )
             return f"{function.format(name)} {draw(OPS)} {value}"
         case 0:
             return f"{name} IS {draw(st.sampled_from(['', 'NOT ']))}NULL"

@@ -10,7 +10,8 @@ enclose all. Functions say it in their tables; of operators it is
 | x * c, x / c, x DIV c | rises with x if the constant c is positive, falls if it is negative |
 | a time + - an interval | as numbers, but not a time of day + months: 30 January 12:00 comes before 31 January 10:00 |
 
-What is spelled in several ways is asked in one: `from_unixtime(s, p)` is `date_format(timestamp_seconds(s), p)`.
+What others say is asked of these: `from_unixtime(s, p)` is `date_format(timestamp_seconds(s), p)`, and of a time
+`unix_timestamp(t)` is `unix_micros(t) DIV 1000000`, cut towards zero, where `unix_seconds` rounds down.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ from mica.expressions.coerce import TIMES, is_number
 from mica.expressions.signatures import FALLS, RISES, UNORDERED
 from mica.expressions.tree import Call, Literal
 from mica.schema.interval_types import is_interval, of_months
-from mica.schema.types import DATE, INTEGRALS, STRING, TIMESTAMP, TIMESTAMP_NTZ
+from mica.schema.types import DATE, INTEGRALS, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ
 
-_SECONDS = Literal("yyyy-MM-dd HH:mm:ss", STRING)
+_SECOND, _SECONDS = Literal(1_000_000, LONG), Literal("yyyy-MM-dd HH:mm:ss", STRING)
 
 
 def directions(call: Call) -> Sequence[int] | None:
@@ -89,5 +90,5 @@ def plainly(call: Call) -> Call:
             time = Call("timestamp_seconds", (seconds,), TIMESTAMP)
             return Call("date_format", (time, *(pattern or [_SECONDS])), STRING)
         case Call("unix_timestamp", (time, *_)) if type_of(time) in (TIMESTAMP, TIMESTAMP_NTZ):
-            return Call("unix_seconds", (time,), call.type)
+            return Call("div", (Call("unix_micros", (time,), LONG), _SECOND), LONG)
     return call

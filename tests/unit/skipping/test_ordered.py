@@ -34,7 +34,7 @@ def test_directions(text: str, order: tuple[int, ...] | None) -> None:
 
 @pytest.mark.parametrize(("text", "name"), [
     ("from_unixtime(l)", "date_format"), ("from_unixtime(l, 'yyyy')", "date_format"),
-    ("unix_timestamp(ts)", "unix_seconds"), ("unix_timestamp(tn)", "unix_seconds"),
+    ("unix_timestamp(ts)", "div"), ("unix_timestamp(tn)", "div"),
     ("unix_timestamp(s)", "unix_timestamp"), ("year(d)", "year"),
 ])  # fmt: skip
 def test_what_is_spelled_in_several_ways(text: str, name: str) -> None:

@@ -137,6 +137,7 @@ def test_plain_columns(where: str, keeps: bool) -> None:
         ("cast(id / 1000 as bigint) > 0", False), ("cast(x as bigint) = 7", True), ("floor(id / 2) > 4", False),
         ("case when id > 9 then 1 else 2 end = 1", False), ("if(id > 4, 'a', 'b') = 'b'", False),
         ("coalesce(id > 9, false)", False), ("coalesce(id > 8, false)", True), ("nullif(id, 5) = 10", False),
+        ("unix_timestamp(timestamp_micros(-id * 100000 - 600000)) = -1", True), ("id - unix_timestamp(d) > 0", False),
         ("cast(id * 1000000000000000 as timestamp) < timestamp'1970-01-01'", True),
     ],
 )  # fmt: skip
