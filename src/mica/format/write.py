@@ -36,6 +36,7 @@ from mica.records import dataclass
 from mica.schema.arrow import to_arrow
 from mica.schema.ddl import to_ddl
 from mica.schema.evolution import plan_write
+from mica.schema.new_columns import described
 from mica.schema.types import TIMESTAMP, StructType
 from mica.storage import Storage
 from mica.tasks import lane
@@ -76,11 +77,12 @@ class Reported(flow.RowSource):
 
 
 def _differs(snapshot: Snapshot | None, schema: StructType, partition_by: Sequence[str]) -> bool:
-    """Whether a table has other columns or partitions than those of the rows."""
+    """Whether a table has other columns or partitions than those of the rows, or says something else of a column."""
     if snapshot is None:
         return False
-    own = to_ddl(snapshot.schema), list(snapshot.metadata.partition_columns)
-    return own != (to_ddl(schema), list(partition_by))
+    if to_ddl(snapshot.schema) != to_ddl(schema) or list(snapshot.metadata.partition_columns) != list(partition_by):
+        return True
+    return described(snapshot.schema) != described(schema)
 
 
 def _refuse_other_zone(replacement: Replacement, where: str) -> None:
@@ -148,7 +150,7 @@ class Planned:
         )  # fmt: skip
         given = to_arrow(schema)
         if options.flag("mergeSchema"):
-            target = target.evolved(given)
+            target = target.evolved(schema)
         rules, feeds = target.rules(True, timezone), False
         if where is not None and target.snapshot is not None:
             replacement = Replacement(target, IN_PROCESS, where, timezone)

@@ -92,6 +92,10 @@ def _assigned(
             hint="Name the columns that the values are for, in parentheses after the table.",
         )
     rows = as_stored(rows.toDF(*columns), table.schema, by_name=statement.by_name)
+    if evolves:
+        from mica.engines.spark.assigned import without_comments
+
+        rows = without_comments(rows, [name for name in rows.columns if table.schema.find(name) is None])
     twice = [name for name in fixed if name.lower() in map(str.lower, columns)]
     if twice:
         raise UserError(

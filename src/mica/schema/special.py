@@ -12,6 +12,8 @@ from collections.abc import Mapping
 INVARIANTS = "delta.invariants"
 GENERATED = "delta.generationExpression"
 DEFAULT = "CURRENT_DEFAULT"
+#: What Spark gives rows of files that lack the column, which is never the case in Delta.
+EXISTS_DEFAULT = "EXISTS_DEFAULT"
 IDENTITY_START = "delta.identity.start"
 IDENTITY_STEP = "delta.identity.step"
 HIGH_WATER_MARK = "delta.identity.highWaterMark"

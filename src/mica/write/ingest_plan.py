@@ -72,7 +72,7 @@ def _target(storage: Storage, found: Snapshot | None, options: IngestOptions) ->
     )  # fmt: skip
     if options.schema_evolution:
         new = {name: text for name, text in options.columns.items() if target.schema.find(name) is None}
-        target = target.evolved(to_arrow(schema), computed.as_property({**computed.kept_in(found), **new}))
+        target = target.evolved(schema, computed.as_property({**computed.kept_in(found), **new}))
     supplied = target.rules(options.ansi, options.timezone).supplied
     computed.refuse_without(str(storage), target.metadata.partition_columns, (*bound, *supplied), options.column)
     target.notes += computed.others(options.columns, computed.kept_in(found))

@@ -13,7 +13,9 @@ from typing import Any
 from mica import engines
 from mica.engines.base import Engine, Order, Rows
 from mica.engines.spark import types
+from mica.schema.arrow import from_arrow
 from mica.schema.evolution import plan_write
+from mica.schema.types import StructType
 from mica.tasks.unshred import unshredded_schema
 from mica.tasks.write import WriteSpec
 from mica.variant.plain import to_variants
@@ -40,7 +42,7 @@ def write_rows(
         engine = engines.of(data)
     rows = data if engine.owns(data) else arrow(data, target.schema)
     if schema_evolution:
-        target = target.evolved(unshredded_schema(engine.schema(rows), target.schema))
+        target = target.evolved(_columns(engine, rows, target.schema))
     rules = target.rules(*settings)
     replaced = None if where is None else Replacement(target, engine, where)
     rules = rules if replaced is None else replaced.rules(rules)
@@ -61,10 +63,16 @@ def refuse_unfit(target: Target, data: Any, *, schema_evolution: bool = False) -
     if not data.columns:
         return
     if schema_evolution:
-        target = target.evolved(unshredded_schema(engine.schema(data), target.schema))
+        target = target.evolved(_columns(engine, data, target.schema))
     spec = replace(target.write_spec(None), rules=target.rules(*engine.settings()))
     refuse_given(spec.schema, engine.schema(data).names, str(target.storage))
     source(engine, spec, data)
+
+
+def _columns(engine: Engine, rows: Rows, table: StructType) -> StructType:
+    """The columns of rows for a table that gets those which it lacks; a DataFrame says more of them than Arrow does."""
+    found = unshredded_schema(engine.schema(rows), table)
+    return types.from_spark(rows.schema) if types.is_frame(rows) else from_arrow(found, strict=False)
 
 
 def source(engine: Engine, spec: WriteSpec, rows: Rows, *, feeds: bool = False) -> flow.RowSource:

@@ -29,7 +29,7 @@ from mica.log.feed import refuse_reserved
 from mica.scan.readable import refuse_unreadable
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
-from mica.schema.arrow import to_arrow
+from mica.schema.new_columns import bare
 from mica.schema.types import StructType
 from mica.skipping.keys import MOST_IN_FILES, KeyValues, possible
 from mica.tasks.matching import NOT_BY_SOURCE, MatchSpec, When
@@ -69,7 +69,7 @@ class RunningMerge:
         readable = TableSource(self.snapshot).readable  # new columns have no name in expressions
         if given.evolves:
             new = assigned_of(schema, given.clauses, given.target_alias, self.snapshot.schema)
-            self.target = self.target.evolved(to_arrow(new))
+            self.target = self.target.evolved(bare(new))
             # Its files are read as those of a table that has the columns already.
             self.snapshot = replace(self.snapshot, protocol=self.target.protocol, metadata=self.target.metadata)
         snapshot = self.snapshot

@@ -12,7 +12,6 @@ from dataclasses import field, replace
 from typing import Any, Literal
 
 import numpy as np
-import pyarrow as pa
 
 from mica.arrays import NDArray, to_numpy
 from mica.errors import ConflictError, UserError
@@ -198,7 +197,7 @@ class Target:
         """What the table asks of new rows, as the session evaluates expressions. Errors: those of `rules_of`."""
         return rules_of(self.schema, self.metadata.configuration, str(self.storage), ansi=ansi, timezone=timezone)
 
-    def evolved(self, given: pa.Schema, kept: Mapping[str, str] | None = None) -> Target:
+    def evolved(self, given: StructType, kept: Mapping[str, str] | None = None) -> Target:
         """The target with the columns and nested fields of `given` that the table lacks, and with more properties. The
         commit of the write changes the schema. Errors: UNSUPPORTED_TYPE.
         """

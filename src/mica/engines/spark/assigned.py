@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from pyspark.sql.functions import lit
@@ -34,3 +34,13 @@ def assigned(rows: DataFrame, named: StructType, stored: StructType) -> DataFram
 def with_constants(rows: DataFrame, texts: Mapping[str, str | None], types: Mapping[str, str]) -> DataFrame:
     """The rows with more columns, each of one value: its text, and the type that it is cast to."""
     return rows.withColumns({name: lit(text).cast(types[name]) for name, text in texts.items()})
+
+
+def without_comments(rows: DataFrame, named: Collection[str]) -> DataFrame:
+    """The rows, of which the named columns have no metadata of their own: neither a comment nor a length."""
+    if not any(f.metadata for f in rows.schema.fields if f.name in named):
+        return rows
+    columns = {name: rows[quote_if_needed(name)] for name in rows.columns}
+    return rows.select(
+        *(column.alias(name, metadata={}) if name in named else column for name, column in columns.items())
+    )
