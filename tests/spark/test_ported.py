@@ -187,3 +187,43 @@ def test_merge_into_is_the_merge_that_says_the_same(session: SparkSession, table
         rows.mergeInto("ported", expr("count(s.id) = 1"))
     with pytest.raises(Exception, match=r"UNRESOLVED_COLUMN.*nope"):
         rows.mergeInto("ported", expr("s.id = ported.id")).whenMatched().update({"nope": lit(1)})
+
+
+def test_numbers_are_seconds_in_a_timestamp(delta_session: SparkSession, tmp_path: Path) -> None:
+    """They were refused in each statement."""
+    mica.disable(delta_session)
+    seconds = "-1.2345678", "5", "cast(5.5 AS DOUBLE)"
+    texts = (
+        "INSERT INTO {0} SELECT 1, {1}, array({1})",
+        "UPDATE {0} SET t = {1}, ts = array({1}) WHERE id = 0",
+        (
+            "MERGE INTO {0} o USING (SELECT 2 AS id, {1} AS t, array({1}) AS ts) n ON o.id = n.id "
+            "WHEN NOT MATCHED THEN INSERT *"
+        ),
+    )
+    columns, found = "(id INT, t TIMESTAMP, ts ARRAY<TIMESTAMP>)", []
+    for kind, run in (("delta", delta_session.sql), ("mica", lambda text: mica.sql(text, delta_session))):
+        name = f"delta.`{tmp_path / kind}`"
+        run(f"CREATE TABLE {name} {columns} USING {kind}")
+        run(f"INSERT INTO {name} VALUES (0, NULL, NULL)")
+        for text, value in zip(texts, seconds, strict=True):
+            run(text.format(name, value))
+        rows = mica.Table.open(tmp_path / kind).to_df(delta_session)
+        found.append(rows.selectExpr("id", "unix_micros(t)", "unix_micros(ts[0])").orderBy("id").collect())
+    assert found[0] == found[1]
+    assert found[1] == [(0, 5_000_000, 5_000_000), (1, -1_234_567, -1_234_567), (2, 5_500_000, 5_500_000)]
+
+
+def test_an_array_is_set_for_a_variant(session: SparkSession, tmp_path: Path) -> None:
+    """As INSERT takes it; UPDATE and MERGE refused it."""
+    table = mica.Table.create(tmp_path / "variants", "id INT, v VARIANT")
+    name = f"delta.`{table.path}`"
+    session.sql(f"INSERT INTO {name} VALUES (1, NULL), (2, NULL)")
+    session.sql(f"UPDATE {name} SET v = array('a', NULL) WHERE id = 1")
+    session.sql(
+        f"MERGE INTO {name} t USING (SELECT 2 AS id, array(3) AS a) s ON t.id = s.id "
+        "WHEN MATCHED THEN UPDATE SET v = s.a"
+    )
+    assert [str(row["v"]) for row in session.table(name).orderBy("id").collect()] == ['["a",null]', "[3]"]
+    with pytest.raises(UserError, match="TYPE_MISMATCH"):  # nor does Spark cast structs
+        session.sql(f"UPDATE {name} SET v = array(struct(1 AS a))")

@@ -93,6 +93,8 @@ def may_be_stored(given: DataType, wanted: DataType) -> bool:
         case StructType(), StructType() if given.has_fields_of(wanted):
             return all(may_be_stored(f.type, wanted.field(f.name).type) for f in given)
     same = loosened(given) == loosened(wanted)
+    if _CASTS.get() and isinstance(given, ArrayType) and wanted == VARIANT:
+        return True  # if its elements can be cast, which binding says
     return same or assignable(given, wanted) or (_CASTS.get() and is_cast(given, wanted))
 
 
@@ -110,7 +112,7 @@ def is_cast(given: DataType, wanted: DataType) -> bool:
             return wanted == STRING
         case Primitive("date" | "timestamp_ntz"):
             return wanted == VARIANT
-    return (is_exact(given) or is_real(given)) and wanted in (BOOLEAN, VARIANT)
+    return (is_exact(given) or is_real(given)) and wanted in (BOOLEAN, TIMESTAMP, VARIANT)
 
 
 def is_read_from_text(type_: DataType) -> bool:
