@@ -44,6 +44,13 @@ ADDED = pa.schema(
 Added: TypeAlias = pa.Table | Sequence[Mapping[str, Any]]
 
 
+def changes_data(files: Added) -> bool:
+    """Whether files have rows that no version had: `data_change` is not false (PROTOCOL.md, "Add File")."""
+    if isinstance(files, pa.Table):
+        return bool(pc.any(pc.fill_null(files.column("data_change"), True)).as_py())
+    return any(file.get("data_change") is not False for file in files)
+
+
 def again(snapshot: Snapshot, indices: np.ndarray) -> pa.Table:
     """Returns files of a version (positions in `snapshot.files`), unchanged, as rows to add again."""
     files = snapshot.files.take(arrow_array(indices))

@@ -25,7 +25,7 @@ from mica.arrays import arrow_array, no_rows
 from mica.errors import ConflictError, CorruptDataError, MicaError, StorageError, UserError
 from mica.log import added, conflicts, features, row_tracking
 from mica.log.actions import Metadata, Protocol, as_text, format_line
-from mica.log.added import Added
+from mica.log.added import Added, changes_data
 from mica.log.after_cleanup import newest_for_append
 from mica.log.checkpoint_writer import write_checkpoint
 from mica.log.cleanup import clean_log
@@ -227,10 +227,13 @@ class Transaction:
             hint="Try again later.",
         )
 
+    @property
+    def _loses_rows(self) -> bool:
+        return self._removes_change_data and any(map(len, self._removed))
+
     def _check_append_only(self) -> None:
-        removed = self._removes_change_data and any(map(len, self._removed))
         before = self.snapshot.metadata.configuration if self.snapshot is not None else {}
-        if removed and properties.APPEND_ONLY.of(before):
+        if self._loses_rows and properties.APPEND_ONLY.of(before):
             raise UserError(
                 "APPEND_ONLY",
                 f"{self.storage} accepts only new rows (delta.appendOnly=true), and {self.operation} would remove some",
@@ -262,13 +265,16 @@ class Transaction:
                     {properties.ICT_VERSION.name: str(version), properties.ICT_TIMESTAMP.name: str(stamp)}
                 )
         blind = bool(self._adds) and not self.rests_on_files
+        changes = self._metadata, self._protocol, self._domains, self._transactions, self._loses_rows
+        moves = not (any(changes) or any(map(changes_data, self._adds)))
+        level = "SnapshotIsolation" if moves else properties.ISOLATION_LEVEL.of(self.metadata.configuration)
         info |= {
             "timestamp": now,
             "operation": self.operation,
             "operationParameters": {
                 key: None if value is None else as_text(value) for key, value in self.parameters.items()
             },
-            "isolationLevel": properties.ISOLATION_LEVEL.of(self.metadata.configuration),
+            "isolationLevel": level,
             "isBlindAppend": blind,
             "operationMetrics": {key: str(value) for key, value in self.metrics.items()},
             "engineInfo": f"mica/{kernel.version()}",

@@ -50,10 +50,12 @@ def create(
     ansi: bool = True,
     timezone: str = "UTC",
     constraints: Mapping[str, str] | None = None,
+    verb: str = "CREATE OR REPLACE",
 ) -> Snapshot:
     """Creates the table, with these rows if there are any, or returns the existing one; see `Table.create`. `base` is
     what `base_of` gave before the rows were read: who replaces a table by rows of its own keeps those that come later.
-    Its rules are judged by the settings; `constraints` are CHECK constraints by their names.
+    Its rules are judged by the settings; `constraints` are CHECK constraints by their names. `verb` is what replaced
+    it, for the history.
     """
     found, storage = (base, base.storage) if isinstance(base, Snapshot) else (None, base)
     if found is not None and mode == "ignore":
@@ -74,7 +76,7 @@ def create(
     made = schema_json.loads(metadata.schema_string)
     rules_of(made, metadata.configuration, str(storage), ansi=ansi, timezone=timezone)
     refuse_other_types(made, made.fields, ansi=ansi, timezone=timezone)
-    operation = f"CREATE {'' if found is None else 'OR REPLACE '}TABLE{'' if data is None else ' AS SELECT'}"
+    operation = f"{'CREATE' if found is None else verb} TABLE{'' if data is None else ' AS SELECT'}"
     target = Target(storage, found, protocol, metadata, operation=operation, remakes=True, joins=False)
     target.parameters = {
         "partitionBy": list(metadata.partition_columns),

@@ -110,6 +110,7 @@ def make(
         list(statement.cluster_by),
         *engines.of(spark).settings(),
         constraints=constraints,
+        verb="REPLACE" if statement.replaces else "CREATE OR REPLACE",
     )
     if not names.is_path(parts):
         name_it(statement, storage, there)
