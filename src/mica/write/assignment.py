@@ -57,6 +57,16 @@ def casting() -> Iterator[None]:
         _CASTS.reset(token)
 
 
+def _way_out(text: str, given: DataType, wanted: str) -> str:
+    if wanted == "VARIANT" and given == STRING:
+        return f"parse_json({text}) reads it as JSON, cast({text} AS VARIANT) keeps the text."
+    if wanted == "VARIANT":
+        return f"Structs become one by to_variant_object({text}), other values by parse_json of their JSON."
+    if "STRUCT<" in wanted:  # a cast takes the fields of structs by their places
+        return "Its fields need the column's names, all of them, and types that fit."
+    return f"Cast it: cast({text} AS {wanted})."
+
+
 def stored(value: Expr, given: DataType, column: StructField, text: str) -> Expr:
     """The value, of type `given`, in the column's type; `text` is how it was written. Errors: INCOMPATIBLE_TYPE."""
     if given == column.type:
@@ -66,10 +76,7 @@ def stored(value: Expr, given: DataType, column: StructField, text: str) -> Expr
         raise UserError(
             "INCOMPATIBLE_TYPE",
             f"the column {column.name!r} is {wanted}, and {text} is {type_to_ddl(given)}",
-            # A cast takes the fields of structs by their places.
-            hint=f"Cast it: cast({text} AS {wanted})."
-            if "STRUCT<" not in wanted
-            else "Its fields need the column's names, all of them, and types that fit.",
+            hint=_way_out(text, given, wanted),
             column=column.name,
         )
     loose = loosened(column.type)

@@ -186,3 +186,19 @@ def test_a_literal_text_is_read_as_the_columns_type(tmp_path: Path) -> None:
         assert caught.value.code == "INVALID_CAST"
     with pytest.raises(UserError, match="INCOMPATIBLE_TYPE"):
         table.update({"id": "concat('7', b)"})
+
+
+@pytest.mark.parametrize(("text", "hint", "way"), [
+    ("x", "parse_json(x)", "parse_json(x)"),
+    ("x", "cast(x AS VARIANT) keeps the text", "cast(x AS VARIANT)"),
+    ("s", "to_variant_object(s)", "to_variant_object(s)"),
+    ("m", "parse_json", "parse_json('{\"k\": 1}')"),
+])  # fmt: skip
+def test_the_way_to_a_variant_is_one(tmp_path: Path, text: str, hint: str, way: str) -> None:
+    table = mica.Table.create(tmp_path / "t", "v VARIANT, s STRUCT<a: INT>, m MAP<STRING, INT>, x STRING")
+    table.append([{"v": 1, "s": {"a": 2}, "m": {"k": 1}, "x": "{}"}])
+    with pytest.raises(UserError, match="INCOMPATIBLE_TYPE") as refused:
+        table.update({"v": text})
+    assert hint in str(refused.value)
+    table.update({"v": way})
+    assert table.scan(columns={"there": "v IS NOT NULL"}).to_arrow().to_pylist() == [{"there": True}]
