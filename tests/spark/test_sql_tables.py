@@ -260,7 +260,7 @@ def test_tables_are_made_replaced_described_and_renamed(spark: SparkSession, tmp
     mica.sql(f"ALTER TABLE {t} ADD COLUMNS (b INT FIRST, c INT AFTER b)", spark)
     mica.sql(f"REPLACE TABLE {t} USING mica AS SELECT 5 AS n", spark)
     assert mica.Table.open(place).history().column("operation").to_pylist() == [
-        "CREATE OR REPLACE TABLE AS SELECT", "ADD COLUMNS", "SET TBLPROPERTIES", "CREATE TABLE",
+        "REPLACE TABLE AS SELECT", "ADD COLUMNS", "SET TBLPROPERTIES", "CREATE TABLE",
     ]  # fmt: skip
     mica.register("before", place)
     mica.sql("ALTER TABLE before RENAME TO after", spark)
