@@ -23,7 +23,8 @@ from mica.schema.types import BOOLEAN, VOID
 
 #: More alternatives than these are left as they are.
 _MOST = 32
-_PREDICATES = (And, Or, Not, Compare, In, IsNull)
+#: The nodes of predicates, which have no bounds as values.
+PREDICATES = (And, Or, Not, Compare, In, IsNull)
 
 
 def spread(expr: Expr, most: int = _MOST) -> Expr:
@@ -32,7 +33,7 @@ def spread(expr: Expr, most: int = _MOST) -> Expr:
     match expr:
         case And(parts) | Or(parts):
             return replace(expr, parts=tuple(spread(part, most) for part in parts))
-        case Compare(op, left, Literal(bool(value))) if isinstance(left, _PREDICATES):
+        case Compare(op, left, Literal(bool(value))) if isinstance(left, PREDICATES):
             return _as_value(op, left, value, most)
         case IsNull(Call(name, args), negated) if name == COALESCE:
             found = tuple(spread(IsNull(arg, negated), most) for arg in args)

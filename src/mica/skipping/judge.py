@@ -42,7 +42,7 @@ from mica.expressions import lookup
 from mica.expressions.bind import type_of
 from mica.expressions.calls import apply
 from mica.expressions.casts import cast_array
-from mica.expressions.coerce import is_exact, is_number, is_real
+from mica.expressions.coerce import TIMES, is_exact, is_number, is_real
 from mica.expressions.compare import Datum, compare, literal
 from mica.expressions.intervals import DAY
 from mica.expressions.plain_values import to_values
@@ -52,7 +52,7 @@ from mica.expressions.time_patterns import FOUR_DIGITS
 from mica.expressions.tree import And, Call, Cast, Compare, Expr, In, IsNull, LeafRef, Literal, Not, Op, Or
 from mica.schema.types import DATE, INTEGER, INTEGRALS, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, Primitive
 from mica.skipping import written
-from mica.skipping.choices import spread
+from mica.skipping.choices import PREDICATES, spread
 from mica.skipping.clocks import Bounds, clocks, instants
 from mica.skipping.collated import CollatedVerdicts
 from mica.skipping.filled import filled
@@ -201,7 +201,7 @@ class _Judge:
             case And() | Or() | Not() | Compare() | In():
                 found = FALSE
                 for part in expr.children:
-                    part_is = self.may_be_null(part) if isinstance(part, _PREDICATES) else self.value(part).may_be_null
+                    part_is = self.may_be_null(part) if isinstance(part, PREDICATES) else self.value(part).may_be_null
                     found = pc.or_(found, filled(part_is, True))
                 return found
         return TRUE
@@ -323,12 +323,9 @@ class _Judge:
         return to_values(self.array(side), type_)
 
 
-_TIMES = (TIMESTAMP, TIMESTAMP_NTZ, DATE)
 #: The years of four digits in days; the seconds whose microseconds 64 bits hold.
 _YEARS = tuple(end // DAY for end in FOUR_DIGITS)
 _SECONDS = 9.2e12
-
-_PREDICATES = (And, Or, Not, Compare, In, IsNull)
 
 
 def _constant(value: Any, type_: DataType) -> Interval:
@@ -355,9 +352,13 @@ def _any_within(values: list[Any], low: Any, high: Any) -> bool:
 
 
 def _within(low: pa.Array, high: pa.Array, first: int, last: int) -> pa.Array:
-    numbers = pa.int32() if pa.types.is_date(low.type) else pa.int64()  # Arrow casts dates to no other numbers
-    least, most = (pc.cast(side.cast(numbers), pa.int64()) for side in (low, high))
-    return pc.and_(pc.greater_equal(least, scalar(first)), pc.less_equal(most, scalar(last)))
+    return pc.and_(pc.greater_equal(_counts(low), scalar(first)), pc.less_equal(_counts(high), scalar(last)))
+
+
+def _counts(side: pa.Array) -> pa.Array:
+    """The days of dates, or the microseconds of times."""
+    numbers = pa.int32() if pa.types.is_date(side.type) else pa.int64()  # Arrow casts dates to no other numbers
+    return pc.cast(side.cast(numbers), pa.int64())
 
 
 def _within_seconds(low: pa.Array, high: pa.Array) -> pa.Array:
@@ -368,10 +369,9 @@ def _within_seconds(low: pa.Array, high: pa.Array) -> pa.Array:
 
 def _within_unit(low: pa.Array, high: pa.Array, unit: str) -> pa.Array:
     """Whether dates or clocks are in the same year, month, …: a unit of NumPy's."""
-    days = pa.types.is_date(low.type)
-    counts = (to_numpy(pc.fill_null(side.cast(pa.int32() if days else pa.int64()), 0)) for side in (low, high))
-    one, other = (each.astype("datetime64[D]" if days else "datetime64[us]").astype(f"datetime64[{unit}]")
-                  for each in counts)  # fmt: skip
+    own = "datetime64[D]" if pa.types.is_date(low.type) else "datetime64[us]"
+    counts = (to_numpy(pc.fill_null(_counts(side), 0)) for side in (low, high))
+    one, other = (each.astype(own).astype(f"datetime64[{unit}]") for each in counts)
     return pc.and_(arrow_array(one == other), pc.and_(pc.is_valid(low), pc.is_valid(high)))
 
 
@@ -407,4 +407,4 @@ def _keeps_order(source: DataType, target: DataType, *, wraps: bool) -> bool:
         return is_real(target) or target in (INTEGER, LONG)  # those do not wrap around
     if source == TIMESTAMP and (target == LONG or is_real(target)):
         return True
-    return source in _TIMES and target in (*_TIMES, STRING)
+    return source in TIMES and target in (*TIMES, STRING)

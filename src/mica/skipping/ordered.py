@@ -34,27 +34,23 @@ _SECOND, _SECONDS = Literal(1_000_000, LONG), Literal("yyyy-MM-dd HH:mm:ss", STR
 def directions(call: Call) -> Sequence[int] | None:
     """RISES or FALLS for each argument, anything for constants; None if results follow some argument in no way."""
     function = lookup.FUNCTIONS.get(call.name)
+    varying = [i for i, arg in enumerate(call.args) if not isinstance(arg, Literal)]
+    constants = [arg.value for arg in call.args if isinstance(arg, Literal)]
+    if not varying:
+        return None
     if function is None:
-        found = _of_operator(call)
-    elif function.orders is None or _let(call, function.orders):
+        found = _of_operator(call, constants)
+    elif len(varying) > 1 and (function.wraps or function.orders is not None):
+        return None  # what wraps around might do so more than once
+    elif function.orders is None or function.orders(*constants):
         found = (*function.order, *(UNORDERED for _ in call.args[len(function.order) :]))
     else:
         return None
-    varying = [i for i, arg in enumerate(call.args) if not isinstance(arg, Literal)]
-    if not varying or any(found[i] == UNORDERED for i in varying):
-        return None
-    # What wraps around might do so more than once.
-    return None if function is not None and function.wraps and len(varying) > 1 else found
+    return None if any(found[i] == UNORDERED for i in varying) else found
 
 
-def _let(call: Call, orders: Any) -> bool:
-    varying = [i for i, arg in enumerate(call.args) if not isinstance(arg, Literal)]
-    return len(varying) == 1 and orders(*(arg.value for arg in call.args if isinstance(arg, Literal)))
-
-
-def _of_operator(call: Call) -> Sequence[int]:
+def _of_operator(call: Call, constants: Sequence[Any]) -> Sequence[int]:
     name, nothing = arithmetic.TRIED.get(call.name, call.name), (UNORDERED,) * len(call.args)
-    constants = [arg.value for arg in call.args if isinstance(arg, Literal)]
     if any(isinstance(value, float) and not math.isfinite(value) for value in constants):
         return nothing
     types = [type_of(arg) for arg in call.args]

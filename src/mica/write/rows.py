@@ -71,8 +71,10 @@ def refuse_unfit(target: Target, data: Any, *, schema_evolution: bool = False) -
 
 def _columns(engine: Engine, rows: Rows, table: StructType) -> StructType:
     """The columns of rows for a table that gets those which it lacks; a DataFrame says more of them than Arrow does."""
-    found = unshredded_schema(engine.schema(rows), table)
-    return types.from_spark(rows.schema) if types.is_frame(rows) else from_arrow(found, strict=False)
+    found = engine.schema(rows)  # or an error for what cannot be stored
+    if types.is_frame(rows):
+        return types.from_spark(rows.schema)
+    return from_arrow(unshredded_schema(found, table), strict=False)
 
 
 def source(engine: Engine, spec: WriteSpec, rows: Rows, *, feeds: bool = False) -> flow.RowSource:
