@@ -35,6 +35,7 @@ OPTIONS: Mapping[str, str] = {
     "versionAsOf": "read: this version",
     "timestampAsOf": "read: the version of this time",
     "readChangeFeed": "read, streams: what was inserted, deleted and updated, instead of rows (`true`)",
+    "readChangeData": "the same, by the name that it had before",
     "startingVersion": "change feed, streams: the first version, or `latest`",
     "startingTimestamp": "change feed, streams: the first time",
     "endingVersion": "change feed: the last version",
@@ -45,6 +46,8 @@ OPTIONS: Mapping[str, str] = {
     "ignoreDeletes": "streams: leave out commits that only remove files, instead of an error (`true`)",
     "ignoreChanges": "streams: give all rows of files that a commit writes again, changed or not, instead of an error "
     "(`true`)",
+    "failOnDataLoss": "streams: `false` passes over commits that were cleaned up before they were read, instead of an "
+    "error",
     "mergeSchema": "write: add the columns that the table lacks (`true`)",
     "overwriteSchema": "overwrite: the table gets the columns of the rows, and the partitions of partitionBy (`true`)",
     "replaceWhere": "overwrite: only the rows for which this predicate is true; one of times needs timeZone",
@@ -76,7 +79,6 @@ ELSEWHERE: Mapping[str, tuple[str | None, str]] = {
     "dataChange": ("true", "Table.optimize joins and orders files without a change of rows."),
     "replaceOn": (None, _NO_REPLACE),
     "replaceUsing": (None, _NO_REPLACE),
-    "readChangeData": ("false", "The option is called readChangeFeed."),
     "excludeRegex": (None, "Option where leaves out rows: where=\"p <> 'old'\"."),
     "schemaTrackingLocation": (None, _NO_TRACKING),
     "schemaLocation": (None, _NO_TRACKING),
@@ -117,6 +119,8 @@ class Options:
                     hint=f"The nearest one is {known[near[0]]}.",
                 )
         options = cls({name.lower(): value for name, value in given.items()})
+        if options.flag("readChangeData"):
+            options = cls({**options.given, "readchangefeed": "true"})
         for name in COUNTS:
             options.number(name)
         return options

@@ -119,6 +119,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._feed = options.flag("readChangeFeed")
         found = [meaning for name, meaning in _CHANGING.items() if options.flag(name)]
         self._changing: feed.Changing = found[0] if found else "refused"
+        self._passes = options.text("failOnDataLoss") is not None and not options.flag("failOnDataLoss")
         self._files = options.number("maxFilesPerTrigger")
         self._bytes = options.number("maxBytesPerTrigger")
         self._table = Table.open(options.path, storage_options=options.storage)
@@ -271,6 +272,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _files_of(self, place: StreamPlace, listing: Listing) -> pa.Table:
         kept = place.initial or place.version in listing.commits
+        if not kept and self._passes:
+            return no_rows(FEED)
         if kept and not self._checked and place.version < self._end.version:
             feed.check_start(self._end, place.version, recorded=self._feed and not place.initial)
         self._checked = True
@@ -281,7 +284,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             raise UserError(
                 "VERSION_EXPIRED",
                 f"version {place.version} of {self._end.storage} was cleaned up before this stream read its commit",
-                hint="Give the stream a new checkpointLocation, to begin with all rows of the newest version.",
+                hint="Give the stream a new checkpointLocation, to begin with all rows of the newest version; "
+                "failOnDataLoss=false goes on with the commits that are left.",
                 version=place.version,
             )
         if self._feed:

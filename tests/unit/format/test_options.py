@@ -86,14 +86,18 @@ def test_flags_and_versions_are_checked() -> None:
             check(Options.of({"mergeSchema": "yes", "versionAsOf": "-1"}))
 
 
-@pytest.mark.parametrize(
-    "name", ["replaceOn", "REPLACEUSING", "excludeRegex", "schemaLocation", "withEventTimeOrder", "readChangeData"]
-)
+@pytest.mark.parametrize("name", ["replaceOn", "REPLACEUSING", "excludeRegex", "schemaLocation", "withEventTimeOrder"])
 def test_an_option_that_would_change_the_rows_is_never_ignored(name: str) -> None:
     with pytest.raises(UserError, match="has no option") as raised:
         Options.of({name: "true"})
     assert raised.value.hint
     assert "nearest" not in raised.value.hint
+
+
+def test_the_change_feed_is_known_by_its_former_name() -> None:
+    for given, wanted in (("TRUE", True), ("false", False)):
+        assert Options.of({"readChangeData": given}).flag("readChangeFeed") is wanted
+    assert Options.of({"readchangedata": "false", "READCHANGEFEED": "true"}).flag("readChangeFeed")
 
 
 def test_codecs_have_sparks_names() -> None:

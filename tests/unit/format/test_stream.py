@@ -259,3 +259,20 @@ def test_a_remove_needs_no_size(tmp_path: Path) -> None:
 def test_a_stream_takes_no_path_with_a_version(table: mica.Table) -> None:
     with pytest.raises(UserError, match="a stream goes on with the table"):
         StreamReader(Options({"path": f"{table.path}@v1"}), StructType().add("id", IntegerType()))
+
+
+def test_a_stream_may_pass_over_what_was_cleaned_up(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "id INT")
+    start = _kept(_reader(table, startingversion="0").initialOffset())
+    for number in range(4):
+        table.append([{"id": number}])
+    table.checkpoint()
+    table.append([{"id": 4}])
+    for version in range(3):
+        (tmp_path / "_delta_log" / f"{version:020}.json").unlink()
+    for options in ({}, {"failondataloss": "true"}):
+        with pytest.raises(UserError, match=r"version 0 of .* was cleaned up") as raised:
+            _reader(table, **options).latestOffset(start, ReadAllAvailable())
+        assert "failOnDataLoss=false" in str(raised.value.hint)
+    reader = _reader(table, failondataloss="false")
+    assert sorted(_ids(reader, start, _kept(reader.latestOffset(start, ReadAllAvailable())))) == [2, 3, 4]
