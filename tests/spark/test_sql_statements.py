@@ -184,7 +184,7 @@ def test_texts_are_read_for_numbers_and_times(spark: SparkSession, tmp_path: Pat
     assert (row.n, str(row.d), row.b, row["x.y"], row.ts) == (
         5, "2025-01-01", True, Decimal("1.5"), "2024-02-03 04:05:06",
     )  # fmt: skip
-    with pytest.raises(Exception, match="CAST_INVALID_INPUT"):
+    with pytest.raises(mica.MicaError, match=r"^\[INVALID_CAST\] \[CAST_INVALID_INPUT\] The value 'five' of"):
         mica.sql(f"INSERT INTO {t} (n) VALUES ('five')", spark)
     spark.conf.set("spark.sql.ansi.enabled", "false")
     try:

@@ -28,23 +28,6 @@ _JSON = (
 #: What Spark says, after the name of its condition. [PYTHON_EXCEPTION] is a worker's.
 _SPARKS = re.compile(r"\[(?!PYTHON_EXCEPTION)([A-Z][A-Z0-9_.]+)\] .+")
 
-#: The code that a scan gives for what Spark calls so; whatever is not here is INVALID_EXPRESSION.
-_CODES = {
-    "ARITHMETIC_OVERFLOW": "ARITHMETIC_OVERFLOW",
-    "CANNOT_PARSE_TIMESTAMP": "INVALID_CAST",
-    "CAST_INVALID_INPUT": "INVALID_CAST",
-    "CAST_OVERFLOW": "INVALID_CAST",
-    "COLLATION_MISMATCH": "COLLATION_MISMATCH",
-    "DATATYPE_MISMATCH": "TYPE_MISMATCH",
-    "DIVIDE_BY_ZERO": "DIVIDE_BY_ZERO",
-    "INVALID_ARRAY_INDEX": "INVALID_ARRAY_INDEX",
-    "INVALID_ARRAY_INDEX_IN_ELEMENT_AT": "INVALID_ARRAY_INDEX",
-    "INVALID_INDEX_OF_ZERO": "INVALID_ARRAY_INDEX",
-    "INVALID_VARIANT_CAST": "INVALID_CAST",
-    "REMAINDER_BY_ZERO": "DIVIDE_BY_ZERO",
-    "UNRESOLVED_COLUMN": "UNKNOWN_COLUMN",
-}
-
 
 def run(
     text: Annotated[str, typer.Argument(metavar="SQL", help="A query, or a statement such as DELETE or MERGE.")],
@@ -112,5 +95,4 @@ def sparks_errors() -> Iterator[None]:
             raise own from e
         unknown = sparks[1] == "TABLE_OR_VIEW_NOT_FOUND"
         hint = "Write delta.`PATH`, or give the name a path: --table NAME=PATH." if unknown else None
-        code = _CODES.get(sparks[1].partition(".")[0], "INVALID_EXPRESSION")
-        raise UserError(code, sparks[0].rstrip(" ;"), hint=hint) from e
+        raise UserError("INVALID_EXPRESSION", sparks[0].rstrip(" ;"), hint=hint) from e

@@ -110,6 +110,17 @@ def test_what_spark_calls_an_error_is_read_from_its_trace(hint: str | None) -> N
             "SPARK_JOB_FAILED",
             "a Spark job failed: [MALFORMED] so: {.",
         ),
+        (
+            (
+                "Job aborted due to stage failure: Task 0 failed once, most recent failure: Lost task 0.0 in stage 0.0 "
+                "(TID 0) (x executor driver): org.x.SparkDateTimeException: [CAST_INVALID_INPUT] The value 'x'.\n\tat y"
+            ),
+            "INVALID_CAST",
+            "[CAST_INVALID_INPUT] The value 'x'.",
+        ),
+        ("(org.x.Y) [CAST_OVERFLOW_IN_TABLE_INSERT] so", "INVALID_VALUE", "[CAST_OVERFLOW_IN_TABLE_INSERT] so"),
+        ("(org.x.Y) [NUMERIC_VALUE_OUT_OF_RANGE.WITH_SUGGESTION] 1000", "INVALID_CAST", "[NUMERIC_VALUE_OUT_OF_RANGE."),
+        ("(org.x.Y) [USER_RAISED_EXCEPTION] no", "SPARK_JOB_FAILED", "a Spark job failed: (org.x.Y) [USER_RAISED_"),
         ("worker x: java.io.EOFException\n\tat y", "WORKER_LOST", "died"),
         ("only this", "SPARK_JOB_FAILED", "a Spark job failed: only this"),
     ],

@@ -228,6 +228,26 @@ CANCELLED = "a Spark job was cancelled; nothing was committed"
 _REASON = re.compile(r"(?:most recent failure: Lost task [^:]*: |^(?=\w+(?:Error|Exception): ))(.*)", re.MULTILINE)
 #: The sentence of an error for which PySpark has no class: Py4J's first line names its own call only.
 _OF_PY4J = re.compile(r"^: (?:[\w.$]+: )?(.*)", re.MULTILINE)
+#: The name of Spark's condition at the start of such a sentence, behind the class of its error.
+_SPARKS = re.compile(r"(?:\([\w.$]+\) |[\w.$]+: )?(\[([A-Z][A-Z0-9_]*)(?:\.[A-Z0-9_]+)*\] .+)")
+#: mica's codes for conditions of Spark: whoever casts a row, the error has one code.
+CODES = {
+    "ARITHMETIC_OVERFLOW": "ARITHMETIC_OVERFLOW",
+    "CANNOT_PARSE_TIMESTAMP": "INVALID_CAST",
+    "CAST_INVALID_INPUT": "INVALID_CAST",
+    "CAST_OVERFLOW": "INVALID_CAST",
+    "CAST_OVERFLOW_IN_TABLE_INSERT": "INVALID_VALUE",
+    "COLLATION_MISMATCH": "COLLATION_MISMATCH",
+    "DATATYPE_MISMATCH": "TYPE_MISMATCH",
+    "DIVIDE_BY_ZERO": "DIVIDE_BY_ZERO",
+    "INVALID_ARRAY_INDEX": "INVALID_ARRAY_INDEX",
+    "INVALID_ARRAY_INDEX_IN_ELEMENT_AT": "INVALID_ARRAY_INDEX",
+    "INVALID_INDEX_OF_ZERO": "INVALID_ARRAY_INDEX",
+    "INVALID_VARIANT_CAST": "INVALID_CAST",
+    "NUMERIC_VALUE_OUT_OF_RANGE": "INVALID_CAST",
+    "REMAINDER_BY_ZERO": "DIVIDE_BY_ZERO",
+    "UNRESOLVED_COLUMN": "UNKNOWN_COLUMN",
+}
 #: Spark has lost a worker; a parser of JSON has an exception of nearly the same name.
 _LOST = re.compile(r"ExecutorLostFailure|Python worker exited unexpectedly|\bEOFException")
 
@@ -265,7 +285,11 @@ def translate(error: Exception) -> Exception:
     if "SPARK_JOB_CANCELLED" in text:
         return MicaError("SPARK_JOB_FAILED", CANCELLED)  # Spark's first line names a call of Py4J only
     told = _REASON.findall(text) or _OF_PY4J.findall(text) or [line for line in text.splitlines() if line.strip()]
-    return MicaError("SPARK_JOB_FAILED", f"a Spark job failed: {(told or [type(error).__name__])[0].strip()[:500]}")
+    reason = (told or [type(error).__name__])[0].strip()[:500]
+    if (sparks := _SPARKS.match(reason)) is not None and sparks[2] in CODES:
+        condition = sparks[1][1:].partition("]")[0]
+        return UserError(CODES[sparks[2]], sparks[1].rstrip(" ;"), condition=condition)
+    return MicaError("SPARK_JOB_FAILED", f"a Spark job failed: {reason}")
 
 
 def versions() -> dict[str, str]:

@@ -122,9 +122,13 @@ class Script:
             condition = own.context.get("condition") or _CONDITIONS.get(own.code)
         gateway = self._spark.sparkContext._gateway  # noqa: SLF001
         one: BaseException | None = error
-        while condition is None and one is not None:
+        while one is not None:
             java = getattr(one, "_origin", None) or getattr(one, "java_exception", None)
-            if java is not None and is_instance_of(gateway, java, "org.apache.spark.SparkThrowable"):
+            if (
+                java is not None
+                and is_instance_of(gateway, java, "org.apache.spark.SparkThrowable")
+                and condition in (None, java.getCondition())
+            ):
                 return java
             one = one.__cause__ or one.__context__
         condition = condition or _OTHER
