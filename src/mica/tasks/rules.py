@@ -33,6 +33,11 @@ from mica.variant.path import VariantPath
 #: Error code and way out of a violation, by what makes the condition.
 _VIOLATED = {
     "table": ("CONSTRAINT_VIOLATED", "Correct or leave out such rows, or drop the constraint."),
+    "type": (
+        "CONSTRAINT_VIOLATED",
+        "Correct or leave out such rows, or give the column a longer type: alter_column(…).",
+    ),
+    "generated": ("CONSTRAINT_VIOLATED", "Leave the column out of the rows: its values are computed."),
     "overwrite": ("ROWS_OUTSIDE_OVERWRITE", "Filter the rows first, or widen the predicate."),
 }
 
@@ -44,7 +49,7 @@ class RowCheck:
     what: str
     text: str
     bound: BoundExpr
-    asked_by: Literal["table", "overwrite"] = "table"
+    asked_by: Literal["table", "type", "generated", "overwrite"] = "table"
 
 
 @dataclass(frozen=True)

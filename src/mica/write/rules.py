@@ -124,7 +124,7 @@ class _Binding:
             column = bind_value(Column((f.name,)), self.schema)
             long = Call(TOO_LONG, (column.expr, Literal(type_, STRING)), BOOLEAN)
             bound = replace(column, expr=Not(long), type=BOOLEAN, collations=())
-            yield RowCheck(f"the type {type_} of {f.name!r}", f"length({quote_if_needed(f.name)})", bound)
+            yield RowCheck(f"the type {type_} of {f.name!r}", f"length({quote_if_needed(f.name)})", bound, "type")
 
     def check(self, what: str, text: str, feature: str) -> RowCheck:
         try:
@@ -158,7 +158,7 @@ class _Binding:
             bound = bind(same, self.schema, ansi=self.ansi, timezone=self.timezone)
         except MicaError as e:
             raise self.unsupported(what, text, "generatedColumns", e.message) from None
-        return RowCheck(what, text, bound)
+        return RowCheck(what, text, bound, "generated")
 
     def refuse_generated(self, what: str, text: str) -> None:
         """Refuses an expression over a generated column, as Spark does: all are made of the same given columns."""
