@@ -61,10 +61,13 @@ def test_a_lite_vacuum_keeps_what_the_log_does_not_name(spark: SparkSession, tab
         file.touch()
         os.utime(file, (1, 1))
     with _setting(spark, "spark.databricks.delta.retentionDurationCheck.enabled", "false"):
-        shown = _rows(spark, "VACUUM forms LITE RETAIN 0 HOURS DRY RUN")
-        assert [str(path)[:4] for (path,) in shown] == ["p=1/"]
-        assert _rows(spark, "VACUUM forms RETAIN 0 HOURS LITE") == shown
-        assert _rows(spark, "VACUUM forms RETAIN 0 HOURS") == [("left.parquet",)]
+        shown = [Path(str(path)) for (path,) in _rows(spark, "VACUUM forms LITE RETAIN 0 HOURS DRY RUN")]
+        assert [path.parent for path in shown] == [Path(table.path, "p=1")], "full names, as delta-spark has them"
+        assert shown[0].exists()
+        assert _rows(spark, "VACUUM forms RETAIN 0 HOURS LITE") == [(table.path,)]
+        assert [path.exists() for path in (*shown, stray)] == [False, True]
+        assert _rows(spark, "VACUUM forms RETAIN 0 HOURS") == [(table.path,)] == _rows(spark, "VACUUM forms")
+        assert not stray.exists()
 
 
 def test_a_registered_name_moves_to_another_place(spark: SparkSession, table: mica.Table, tmp_path: Path) -> None:

@@ -299,12 +299,13 @@ def _shaped(spark: SparkSession, table: Table, statement: Shaping) -> DataFrame:
     match statement:
         case Optimize(where=where, zorder_by=columns, full=full, purge=purge):
             before = table.snapshot
+            considered = table.scan(where).kept.num_rows
             done = table.optimize(where, zorder_by=list(columns) or None, full=full, purge=purge, spark=spark)
-            return _frame(spark, optimized(table.path, before, done))
+            return _frame(spark, optimized(table.path, before, done, considered))
         case VacuumOf(retain=retain, dry_run=dry, lite=lite):
             keeps = settings.keeps_retention(spark)
-            gone = table.vacuum(retain, dry_run=dry, enforce_retention=keeps, lite=lite).deleted
-            return _frame(spark, gone.select(["path"]))
+            vacuum = table.vacuum(retain, dry_run=dry, enforce_retention=keeps, lite=lite)
+            return _frame(spark, described.vacuumed(vacuum, table.path, table.snapshot.storage))
         case History(limit=limit):
             return _frame(spark, described.history(table, limit))
         case Question(table=name, what=what, key=key, partition=partition):

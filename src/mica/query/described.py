@@ -29,6 +29,8 @@ from mica.schema.types import StructType
 from mica.stats.partition import parse_values
 
 if TYPE_CHECKING:
+    from mica.maintain.vacuum import Vacuum
+    from mica.storage.base import Storage
     from mica.table import Table
 
 #: A row of texts; its length is that of the answer.
@@ -182,6 +184,12 @@ def history(table: Table, limit: int | None) -> pa.Table:
 def counts(found: Mapping[str, int]) -> pa.Table:
     """One row with these numbers, as statements that change a table return them."""
     return pa.table({name: arrow_array([number], pa.int64()) for name, number in found.items()})
+
+
+def vacuumed(done: Vacuum, location: str, storage: Storage) -> pa.Table:
+    """What VACUUM answers: the table's location, or the full names of what a dry run would delete."""
+    names = map(storage.path, done.deleted.column("path").to_pylist()) if done.dry_run else [location]
+    return pa.table({"path": arrow_array(list(names), pa.string())})
 
 
 def _detail(table: Table, name: str | None) -> pa.Table:

@@ -47,11 +47,10 @@ _METRICS = (
 FORMER = ("numAddedFiles", "numAddedBytes", "numRemovedFiles", "numRemovedBytes", "numDeletionVectorsRemoved")
 
 
-def optimized(path: str, before: Snapshot, done: Commit) -> pa.Table:
-    """The answer; `before` is the version that was optimized."""
+def optimized(path: str, before: Snapshot, done: Commit, considered: int) -> pa.Table:
+    """The answer; `before` is the version that was optimized, `considered` its files that WHERE leaves."""
     after = before if done.snapshot is None else done.snapshot
     added, removed = _beside(after, before), _beside(before, after)
-    considered = before.files.num_rows
     metrics: dict[str, Any] = {
         "numFilesAdded": done.metrics.get("numAddedFiles", 0),
         "numFilesRemoved": done.metrics.get("numRemovedFiles", 0),

@@ -15,7 +15,7 @@ def test_files_are_counted_and_measured(tmp_path: Path) -> None:
     table.append([{"id": 1, "p": 3}])
     table.delete("p = 1 AND id = 1")
     before = table.snapshot
-    (row,) = optimized("/p", before, table.optimize()).to_pylist()
+    (row,) = optimized("/p", before, table.optimize(), before.files.num_rows).to_pylist()
     found = row["metrics"]
     assert row["path"] == "/p"
     assert (found["numAddedFiles"], found["numRemovedFiles"]) == (2, 4)  # the names of before
@@ -27,5 +27,5 @@ def test_files_are_counted_and_measured(tmp_path: Path) -> None:
     assert found["filesAdded"]["totalSize"] == found["filesAdded"]["avg"] * 2
     assert (found["totalConsideredFiles"], found["totalFilesSkipped"]) == (5, 1)
     before = table.snapshot
-    (row,) = optimized("/p", before, table.optimize()).to_pylist()
+    (row,) = optimized("/p", before, table.optimize(), before.files.num_rows).to_pylist()
     assert row["metrics"]["numFilesRemoved"] == row["metrics"]["filesAdded"]["totalFiles"] == 0
