@@ -129,6 +129,8 @@ def _tells(
         writer.mode("append")
     _tell_partitions(writer, told, partition_by)
     writer.options(**settings.as_options(session, given))
+    if "mergeschema" in given:  # Spark itself looks for this option, and fails on it in another spelling
+        writer.option("mergeSchema", given["mergeschema"])
     if asked == "overwrite" and not _REPLACED & given.keys() and settings.is_dynamic(session):
         writer.option("partitionOverwriteMode", "dynamic")
     if "replacewhere" in given and _ZONE.lower() not in given:
