@@ -117,6 +117,19 @@ def test_each_batch_of_a_stream_stays_the_caller_s(spark: SparkSession, tmp_path
     assert seen == [None, "mica"]
 
 
+@pytest.mark.usefixtures("rows")
+def test_a_stream_that_would_update_rows_is_refused_when_it_starts(spark: SparkSession, tmp_path: Path) -> None:
+    mica.Table.create(tmp_path / "source", "id INT")
+    writer = spark.readStream.format("mica").load(str(tmp_path / "source")).writeStream.format("mica")
+    for start in (
+        lambda: writer.start(str(tmp_path / "sink"), outputMode="update"),
+        lambda: writer.outputMode("update").toTable("by_update"),
+    ):
+        with pytest.raises(UserError, match="append or complete, got update"):
+            start()
+    assert not registry.is_registered("by_update")
+
+
 @pytest.mark.usefixtures("alone")
 def test_the_session_s_default_format_counts(spark: SparkSession, rows: DataFrame, tmp_path: Path) -> None:
     """spark.sql.sources.default = delta, as on Databricks, was no source that Spark knew."""

@@ -182,6 +182,12 @@ def _started(
     if _format_of(writer, format) is None:
         return own(writer, path, format, outputMode, partitionBy, queryName, **options)
     with as_before(writer) as told, active(writer._spark):  # noqa: SLF001
+        if (outputMode or told.mode).lower() == "update":  # Spark fails when the stream runs, which may be unseen
+            raise UserError(
+                "INVALID_ARGUMENT",
+                "a stream into a table has the output mode append or complete, got update",
+                hint="To change rows by key, run a MERGE for each batch: foreachBatch(…).",
+            )
         _tell_partitions(writer, told, partitionBy)
         given = _given(told, options)
         writer.options(**settings.as_options(writer._spark, given, stream=True))  # noqa: SLF001

@@ -46,9 +46,9 @@ _TOLD = {
 
 @dataclass(frozen=True)
 class Told:
-    """What a reader or writer was told before the call: the mode, the format if it is not the session's default (Spark
-    does not keep whether that was told), the options by their names in lower case, the columns of partitions and of
-    clusters, and whether there is a schema."""
+    """What a reader or writer was told before the call: the mode (of a stream that of its output), the format if it is
+    not the session's default (Spark does not keep whether that was told), the options by their names in lower case, the
+    columns of partitions and of clusters, and whether there is a schema."""
 
     mode: str = "Append"
     format: str | None = None
@@ -265,7 +265,7 @@ def as_before(of: Any) -> Iterator[Told]:
     )
     try:
         yield Told(
-            mode=str(before.get("curmode", "Append")),
+            mode=str(before.get("curmode") or before.get("outputMode") or "Append"),
             format=None if source == default else source,
             options={str(pair._1()).lower(): str(pair._2()) for pair in items(before["extraOptions"].toSeq())},  # noqa: SLF001
             partition_by=by_partitions,
