@@ -150,7 +150,11 @@ class Options:
             return False
         if self.dynamic or self.text("replaceWhere") is not None:
             other = "partitionOverwriteMode=dynamic" if self.dynamic else "replaceWhere"
-            raise UserError.bad_value("overwriteSchema", "true", f"no such option beside {other}, which keeps rows")
+            raise UserError(
+                "INVALID_ARGUMENT",
+                f"overwriteSchema replaces the columns of all rows, and {other} keeps some rows",
+                hint="Leave out one of them. mergeSchema only adds columns.",
+            )
         return True
 
     @property

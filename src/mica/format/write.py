@@ -142,7 +142,11 @@ class Planned:
         timezone = options.text("timeZone") or "UTC"
         dynamic = options.dynamic
         if where is not None and dynamic:
-            raise UserError.bad_value("replaceWhere", where, "no such option beside partitionOverwriteMode=dynamic")
+            raise UserError(
+                "INVALID_ARGUMENT",
+                f"replaceWhere ({where}) and partitionOverwriteMode=dynamic both say which rows are replaced",
+                hint="Give one of them.",
+            )
         remakes = options.remakes(overwrite=overwrite) and _differs(snapshot, schema, partition_by)
         target = remade(snapshot, schema, partition_by, timezone) if remakes and snapshot is not None else open_target(
             storage, snapshot, schema, partition_by, mode="overwrite" if overwrite and where is None else "append",
