@@ -70,6 +70,14 @@ def test_a_lite_vacuum_keeps_what_the_log_does_not_name(spark: SparkSession, tab
         assert not stray.exists()
 
 
+def test_optimize_counts_the_files_that_its_condition_leaves(spark: SparkSession, table: mica.Table) -> None:
+    table.append([{"id": i, "p": i % 2} for i in range(4)])
+    for where, considered in (("WHERE p = 1", 2), ("", 3)):
+        (row,) = mica.sql(f"OPTIMIZE forms {where}", spark).collect()
+        assert (row.metrics.totalConsideredFiles, row.metrics.numFilesRemoved) == (considered, 2)
+        assert row.metrics.totalFilesSkipped == considered - 2
+
+
 def test_a_registered_name_moves_to_another_place(spark: SparkSession, table: mica.Table, tmp_path: Path) -> None:
     """A table of Spark's by the same name was moved instead."""
     other = mica.Table.create(tmp_path / "other", "id INT, p INT", ["p"])
