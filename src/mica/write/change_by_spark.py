@@ -104,6 +104,9 @@ class _Asking:
         #: By all parts that mica has, which skip files. Those before all others choose rows, too: a part behind may
         #: fail for rows that one of Spark's leaves out.
         self.known = self._scan([part for part, is_mine in zip(parts, mine, strict=True) if is_mine])
+        if self.known.predicate is not None:  # Spark evaluates parts behind its own, by its database of time zones
+            known = engines.of(spark).skips_by(self.known.predicate)
+            self.known = replace(self.known, planned=self.known.planned_by(known))
         first = self._scan(parts[: [*mine, False].index(False)])
         self.read = replace(first, planned=self.known.plan)
 
