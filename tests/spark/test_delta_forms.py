@@ -49,6 +49,9 @@ def test_a_path_names_a_version_or_a_time(spark: SparkSession, table: mica.Table
     at = datetime.fromtimestamp(table.snapshot.timestamp / 1000, UTC).strftime("%Y%m%d%H%M%S%f")[:17]
     assert _rows(spark, f"SELECT count(*) FROM delta.`{path}@{at}`") == [(4,)]
     assert [row[0] for row in _rows(spark, f"DESCRIBE HISTORY delta.`{path}@v0`")] == [0, 1]
+    for twice in ("VERSION AS OF 1", "WITH (versionAsOf = 0)", "TIMESTAMP AS OF '2026-01-01'"):
+        with pytest.raises(UserError, match="one of them twice"):
+            mica.sql(f"SELECT * FROM delta.`{path}@v0` {twice}", spark)
     with pytest.raises(UserError, match="changes a table at its newest version"):
         mica.sql(f"DELETE FROM delta.`{path}@v0`", spark)
     assert table.refresh().version == 1

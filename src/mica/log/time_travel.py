@@ -29,8 +29,10 @@ Timestamp = int | str | datetime | date
 
 
 def both_given() -> UserError:
-    """The error for a version and a timestamp given together."""
-    return UserError("INVALID_ARGUMENT", "both a version and a timestamp were given", hint="Give one of them.")
+    """The error for a version and a timestamp given together, or one of them beside a path with a version."""
+    return UserError(
+        "INVALID_ARGUMENT", "both a version and a timestamp were given, or one of them twice", hint="Give one."
+    )
 
 
 def to_millis(asked: Timestamp) -> int:

@@ -17,6 +17,7 @@ from mica.engines.spark.catalog import CATALOG, PROVIDERS
 from mica.errors import UserError
 from mica.log.at_path import at_path
 from mica.log.snapshot import load
+from mica.log.time_travel import both_given
 from mica.query import registry
 from mica.query.row_statements import AS_OF, AS_OF_ANY, INSIDE
 from mica.records import dataclass
@@ -241,6 +242,8 @@ def _is_before_point(text: str, match: re.Match[str]) -> bool:
 def _as_of(storage: Storage, as_of: re.Match[str] | None, moment: Callable[[str], int]) -> tuple[Table, bool]:
     """The table at a place, and whether the text gives its version or time."""
     if as_of is not None:
+        if at_path(str(storage))[1] is not None:
+            raise both_given()
         version, time = as_of["version"] or as_of["option"], as_of["moment"] or as_of["time"]
         return Table(load(storage, int(version)) if version else load(storage, None, moment(time))), True
     found = at_version(str(storage), moment)
