@@ -299,7 +299,7 @@ def _shaped(spark: SparkSession, table: Table, statement: Shaping) -> DataFrame:
     match statement:
         case Optimize(where=where, zorder_by=columns, full=full, purge=purge):
             before = table.snapshot
-            considered = table.scan(where).kept.num_rows
+            considered = len(table.scan(where).plan.kept)
             done = table.optimize(where, zorder_by=list(columns) or None, full=full, purge=purge, spark=spark)
             return _frame(spark, optimized(table.path, before, done, considered))
         case VacuumOf(retain=retain, dry_run=dry, lite=lite):

@@ -228,10 +228,10 @@ CANCELLED = "a Spark job was cancelled; nothing was committed"
 _REASON = re.compile(r"(?:most recent failure: Lost task [^:]*: |^(?=\w+(?:Error|Exception): ))(.*)", re.MULTILINE)
 #: The sentence of an error for which PySpark has no class: Py4J's first line names its own call only.
 _OF_PY4J = re.compile(r"^: (?:[\w.$]+: )?(.*)", re.MULTILINE)
-#: The name of Spark's condition at the start of such a sentence, behind the class of its error.
-_SPARKS = re.compile(r"(?:\([\w.$]+\) |[\w.$]+: )?(\[([A-Z][A-Z0-9_]*)(?:\.[A-Z0-9_]+)*\] .+)")
+#: Such a sentence from Spark's condition on, behind the class of its error; the condition, and its main one.
+_SPARKS = re.compile(r"(?:\([\w.$]+\) |[\w.$]+: )?(\[(([A-Z][A-Z0-9_]*)(?:\.[A-Z0-9_]+)*)\] .+)")
 #: mica's codes for conditions of Spark: whoever casts a row, the error has one code.
-CODES = {
+_CODES = {
     "ARITHMETIC_OVERFLOW": "ARITHMETIC_OVERFLOW",
     "CANNOT_PARSE_TIMESTAMP": "INVALID_CAST",
     "CAST_INVALID_INPUT": "INVALID_CAST",
@@ -286,9 +286,8 @@ def translate(error: Exception) -> Exception:
         return MicaError("SPARK_JOB_FAILED", CANCELLED)  # Spark's first line names a call of Py4J only
     told = _REASON.findall(text) or _OF_PY4J.findall(text) or [line for line in text.splitlines() if line.strip()]
     reason = (told or [type(error).__name__])[0].strip()[:500]
-    if (sparks := _SPARKS.match(reason)) is not None and sparks[2] in CODES:
-        condition = sparks[1][1:].partition("]")[0]
-        return UserError(CODES[sparks[2]], sparks[1].rstrip(" ;"), condition=condition)
+    if (sparks := _SPARKS.match(reason)) is not None and sparks[3] in _CODES:
+        return UserError(_CODES[sparks[3]], sparks[1].rstrip(" ;"), condition=sparks[2])
     return MicaError("SPARK_JOB_FAILED", f"a Spark job failed: {reason}")
 
 
