@@ -186,3 +186,25 @@ def test_who_replaces_a_table_tells_all_of_it(delta_session: SparkSession, tmp_p
         found.append((table.metadata.description, kept, table.to_arrow().to_pylist()))
     staying = {"delta.enableDeletionVectors": "true", "delta.checkpointPolicy": "v2"}
     assert found[0] == found[1] == (None, {"n": "w"} | staying, [{"a": -1}])
+
+
+def test_a_table_may_get_its_columns_later(spark: SparkSession, tmp_path: Path) -> None:
+    by = partial(mica.sql, spark=spark)
+    place = f"delta.`{tmp_path / 'later'}`"
+    by(f"CREATE TABLE {place} USING delta")
+    assert by(f"SELECT * FROM {place}").collect() == by(f"SELECT 1 FROM {place} CROSS JOIN (SELECT 1)").collect() == []
+    assert by(f"SELECT count(*) FROM {place}").collect() == [(0,)]
+    table = mica.Table.open(tmp_path / "later")
+    assert table.to_arrow().shape == (0, 0)
+    assert table.scan().to_df(spark).columns == []
+    assert table.delete().repeated is False
+    by(f"OPTIMIZE {place}")
+    like = f"delta.`{tmp_path / 'like'}`"
+    by(f"CREATE TABLE {like} LIKE {place}")
+    assert by(f"SHOW CREATE TABLE {like}").first()[0].startswith(f"CREATE TABLE {like}\nUSING mica")
+    with pytest.raises(UserError, match="1 values are given for 0 columns") as caught:
+        by(f"INSERT INTO {place} SELECT 1 AS a")
+    assert "INSERT WITH SCHEMA EVOLUTION" in (caught.value.hint or "")
+    by(f"INSERT WITH SCHEMA EVOLUTION INTO {place} SELECT 1 AS a")
+    by(f"ALTER TABLE {like} ADD COLUMNS (a INT)")
+    assert by(f"SELECT a FROM {place} UNION ALL SELECT a FROM {like}").collect() == [(1,)]

@@ -10,7 +10,7 @@ from typing import NoReturn, TypeVar
 
 from mica.errors import UserError
 from mica.expressions.tokens import Token, syntax_error, tokenize
-from mica.schema.ddl import RESERVED, parse_type, unquote
+from mica.schema.ddl import RESERVED, parse_type, unquote, unquoted
 from mica.schema.interval_types import MONTHS, TIMES, interval
 from mica.schema.types import DataType
 
@@ -83,7 +83,7 @@ class Cursor:
         token = self.token
         if token.kind == "quoted":
             self.at += 1
-            return token.text[1:-1].replace("``", "`")
+            return unquoted(token.text)
         if token.kind != "word":
             self.fail("a name is expected")
         self.at += 1

@@ -10,6 +10,7 @@ from itertools import pairwise
 
 from mica.errors import UserError
 from mica.expressions.tokens import Token, tokenize
+from mica.schema.ddl import unquoted
 
 _OPENS = ("(", "[", "CASE")
 #: What is open where one of these closes it; a CASE without a THEN is the name of a column.
@@ -48,7 +49,7 @@ def names(text: str) -> set[str] | None:
     tokens = _tokens(text)
     if not tokens or any(one.text in ("(", ",", ".") and other.text == "*" for one, other in pairwise(tokens)):
         return None
-    quoted = {one.text[1:-1].replace("``", "`").lower() for one in tokens if one.kind == "quoted"}
+    quoted = {unquoted(one.text).lower() for one in tokens if one.kind == "quoted"}
     return quoted | {one.text.lower() for one in tokens if one.kind == "word"}
 
 

@@ -62,7 +62,7 @@ def schema_features(schema: StructType) -> set[str]:
 
 
 def refuse_columns(schema: StructType) -> None:
-    """Rejects columns that no file can hold, at any depth: of type VOID or of an interval, two of one name, or with a
+    """Rejects columns that no file can hold, at any depth: of type VOID or of an interval, a struct without fields, two of one name, or with a
     NUL in their name, which would end the name in Arrow's C interface.
     """
     for at, type_, _, _ in places(schema):
@@ -71,6 +71,13 @@ def refuse_columns(schema: StructType) -> None:
                 "UNSUPPORTED_TYPE",
                 f"the column {at!r} is {type_to_ddl(type_)}, which cannot be stored",
                 hint="Give it a type, or leave it out." if type_ == VOID else "Cast it to BIGINT or STRING.",
+                column=at,
+            )
+        if type_ == StructType() and at:
+            raise UserError(
+                "UNSUPPORTED_TYPE",
+                f"the column {at!r} is a STRUCT without fields, and Parquet has no empty groups",
+                hint="Give it a field, or leave it out.",
                 column=at,
             )
         if "\0" in at:

@@ -30,7 +30,7 @@ def create_text(table: Table, name: tuple[str, ...]) -> str:
     named = f"{name[0]}.{quoted(name[1])}" if is_path(name) else spelled(name)
     by = clustering.cluster_by(table.snapshot)
     columns = [f"  {column_text(f)}" for f in char.sized(table.schema).fields]
-    parts = [f"CREATE TABLE {named} (\n{_listed(columns)})", "USING mica"]
+    parts = [f"CREATE TABLE {named}" + (f" (\n{_listed(columns)})" if columns else ""), "USING mica"]
     if table.partition_by:
         parts.append(f"PARTITIONED BY ({', '.join(map(quote_if_needed, table.partition_by))})")
     if by:

@@ -89,7 +89,9 @@ def _assigned(
         raise UserError(
             "INVALID_ARGUMENT",
             f"{len(rows.columns)} values are given for {len(columns)} columns: {', '.join(columns)}",
-            hint="Name the columns that the values are for, in parentheses after the table.",
+            hint="Name the columns that the values are for, in parentheses after the table."
+            if columns
+            else "The table has no columns yet: INSERT WITH SCHEMA EVOLUTION adds those of the query.",
         )
     rows = as_stored(rows.toDF(*columns), table.schema, by_name=statement.by_name)
     if evolves:

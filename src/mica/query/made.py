@@ -40,6 +40,7 @@ from mica.query.statements import CloneOf, Create, CreateLike, parse_statement
 from mica.schema import char
 from mica.schema.ddl import parse_ddl, quote_if_needed, spelled
 from mica.schema.new_columns import nullable
+from mica.schema.types import StructType
 from mica.storage import Storage
 from mica.table import Table
 from mica.write.rules import constraints, expressions
@@ -90,13 +91,12 @@ def make(
         registry.give(".".join(parts), storage)
         return None
     rows = None if statement.query is None else query(statement.query)
-    schema: Any = statement.ddl or (None if rows is None else rows.schema)
-    if schema is None and statement.mode == "ignore" and isinstance(base, Snapshot):
+    made = parse_ddl(statement.ddl) if statement.ddl else None
+    if made is None and rows is None and statement.mode == "ignore" and isinstance(base, Snapshot):
         return None  # it has its name and its columns
-    if schema is None:
-        raise UserError("INVALID_DDL", "CREATE TABLE names no columns", hint="Add (name TYPE, …), or AS SELECT ….")
     # The columns of a query become nullable, as delta-spark's do: that no literal is null says nothing of later rows.
-    made: Any = parse_ddl(schema) if isinstance(schema, str) else nullable(from_spark(schema))
+    if made is None:
+        made = StructType() if rows is None else nullable(from_spark(rows.schema))
     rules = [text for _, _, text in expressions(made, statement.properties)]
     layout = [*map(quote_if_needed, statement.partition_by), *statement.cluster_by]
     settings.refuse_other_case(spark, layout, rules, made)

@@ -208,9 +208,9 @@ def _all_rows(spark: SparkSession, places: Sequence[Narrowed], at_once: bool) ->
         key: tuple[Any, ...] = (id(place),)
         if place.folded is None:
             columns = place.read.columns
-            asked: Any = columns.items() if isinstance(columns, Mapping) else columns
+            asked = None if columns is None else tuple(columns.items() if isinstance(columns, Mapping) else columns)
             # The scan's own `where` has no conditions that only skip.
-            key = (place.view, place.where, place.read.where, asked and tuple(asked), place.limit, place.reader)
+            key = (place.view, place.where, place.read.where, asked, place.limit, place.reader)
         rows = known[key] = known.get(key) or _rows(spark, place, at_once)
         found.append(rows)
     return found
@@ -259,7 +259,7 @@ class _Place:
         """How its rows are read for Spark."""
         needed, extractions = needs.columns[self.relation], needs.extractions[self.relation]
         where = self.conditions.where
-        columns: dict[str, str] | list[str] | None = needed or [_cheapest(self.table)]
+        columns: dict[str, str] | list[str] | None = needed or _cheapest(self.table)
         if folded is not None:
             columns = folded.columns or {"one": "true"}
         elif not needs.extracts:
@@ -284,7 +284,6 @@ def _unlike(columns: Mapping[str, str], number: int) -> str:
     return name
 
 
-def _cheapest(table: Table) -> str:
-    """A column whose rows are only counted."""
-    kinds = {f.name: len(str(f.type)) for f in table.schema.fields}
-    return min(kinds, key=lambda name: kinds[name])
+def _cheapest(table: Table) -> list[str]:
+    """A column whose rows are only counted; of a table without columns none."""
+    return [f.name for f in sorted(table.schema.fields, key=lambda f: len(str(f.type)))[:1]]

@@ -214,7 +214,7 @@ class Parts(Cursor):
         """The number of tokens here up to the last part of a name of several parts before a column; 0 without one."""
         for name in self.long_names:
             tokens = self.tokens[self.at : self.at + 2 * len(name)]
-            words = [token.text.strip("`").replace("``", "`").lower() for token in tokens]
+            words = [unquoted(token.text).lower() for token in tokens]
             if words == [part for one in name for part in (one, ".")]:
                 return 2 * len(name) - 2
         return 0

@@ -278,7 +278,7 @@ class _Reader:
         token = self.peek()
         if token.kind == "quoted":
             self.at += 1
-            return token.text[1:-1].replace("``", "`")
+            return unquoted(token.text)
         if token.kind != "word":
             self.fail("a name is expected")
         if token.text.isdigit():

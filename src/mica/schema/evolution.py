@@ -96,7 +96,7 @@ def plan_write(
         raise UserError(
             "UNKNOWN_COLUMN",
             f"the table has no column {names}",
-            hint=f"Its columns are: {', '.join(table.names)}. {EVOLUTION}",
+            hint=f"Its columns are: {', '.join(table.names) or 'none'}. {EVOLUTION}",
         )
     columns: list[tuple[int, _Cast] | None] = []
     for f in table.fields:

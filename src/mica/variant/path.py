@@ -18,7 +18,7 @@ import re
 from mica import late
 from mica.errors import CorruptDataError, UserError
 from mica.records import dataclass
-from mica.schema.ddl import unquote
+from mica.schema.ddl import unquote, unquoted
 from mica.schema.lexical import QUOTED_NAME, QUOTED_STRING, RAW_STRING
 from mica.schema.literals import show
 from mica.schema.types import STRING
@@ -88,7 +88,7 @@ class VariantPath:
             elif match["string"] is not None:
                 steps.append(unquote(match["string"]))
             else:
-                steps.append(match["plain"] or match["tick"][1:-1].replace("``", "`"))
+                steps.append(match["plain"] or unquoted(match["tick"]))
             at = match.end()
         return cls(tuple(steps))
 

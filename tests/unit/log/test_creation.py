@@ -41,6 +41,12 @@ def test_two_fields_of_one_name_are_refused_at_any_depth(wrap: Callable[[DataTyp
         new_table(schema, [], {}, created_time=1)
 
 
+@pytest.mark.parametrize("ddl", ["a INT, b STRUCT<>", "b ARRAY<STRUCT<>>", "b STRUCT<c: MAP<STRING, STRUCT<>>>"])
+def test_a_struct_without_fields_is_refused_since_no_file_can_hold_it(ddl: str) -> None:
+    with pytest.raises(UserError, match=r"UNSUPPORTED_TYPE.*STRUCT without fields"):
+        make(ddl)
+
+
 def test_told_otherwise_a_table_only_has_the_type() -> None:
     protocol, metadata = make("v VARIANT", delta__enableVariantShredding="false")
     assert protocol.writer_features == {"variantType"}
