@@ -24,6 +24,9 @@ CONDITIONS = [
     "NOT (ci = 'A' OR de > 'b')", "de = 'a' AND id < 9", "ci >= 'B' OR de IS NULL", "ci BETWEEN 'a' AND 'c'",
     "(v:w::string) COLLATE de_CI_AI = 'Strasse'", "p COLLATE UNICODE_CI_AI = 'a'", "upper(p) COLLATE de_CI = 'ä'",
     "ci = 'A' AND low = 'a'", "coalesce(ci = 'A', true)", "s.x = 'A'",
+    # These are Spark's alone.
+    "ci = p COLLATE UNICODE_CI", "CAST(id AS STRING) COLLATE UNICODE_CI = '1'", "startswith(ci, 'A')",
+    "id > 2 AND de <= de AND ci = 'a'",
 ]  # fmt: skip
 
 
@@ -71,27 +74,31 @@ def test_new_values_are_compared_too(spark: SparkSession, tmp_path: Path) -> Non
     assert {row["w"]: row["p"] for row in found} == {word: wanted.get(word or " ") for word in WORDS} | {"": "less"}
 
 
-def test_what_is_not_asked_is_refused(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_values_that_only_spark_compares_are_sparks(spark: SparkSession, tmp_path: Path) -> None:
     table = _table(spark, tmp_path, [])
-    for condition in (
-        "ci = p COLLATE UNICODE_CI",
-        "CAST(id AS STRING) COLLATE UNICODE_CI = '1'",
-        "startswith(ci, 'A')",
-    ):
-        with pytest.raises(UserError) as caught:
-            table.delete(condition, spark=spark)
-        assert caught.value.code == "NEEDS_SPARK", condition
-        assert str(caught.value.hint).startswith("Compare bytes"), condition
+    rows = {row.w: row.p for row in table.to_df(spark).selectExpr("low w", "if(ci <= s.x, 'x', p) p").collect()}
+    table.update({"p": "if(ci <= s.x, 'x', p)"}, where="contains(ci, 'A')", spark=spark)
+    found = table.scan(columns={"w": "low", "p": "p"}).to_arrow().to_pylist()
+    hit = {row.w for row in table.to_df(spark).where("contains(ci, 'A')").selectExpr("low w").collect()}
+    assert {row["w"]: row["p"] for row in found} == {w: rows[w] if w in hit else w for w in WORDS}
+    assert hit == {"a", "A", "a ", "straße", "STRASSE"}
+
+
+def test_long_lists_are_compared_by_spark(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = _table(spark, tmp_path, [])
+    monkeypatch.setattr(bytewise, "MOST", 2)
+    left = table.to_df(spark).where("NOT coalesce(ci < 'b', false)").count()
+    table.delete("ci < 'b'", spark=spark)
+    assert table.scan().count() == left < len(WORDS)
+
+
+def test_without_a_session_the_way_out_is_one(spark: SparkSession, tmp_path: Path) -> None:
+    table = _table(spark, tmp_path, [])
     for change in (partial(table.delete, "ci = 'A'"), partial(table.update, {"p": "'x'"}, where="ci = 'A'")):
         with pytest.raises(UserError) as caught:
             change()
         assert caught.value.code == "NEEDS_SPARK"
         assert str(caught.value.hint).startswith("Pass spark=mica.session()")
-    monkeypatch.setattr(bytewise, "MOST", 2)
-    with pytest.raises(UserError) as caught:
-        table.delete("ci < 'b'", spark=spark)
-    assert caught.value.code == "NEEDS_SPARK"
-    assert table.scan().count() == len(WORDS)
 
 
 @pytest.mark.parametrize("mode", ["whole", "shuffled"])
@@ -112,6 +119,7 @@ def test_rows_meet_by_a_collation_as_in_spark(
         "target.ci <=> source.k COLLATE UNICODE_CI", "(target.v:w::string) COLLATE tr_CI = source.k",
         "target.p COLLATE UNICODE_CI_AI = source.k AND source.n < 6", "target.low = source.k COLLATE UTF8_LCASE",
         "target.s.x = source.k COLLATE UNICODE_CI AND target.id % 3 = source.n % 3",
+        "target.id = source.n AND target.ci < source.k COLLATE UNICODE_CI",
     ):  # fmt: skip
         meant = on.replace("target.v:w::string", "variant_get(target.v, '$.w', 'string')")
         pairs = spark.sql(f"SELECT target.id, n FROM their_rows target JOIN their_words source ON {meant}").collect()
@@ -124,8 +132,16 @@ def test_rows_meet_by_a_collation_as_in_spark(
             assert {i - 1000 for i in ids if i >= 1000} == set(range(len(given))) - met, on
             table.restore(began)
     rows.unpersist()
-    with pytest.raises(UserError) as caught:
-        table.merge(
-            words, "target.id = source.n AND target.ci < source.k COLLATE UNICODE_CI"
-        ).when_matched_delete().execute()
-    assert caught.value.code == "NEEDS_SPARK"
+
+
+def test_clauses_of_a_merge_compare_by_a_collation(spark: SparkSession, tmp_path: Path) -> None:
+    table = _table(spark, tmp_path, [])
+    others = {row.low for row in table.to_df(spark).where("ci = 'straße'").select("low").collect()}
+    words = spark.createDataFrame([(word, n) for n, word in enumerate(["A", "b", "Ch"])], "k string, n int")
+    merging = table.merge(words, "target.low = source.k COLLATE UTF8_LCASE", spark=spark)
+    merging.when_matched_delete("target.ci = 'A'").when_matched_update(
+        {"id": "CASE WHEN target.de < source.k COLLATE de_CI_AI THEN 1 ELSE 100 END"}
+    ).when_not_matched_by_source_update({"p": "'other'"}, condition="target.ci = 'straße'").execute()
+    found = {row["low"]: (row["id"], row["p"]) for row in table.scan(columns=["low", "id", "p"]).to_arrow().to_pylist()}
+    wanted = {word: (i, "other" if word in others else word) for i, word in enumerate(WORDS)}
+    assert found == {w: v for w, v in wanted.items() if w not in ("a", "A")} | {"b": (100, "b"), "ch": (100, "ch")}

@@ -17,7 +17,8 @@ from mica.engines.spark.errors import is_condition, is_unread
 from mica.engines.spark.session import without_sql_log
 from mica.engines.spark.texts import NESTED, OF_FILES, nested
 from mica.errors import UserError
-from mica.expressions.tree import Column
+from mica.expressions.collations import refuse_in_process
+from mica.expressions.tree import Column, Expr
 from mica.expressions.unparsed import gives_texts, has_window, names
 from mica.log.snapshot import Snapshot
 from mica.scan.scan import Scan
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: The codes of what mica refuses and Spark may have.
-_MAY_BE_SPARKS = ("UNSUPPORTED_EXPRESSION", "INVALID_EXPRESSION", "TYPE_MISMATCH")
+#: The codes of what mica refuses and Spark may have; NEEDS_SPARK: a comparison by one of ICU's collations.
+_MAY_BE_SPARKS = ("UNSUPPORTED_EXPRESSION", "INVALID_EXPRESSION", "TYPE_MISMATCH", "NEEDS_SPARK")
 
 #: How columns are called that Spark makes.
 _OWN = "__mica_"
@@ -66,6 +67,15 @@ def is_lacking(bind: Callable[[], object], *also: str) -> bool:
             raise
         return True
     return False
+
+
+def is_sparks(bind: Callable[[], Expr]) -> bool:
+    """Whether only Spark evaluates a value: mica lacks it, or it compares by a collation that tasks do not have."""
+
+    def evaluated() -> None:
+        refuse_in_process(bind())
+
+    return is_lacking(evaluated)
 
 
 def rows_with_places(

@@ -24,7 +24,7 @@ from mica.scan.table import TableSource
 from mica.schema.ddl import unquoted
 from mica.tasks.placed_merge import CLAUSE
 from mica.write.assignment import meant, place_of
-from mica.write.by_spark import VALUE, analysed, as_written, is_lacking, refuse_value, rows_with_places
+from mica.write.by_spark import VALUE, analysed, as_written, is_lacking, is_sparks, refuse_value, rows_with_places
 from mica.write.change import describe, metrics_of, read_by_queries, read_files
 from mica.write.commit import Commit
 from mica.write.facts import Facts
@@ -119,10 +119,10 @@ class _Asking:
         return not lacking and self._scan([part]).collations == ()
 
     def is_sparks(self, name: str, text: str) -> bool:
-        """Whether mica does not have a value. Errors: what else is wrong with it."""
+        """Whether mica does not evaluate a value. Errors: what else is wrong with it."""
         schema = self.source.schema
         said = meant(text, place_of(schema, name), schema)
-        return is_lacking(lambda: bind_value(said, self.source.readable, **self.options))
+        return is_sparks(lambda: bind_value(said, self.source.readable, **self.options).expr)
 
     def rows(self, values: list[str], refused: UserError) -> DataFrame:
         """The places of the rows that match, and these values."""

@@ -28,7 +28,7 @@ from mica.tasks.matching import NOT_BY_SOURCE, When
 from mica.tasks.placed_merge import CLAUSE
 from mica.write import merge_source
 from mica.write.assignment import meant
-from mica.write.by_spark import VALUE, analysed, as_written, is_lacking, refuse_own, refuse_value, rows_with_places
+from mica.write.by_spark import VALUE, analysed, as_written, is_sparks, refuse_own, refuse_value, rows_with_places
 from mica.write.commit import Commit
 from mica.write.merge_clauses import SEES, MergeClause, place_in
 from mica.write.once import Txn
@@ -119,7 +119,9 @@ class _Asking:
         columns a bare name would be ambiguous."""
         place = place_in(self.sides, name)
         said = meant(text, place, self.schema)
-        return said is text if when == NOT_BY_SOURCE else is_lacking(lambda: self.sides.bind(said, SEES[when], said))
+        if when == NOT_BY_SOURCE:
+            return said is text
+        return is_sparks(lambda: self.sides.bind(said, SEES[when], said).bound.expr)
 
     def merge(self) -> tuple[Merge, PlacedRows]:
         """The merge of placed rows."""
