@@ -104,7 +104,7 @@ MISTAKES: list[tuple[str, str | None, str]] = [
     ("scan TABLE --where explode(v)=1", "UNSUPPORTED_EXPRESSION", "let Spark filter the rows"),
     ("scan RICH --where s=t", "COLLATION_MISMATCH", "Choose one, as in s COLLATE UNICODE_CI = t."),
     ("scan RICH --where \"t='b'\"", "NEEDS_SPARK", "s COLLATE UTF8_BINARY = 'x'"),
-    ('alter RICH --type "t=STRING COLLATE UNICODE"', "INVALID_DDL", "--collation sets the collation"),
+    ('alter RICH --type "t=ARRAY<STRING COLLATE UNICODE>"', "INVALID_DDL", "--collation sets the collation"),
     ("alter RICH --collation b=nope", "UNKNOWN_COLLATION", "collations() lists all of them"),
     ("alter RICH --add-constraint e=id>1", "CONSTRAINT_VIOLATED", "Correct or delete such rows first"),
     ("ingest UTF OUT", "INVALID_UTF8", "--invalid-utf8 replace"),

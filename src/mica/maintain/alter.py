@@ -16,6 +16,8 @@ import numpy as np
 from mica import compute as pc
 from mica.arrays import to_numpy
 from mica.collation import names as names_of_collations
+from mica.collation.identifier import Identifier
+from mica.collation.names import BINARY
 from mica.errors import UserError
 from mica.log import added, creation, features, row_tracking
 from mica.log.actions import Metadata, Protocol
@@ -23,7 +25,8 @@ from mica.log.snapshot import Snapshot
 from mica.log.transaction import Transaction
 from mica.properties import parse_names
 from mica.schema import collations
-from mica.schema.types import StructType
+from mica.schema.ddl import parse_ddl
+from mica.schema.types import STRING, StructType
 from mica.write.rules import uses
 
 
@@ -40,19 +43,39 @@ def set_collation(before: Snapshot, column: str, collation: str | None) -> Snaps
     """See `Table.set_collation`."""
     names = tuple(name for parts in parse_names(column) for name in parts)
     identifier = None if collation is None else names_of_collations.read(collation)
+    schema = recollated(before, before.schema, names, identifier)
+    parameters = {"column": column, "collation": collation or "UTF8_BINARY"}
+    return altered(before, "CHANGE COLUMN", parameters, schema)
+
+
+def recollated(
+    before: Snapshot, schema: StructType, path: tuple[str, ...], identifier: Identifier | None
+) -> StructType:
+    """The schema with another collation of one string; None removes it. Errors: UNKNOWN_COLLATION,
+    INVALID_PARTITION_COLUMN, COLUMN_IN_USE."""
+    column = ".".join(path)
     if identifier is not None and names_of_collations.to_sql(identifier) is None:
         raise collations.unknown(column, identifier)
-    if identifier is not None and is_partition(before, names[0]):
+    if identifier is not None and is_partition(before, path[0]):
         raise UserError(
             "INVALID_PARTITION_COLUMN",
             f"{column!r} is a partition column and cannot have a collation, as in Spark",
             hint="Equal strings would be in different partitions.",
             column=column,
         )
-    schema = collations.set_collation(before.schema, names, identifier)
-    refuse_use(before, names, "change the collation of")
-    parameters = {"column": column, "collation": collation or "UTF8_BINARY"}
-    return altered(before, "CHANGE COLUMN", parameters, schema)
+    found = collations.set_collation(schema, path, identifier)
+    refuse_use(before, path, "change the collation of")
+    return found
+
+
+def collation_in(type_: str) -> Identifier | None:
+    """The collation that `STRING COLLATE x` names; None for any other type."""
+    if "COLLATE" not in type_.upper():
+        return None
+    one, *others = parse_ddl(f"c {type_}").fields
+    if others or one.type != STRING or not one.nullable or one.metadata.keys() - {collations.COLLATIONS}:
+        return None
+    return collations.of_field(one).get("c", BINARY)
 
 
 def writable(snapshot: Snapshot) -> Snapshot:

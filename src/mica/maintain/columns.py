@@ -26,7 +26,7 @@ from mica.log import creation, type_changes
 from mica.log.actions import Metadata
 from mica.log.domains import CLUSTERING_DOMAIN, clustering_columns
 from mica.log.snapshot import Snapshot
-from mica.maintain.alter import altered, changed, is_partition, refuse_use, writable
+from mica.maintain.alter import altered, changed, collation_in, is_partition, recollated, refuse_use, writable
 from mica.maintain.constraints import refuse_violations
 from mica.properties import (
     BLOOM_PATHS,
@@ -197,7 +197,9 @@ def alter_columns(
     schema, rests = before.schema, False
     for column, change in changes.items():
         path = _path(column)
-        if change.type is not None:
+        if change.type is not None and (collation := collation_in(change.type)) is not None:
+            schema = recollated(before, schema, path, collation)
+        elif change.type is not None:
             schema = _widened(before, schema, path, change.type)
             refuse_other_types(schema, [schema.field(path[0])], ansi=ansi, timezone=timezone)
         if change.nullable is not None:

@@ -344,3 +344,24 @@ def test_lengths_of_texts_inside_of_a_column_follow_its_fields(tmp_path: Path) -
     assert lengths_of(t) == {"r": "struct<q:char(3),m:varchar(4)>"}
     t.drop_columns(["r.q", "l"])
     assert t.to_arrow()["r"].to_pylist() == [{"m": None}]
+
+
+def test_a_type_with_a_collation_sets_that_of_a_string(tmp_path: Path) -> None:
+    t = mica.Table.create(tmp_path, "s STRING, st STRUCT<x: STRING>, l ARRAY<STRING>, n INT, p STRING", ["p"])
+    t.alter_columns({"s": {"type": "STRING COLLATE UTF8_LCASE"}, "st.x": {"type": "string collate de"}})
+    t.alter_column("l.element", type="STRING COLLATE UNICODE_CI", spark=None)
+    assert to_ddl(t.schema).startswith(
+        "s STRING COLLATE UTF8_LCASE,st STRUCT<x: STRING COLLATE de>,l ARRAY<STRING COLLATE UNICODE_CI>"
+    )
+    t.append([{"s": "A"}])
+    assert t.scan("s = 'a'").count() == 1
+    t.alter_column("s", type="STRING COLLATE UTF8_BINARY")
+    assert t.scan("s = 'a'").count() == 0
+    for column, type_, code in (
+        ("s", "STRING COLLATE nowhere", "UNKNOWN_COLLATION"), ("p", "STRING COLLATE de", "INVALID_PARTITION_COLUMN"),
+        ("n", "STRING COLLATE de", "UNKNOWN_COLUMN"), ("l", "ARRAY<STRING COLLATE de>", "INVALID_DDL"),
+        ("s", "STRING COLLATE de NOT NULL", "INVALID_DDL"), ("s", "STRING COLLATE de, x INT", "INVALID_DDL"),
+    ):  # fmt: skip
+        with pytest.raises(UserError) as raised:
+            t.alter_column(column, type=type_)
+        assert raised.value.code == code
