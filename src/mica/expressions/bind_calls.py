@@ -9,10 +9,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from mica.collation.identifier import Identifier
 from mica.collation.names import is_binary
 from mica.errors import UserError
 from mica.expressions import arithmetic, calls, interval_literals, intervals, lookup, plain_values
-from mica.expressions.bind_comparisons import ComparisonBinder, written_as
+from mica.expressions.bind_comparisons import TAKES, ComparisonBinder, written_as
 from mica.expressions.bind_leaves import needs_cast
 from mica.expressions.bound_expr import type_of
 from mica.expressions.coerce import TIMES, common_type_of_list, is_argument, is_exact, is_number
@@ -49,6 +50,7 @@ from mica.schema.types import (
     TIMESTAMP_NTZ,
     VARIANT,
     VOID,
+    ArrayType,
     DataType,
     MapType,
     Primitive,
@@ -63,9 +65,6 @@ _BYTEWISE = ("substring", "rpad", "lpad", "overlay", "replace")
 
 #: Of what is no text, and of one without a pattern, these are no more than its cast.
 _CASTS = ("to_date", "try_to_date", "to_timestamp", "try_to_timestamp")
-
-#: What takes parts out of nested values.
-_TAKES = ("[]", ".", "element_at")
 
 
 class CallBinder(ComparisonBinder):
@@ -222,15 +221,28 @@ class CallBinder(ComparisonBinder):
         for side in sides:
             if explicit and type_of(side) == STRING and side not in explicit:
                 continue  # theirs wins
-            names, own = {name for _, name in self.strings_in(side)}, type_of(stripped(side))
-            if all(map(is_binary, names)):
-                continue
-            elements = expr.name in lookup.FUNCTIONS and lookup.FUNCTIONS[expr.name].elements
-            by_bytes = elements or (isinstance(own, MapType) and expr.name in _TAKES)
-            if own == STRING or by_bytes or (len(names) > 1 and expr.name in _TAKES):
-                what = f"{_word(expr)} of strings of the collation {max(names, key=str)} cannot be used here yet"
-                hint = "To use their bytes, write COLLATE UTF8_BINARY after them."
-                raise self.error("UNSUPPORTED_EXPRESSION", what, expr.at, hint if own == STRING else None)
+            self.refuse_names(expr, self.looked_into(expr, side), text=type_of(side) == STRING)
+
+    def refuse_names(self, expr: Call, names: set[Identifier], *, text: bool) -> None:
+        """Refuses a function if one of these collations is not binary."""
+        if not all(map(is_binary, names)):
+            what = f"{_word(expr)} of strings of the collation {max(names, key=str)} cannot be used here yet"
+            hint = "To use their bytes, write COLLATE UTF8_BINARY after them."
+            raise self.error("UNSUPPORTED_EXPRESSION", what, expr.at, hint if text else None)
+
+    def looked_into(self, expr: Call, side: Expr) -> set[Identifier]:
+        """The collations by which a function would compare a side, or that its result would lose."""
+        own, places = type_of(stripped(side)), self.places(side)
+        names = {name for held in places.values() for _, name in held}
+        if expr.name in TAKES and own != STRING:
+            # A key is found by its bytes; what is taken has the collation of its place, if that has one alone. Of a
+            # field of all structs in an array Spark forgets it, but not in the type.
+            if any(len(held) > 1 for held in places.values()) or (expr.name == "." and isinstance(own, ArrayType)):
+                return names
+            keys = [held for way, held in places.items() if way[:1] == ("key",)] if isinstance(own, MapType) else []
+            return {name for held in keys for _, name in held}
+        elements = expr.name in lookup.FUNCTIONS and lookup.FUNCTIONS[expr.name].elements
+        return names if own == STRING or elements else set()
 
     def argument(self, expr: Expr, wanted: DataType, *, exact: bool = False) -> Expr:
         """Binds an argument. A Variant gets a cast to another type in its leaf, as if the cast were written."""

@@ -41,7 +41,7 @@ from mica.expressions.tree import (
     to_sql,
     walk,
 )
-from mica.schema.collations import all_strings, walk_collated
+from mica.schema.collations import Way, strings, walk_collated, ways_to_strings
 from mica.schema.ddl import type_to_ddl
 from mica.schema.types import (
     BOOLEAN,
@@ -50,12 +50,16 @@ from mica.schema.types import (
     STRING,
     VARIANT,
     VOID,
+    ArrayType,
     DataType,
     Primitive,
     StructType,
     contains,
     decimal,
 )
+
+#: What takes a part out of a nested value.
+TAKES = ("[]", ".", "element_at", "try_element_at", "get")
 
 
 class ComparisonBinder(CastBinder):
@@ -168,9 +172,10 @@ class ComparisonBinder(CastBinder):
                 return Strength.IMPLICIT, BINARY
             case LeafRef(index, type_) if type_ == STRING and self.leaves[index].path is None:
                 return Strength.IMPLICIT, self.of_column(self.leaves[index].column).get("", BINARY)
-            case Call(args=args, type=type_) if type_ == STRING:
-                strings = [held for a in args for held in self.strings_in(stripped(a))]
-                return max(strings, key=lambda held: held[0], default=PLAIN)
+            case Call(name, args, type_) if type_ == STRING:
+                parts = [self.strings_in(stripped(a)) for a in args]
+                every = self.places(side)[()] if name in TAKES else set[Held]().union(*parts)
+                return max(every, key=lambda held: held[0], default=PLAIN)
         return PLAIN
 
     def nested_collation(self, expr: Expr, sides: Iterable[Expr]) -> str | None:
@@ -187,19 +192,33 @@ class ComparisonBinder(CastBinder):
 
     def strings_in(self, side: Expr) -> set[Held]:
         """Returns the collations of a string, or of the strings in a nested value."""
-        if not contains(type_of(side), STRING):
-            return set()
+        return {held for found in self.places(side).values() for held in found}
+
+    def places(self, side: Expr) -> dict[Way, set[Held]]:
+        """Returns the strings in a value, by the way to each: the collation that it has, or those of which it may have
+        any."""
+        ways = [*ways_to_strings(type_of(side))]
         match side:
             case LeafRef(index) if self.leaves[index].path is None and type_of(side) != STRING:
                 column = StructType((self.fields[self.leaves[index].column],))
-                found = [one.identifier for one in walk_collated(column)]
-                found += [BINARY] * (len([*all_strings(column)]) - len(found))
-                return {(Strength.IMPLICIT, name) for name in found}
+                found = {one.column[1:]: one.identifier for one in walk_collated(column)}
+                return {way: {(Strength.IMPLICIT, found.get(way, BINARY))} for way in ways}
             case Cast(child) if type_of(side) != STRING and contains(type_of(child), STRING):
-                return {*self.strings_in(child), (Strength.IMPLICIT, BINARY)}
+                return {way: {*self.strings_in(child), (Strength.IMPLICIT, BINARY)} for way in ways}
+            case Call(name, (whole, part)) if name in TAKES:
+                every = self.places(stripped(whole))
+                return {way: every[_way_before(type_of(whole), part, way)] for way in ways}
             case Call(args=args) if type_of(side) != STRING:
-                return {held for a in args for held in self.strings_in(stripped(a))}
-        return {self.held(side)}
+                return {way: {held for a in args for held in self.strings_in(stripped(a))} for way in ways}
+        return {way: {self.held(side)} for way in ways}
+
+    def kept_collations(self, bound: Expr) -> tuple[tuple[str, str], ...]:
+        """Returns the collations that a value keeps as an output column of the scan."""
+        if not isinstance(bound, Call):
+            return super().kept_collations(bound)
+        places = self.places(bound)
+        found = [(way, places[tuple(way.split(".")[1:])]) for way in strings(type_of(bound), "")]
+        return tuple((way, str(name)) for way, held in found for _, name in held if not is_binary(name))
 
     # --- CHAR columns
 
@@ -247,6 +266,19 @@ def _blanks(side: Expr, length: int | None, wanted: int) -> Expr:
     if isinstance(side, Literal):
         return replace(side, value=side.value.ljust(wanted))
     return Call("rpad", (side, Literal(wanted, INTEGER)), STRING, at=side.at)
+
+
+def _way_before(own: DataType, part: Expr, way: Way) -> Way:
+    """The way in an array, a map or a struct to what `way` leads to in the part that is taken out of it."""
+    name = part.value if isinstance(part, Literal) and isinstance(part.value, str) else ""
+    match own:
+        case ArrayType(StructType() as each) if name:
+            return "element", each.field(name).name, *way[1:]
+        case ArrayType():
+            return "element", *way
+        case StructType():
+            return own.field(name).name, *way
+    return "value", *way
 
 
 def written_as(expr: Expr, type_: DataType, facing: DataType) -> DataType:

@@ -27,6 +27,10 @@ from mica.schema.types import STRING, ArrayType, DataType, MapType, StructField,
 COLLATIONS = "__COLLATIONS"
 
 
+#: The names from a value to a part of it, through arrays and maps as `element`, `key` and `value`.
+Way = tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class CollatedString:
     """A string with a collation. `column` has the names from the root, through arrays and maps as `element`, `key` and
@@ -48,6 +52,21 @@ def strings(type_: DataType, place: str) -> Iterator[str]:
             yield from strings(value, f"{place}.value")
         case _ if is_text(type_):
             yield place
+
+
+def ways_to_strings(type_: DataType) -> Iterator[Way]:
+    """Yields the way to every string in a type, also in nested structs."""
+    match type_:
+        case StructType(fields):
+            for f in fields:
+                yield from ((f.name, *way) for way in ways_to_strings(f.type))
+        case ArrayType(element):
+            yield from (("element", *way) for way in ways_to_strings(element))
+        case MapType(key, value):
+            yield from (("key", *way) for way in ways_to_strings(key))
+            yield from (("value", *way) for way in ways_to_strings(value))
+        case _ if is_text(type_):
+            yield ()
 
 
 def of_field(f: StructField) -> dict[str, Identifier]:

@@ -77,6 +77,32 @@ def test_a_value_keeps_its_collation_where_it_leaves_the_scan() -> None:
     assert bind_value("de collate UTF8_BINARY", SCHEMA).collations == bind_value("de::string", SCHEMA).collations == ()
 
 
+def test_what_is_taken_out_keeps_its_collation() -> None:
+    assert bind_value("tags[0]", SCHEMA).collations == (("", "icu.de"),)
+
+
+def test_what_is_taken_out_of_a_value_has_the_collation_of_its_place() -> None:
+    schema = parse_ddl(
+        "m map<string, string collate UTF8_LCASE>, l array<struct<x: string collate UTF8_LCASE, y: string>>, "
+        "k map<string collate UTF8_LCASE, string>, n map<string, struct<x: string, y: array<string collate de>>>"
+    )
+    for where, collations in {
+        "m['a'] = 'b'": ["spark.UTF8_LCASE"],
+        "m.a = 'b'": ["spark.UTF8_LCASE"],
+        "try_element_at(m, 'a') = 'b'": ["spark.UTF8_LCASE"],
+        "get(l, 0).x = 'b'": ["spark.UTF8_LCASE"],
+        "l[0].y = 'b'": [],
+        "n.a.x = 'b'": [],
+        "n['a'].y[0] = 'b'": ["icu.de"],
+    }.items():
+        assert collations_of(bind(where, schema).expr) == collations, where
+    # A key is found by the collation; Spark compares `l.x[0]` by bytes.
+    for where in ("k['a'] = 'b'", "l.x[0] = 'b'", "get(l.x, 0) = 'b'", "l.x = array('b')"):
+        with pytest.raises(UserError) as raised:
+            bind(where, schema)
+        assert raised.value.code == "UNSUPPORTED_EXPRESSION"
+
+
 def test_the_text_shows_the_collation() -> None:
     assert to_sql(bind("ci = 'A'", SCHEMA).expr) == "ci COLLATE UNICODE_CI = 'A'"
     assert to_sql(bind("ci collate de not in ('A')", SCHEMA).expr) == "ci COLLATE de NOT IN ('A')"
