@@ -110,9 +110,9 @@ def test_searches_keep_files_and_say_so(spark: SparkSession, words: mica.Table) 
         reasons = [row["reason"] for row in scan.explain(footers=False).to_dict()["files"]["undecided"]]
         assert reasons == ["LIKE, startswith, endswith and contains cannot use collated bounds"] * 3
         assert scan.to_df(spark).count() == 0
-        with pytest.raises(UserError) as raised:
-            scan.to_arrow()
-        assert raised.value.code == "NEEDS_SPARK"
+    with pytest.raises(UserError) as raised:
+        words.scan("startswith(ci, 'zzz')").to_arrow()
+    assert raised.value.code == "NEEDS_SPARK"
     for where in ("ci like 'a%'", "startswith(de, 'a')", "trim like 'a'"):
         with pytest.raises(UserError) as raised:
             words.scan(where)
@@ -121,7 +121,12 @@ def test_searches_keep_files_and_say_so(spark: SparkSession, words: mica.Table) 
 
 
 def test_in_process_lcase_is_sparks_and_the_rest_says_so(spark: SparkSession, words: mica.Table) -> None:
-    for where in ("low = 'STRASSE'", "low > 'a'", "low in ('Σ', 'B')", "ci collate UTF8_LCASE = 'A'"):
+    for where in (
+        "low = 'STRASSE'", "low > 'a'", "low in ('Σ', 'B')", "ci collate UTF8_LCASE = 'A'", "startswith(low, 'S')",
+        "endswith(low, 'ẞE')", "contains(low, 'I')", "low like '_'", "low like 's%E'", "low like 'İ'", "low ilike 'i%'",
+        "upper(low) = 'a'", "left(low, 1) = 'S'", "coalesce(low, '') || 'x' = 'AX'", "length(ci) > 1",
+        "trim(low) = 'A'", "nullif(low, 'A') is null",
+    ):  # fmt: skip
         expected = sorted(r.id for r in words.to_df(spark).where(where).collect())
         assert sorted(words.scan(where, columns=["id"]).to_arrow().column("id").to_pylist()) == expected
         assert words.scan(where).count() == len(expected)
@@ -129,6 +134,18 @@ def test_in_process_lcase_is_sparks_and_the_rest_says_so(spark: SparkSession, wo
         with pytest.raises(UserError) as raised:
             run(words.scan("ci = 'a'"))
         assert raised.value.code == "NEEDS_SPARK"
+
+
+def test_what_is_taken_out_keeps_its_collation_as_in_spark(spark: SparkSession, tmp_path: Path) -> None:
+    ddl = "id INT, m MAP<STRING, STRING COLLATE UTF8_LCASE>, l ARRAY<STRUCT<x: STRING COLLATE UTF8_LCASE, y: STRING>>"
+    table = mica.Table.create(tmp_path, ddl)
+    table.append([{"id": 1, "m": {"k": "A"}, "l": [{"x": "A", "y": "A"}]}, {"id": 2, "m": {"K": "a"}, "l": None}])
+    for where in ("m['k'] = 'a'", "m.K = 'A'", "l[0].x = 'a'", "l[0].y = 'a'"):
+        expected = sorted(r.id for r in table.to_df(spark).where(where).collect())
+        assert table.scan(where, columns=["id"]).to_arrow().column("id").to_pylist() == expected, where
+    columns = {"a": "m['k']", "b": "l[0].x", "c": "l[0].y", "e": "concat(m['k'], 'x')"}
+    theirs = table.to_df(spark).selectExpr(*(f"{text} AS {name}" for name, text in columns.items()))
+    assert table.scan(columns=columns).to_df(spark).schema == theirs.schema
 
 
 def test_a_name_that_spark_lacks_is_kept_and_read_as_binary_when_asked(spark: SparkSession, tmp_path: Path) -> None:

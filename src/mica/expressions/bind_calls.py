@@ -17,7 +17,7 @@ from mica.expressions.bind_comparisons import TAKES, ComparisonBinder, written_a
 from mica.expressions.bind_leaves import needs_cast
 from mica.expressions.bound_expr import type_of
 from mica.expressions.coerce import TIMES, common_type_of_list, is_argument, is_exact, is_number
-from mica.expressions.collations import Strength, searches, stripped
+from mica.expressions.collations import Strength, is_blind, searches, stripped
 from mica.expressions.conditionals import CASE
 from mica.expressions.nested import taken
 from mica.expressions.room import named
@@ -222,6 +222,11 @@ class CallBinder(ComparisonBinder):
             if explicit and type_of(side) == STRING and side not in explicit:
                 continue  # theirs wins
             self.refuse_names(expr, self.looked_into(expr, side), text=type_of(side) == STRING)
+        held = {held for side in sides if type_of(side) == STRING for held in self.strings_in(side)}
+        strongest = max((strength for strength, _ in held), default=Strength.DEFAULT)
+        names = {name for strength, name in held if strength == strongest}
+        if len(names) > 1:  # the result may have any of them
+            self.refuse_names(expr, names, text=True)
 
     def refuse_names(self, expr: Call, names: set[Identifier], *, text: bool) -> None:
         """Refuses a function if one of these collations is not binary."""
@@ -242,6 +247,8 @@ class CallBinder(ComparisonBinder):
             keys = [held for way, held in places.items() if way[:1] == ("key",)] if isinstance(own, MapType) else []
             return {name for held in keys for _, name in held}
         elements = expr.name in lookup.FUNCTIONS and lookup.FUNCTIONS[expr.name].elements
+        if own == STRING and all(is_blind(expr, name) for name in names):
+            return set()
         return names if own == STRING or elements else set()
 
     def argument(self, expr: Expr, wanted: DataType, *, exact: bool = False) -> Expr:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from mica.expressions import arithmetic, intervals, lookup
+from mica.expressions import arithmetic, intervals, lcase_search, lookup
 from mica.expressions.compare import Datum
 from mica.expressions.tree import Call, to_sql
 from mica.schema.ddl import type_to_ddl
@@ -82,6 +82,8 @@ def apply(
     Raises ValueError for a constant pattern that is invalid, or too long.
     """
     assert call.type is not None
+    if call.collation is not None:
+        return lcase_search.search(call, args), None
     if call.name in lookup.FUNCTIONS:
         function = lookup.FUNCTIONS[call.name]
         more: dict[str, Any] = {"ansi": ansi, "types": types, "result": call.type, "timezone": timezone}

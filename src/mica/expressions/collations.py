@@ -23,7 +23,7 @@ import pyarrow as pa
 from mica.collation import lcase
 from mica.collation.identifier import Identifier
 from mica.collation.identifier import parse as identifier
-from mica.collation.names import BINARY, LCASE, is_binary, to_sql
+from mica.collation.names import BINARY, LCASE, base_of, is_binary, to_sql
 from mica.collation.ordering import Ordering
 from mica.errors import UserError
 from mica.expressions.tree import Call, Collate, Compare, Expr, In, walk
@@ -89,6 +89,28 @@ def searches(function: str, collation: str) -> bool:
     return function in ("startswith", "endswith", "contains") and "AI" not in collation.split("_")
 
 
+#: What gives the same of strings of any collation: they count, move or copy characters and compare none. A string that
+#: they return keeps the collation, which what returns a plain one (`md5`) is not here for.
+_BLIND = frozenset(
+    "length char_length octet_length bit_length ascii crc32 levenshtein unhex encode reverse substring right concat "
+    "concat_ws repeat lpad rpad overlay hex elt case coalesce".split()
+)
+
+#: What gives the same by the collations without a language; Spark trims by none that ignores accents.
+_BY_ROOT = frozenset(("upper", "lower"))
+_TRIMS = frozenset(("trim", "ltrim", "rtrim"))
+
+
+def is_blind(call: Call, collation: Identifier) -> bool:
+    """Whether a function gives the same of strings of this collation as of plain ones."""
+    name = to_sql(collation)
+    if call.name in _BLIND or name is None:
+        return call.name in _BLIND
+    trims = call.name in _TRIMS and len(call.args) == 1 and "AI" not in name.split("_")
+    by_root = name.startswith("UTF8_") or base_of(name) == "UNICODE"
+    return trims or (call.name in _BY_ROOT and by_root)
+
+
 def collations_of(expr: Expr) -> list[str]:
     """The collations used by comparisons in a bound expression, each once; binary ones have none."""
     found = [node.collation for node in walk(expr) if isinstance(node, Compare | In | Call) and node.collation]
@@ -105,9 +127,14 @@ def refuse_in_process(expr: Expr, hint: str = BYTES) -> None:
     for node in walk(expr):
         if isinstance(node, Compare | In):
             in_process("", node.collation, hint)
-        elif isinstance(node, Call) and node.collation is not None:
-            # Spark searches by separate rules, in UTF8_LCASE too: LIKE folds case as Java's patterns do.
+        elif isinstance(node, Call) and node.collation is not None and not _is_searched(node, node.collation):
             raise _needs_spark(node.collation, hint)
+
+
+def _is_searched(call: Call, collation: str) -> bool:
+    from mica.expressions import lcase_search  # a plain read searches nothing
+
+    return judged_in_process(collation) and lcase_search.has_search(call)
 
 
 def in_process(values: Any, collation: str | None, hint: str = BYTES) -> Any:

@@ -77,8 +77,29 @@ def test_a_value_keeps_its_collation_where_it_leaves_the_scan() -> None:
     assert bind_value("de collate UTF8_BINARY", SCHEMA).collations == bind_value("de::string", SCHEMA).collations == ()
 
 
-def test_what_is_taken_out_keeps_its_collation() -> None:
-    assert bind_value("tags[0]", SCHEMA).collations == (("", "icu.de"),)
+def test_what_is_made_of_collated_strings_keeps_the_collation() -> None:
+    for text, kept in {
+        "tags[0]": (("", "icu.de"),),
+        "concat(de, 'x')": (("", "icu.de"),),
+        "left(low, 1)": (("", "spark.UTF8_LCASE"),),
+        "if(i > 0, 'x', ci)": (("", "icu.UNICODE_CI"),),
+        "v:a::string || 'x'": (),
+        "length(de)": (),
+    }.items():
+        assert bind_value(text, SCHEMA).collations == kept, text
+
+
+@pytest.mark.parametrize(
+    ("where", "collations"),
+    [
+        ("length(de) = 1", []), ("upper(ci) = 'A'", ["icu.UNICODE_CI"]), ("trim(de) = 'a'", ["icu.de"]),
+        ("ci || 'x' = 'AX'", ["icu.UNICODE_CI"]), ("nullif(de, 'a') = 'b'", ["icu.de"]),
+        ("coalesce(ci, v:a::string) = 'x'", ["icu.UNICODE_CI"]), ("reverse(de) COLLATE sv = 'a'", ["icu.sv"]),
+        ("CASE WHEN i = 1 THEN low ELSE 'x' END < 'b'", ["spark.UTF8_LCASE"]), ("left(ci, 1) = ci", ["icu.UNICODE_CI"]),
+    ],
+)  # fmt: skip
+def test_functions_that_compare_nothing_take_any_collation(where: str, collations: list[str]) -> None:
+    assert collations_of(bind(where, SCHEMA).expr) == collations
 
 
 def test_what_is_taken_out_of_a_value_has_the_collation_of_its_place() -> None:
