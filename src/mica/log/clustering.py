@@ -21,7 +21,8 @@ from mica.arrays import scalar, to_numpy
 from mica.errors import CorruptDataError
 from mica.log import features
 from mica.log.domains import CLUSTERING_DOMAIN
-from mica.schema.ddl import quote_if_needed
+from mica.properties import parse_names
+from mica.schema.ddl import as_spark, quote_if_needed
 from mica.schema.types import StructType
 from mica.stats.columns import physical_name
 
@@ -46,6 +47,11 @@ def cluster_by(snapshot: Snapshot) -> list[str]:
             f"{snapshot.storage} is clustered, but the domain {CLUSTERING_DOMAIN} cannot be used: {text}",
             hint="Set the clustering columns again (ALTER TABLE … CLUSTER BY).",
         ) from None
+
+
+def shown(snapshot: Snapshot) -> list[str]:
+    """The clustering columns as delta-spark shows them: without backticks around keywords."""
+    return [as_spark(parse_names(column)[0]) for column in cluster_by(snapshot)]
 
 
 def _named(schema: StructType, names: Sequence[str]) -> str:

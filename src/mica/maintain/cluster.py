@@ -21,6 +21,7 @@ from mica.log.snapshot import Snapshot
 from mica.log.transaction import Transaction
 from mica.maintain.alter import writable
 from mica.properties import parse_names
+from mica.schema.ddl import as_spark
 from mica.schema.types import BINARY, BOOLEAN, VARIANT, Primitive, StructType
 from mica.stats.columns import field_of, indexed_leaves, physical_names
 
@@ -33,10 +34,10 @@ def cluster_by(before: Snapshot, columns: Sequence[str]) -> Snapshot:
     writable(before)
     found, domain = _domain(before.protocol, before.metadata, columns, str(before.storage))
     try:
-        old = ",".join(clustering.cluster_by(before))
+        old = ",".join(clustering.shown(before))
     except CorruptDataError:
         old = ""  # the new ones replace what cannot be read
-    new = ",".join(".".join(path) for path in found)
+    new = ",".join(map(as_spark, found))
     transaction = Transaction(before, "CLUSTER BY", {"oldClusteringColumns": old, "newClusteringColumns": new})
     transaction.update_protocol(clustered(before.protocol))
     transaction.set_domain(CLUSTERING_DOMAIN, domain)

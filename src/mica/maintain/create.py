@@ -23,11 +23,11 @@ from mica.log.snapshot import Snapshot
 from mica.maintain import cluster
 from mica.maintain.alter import writable
 from mica.moment import one_moment
-from mica.properties import CONSTRAINTS
+from mica.properties import CONSTRAINTS, parse_names
 from mica.schema import json as schema_json
 from mica.schema.arrow import from_arrow
 from mica.schema.char import restated
-from mica.schema.ddl import parse_ddl, type_to_ddl
+from mica.schema.ddl import as_spark, parse_ddl, type_to_ddl
 from mica.schema.edit import unknown_types
 from mica.schema.interval_types import is_interval
 from mica.schema.types import StructType
@@ -80,7 +80,7 @@ def create(
     target = Target(storage, found, protocol, metadata, operation=operation, remakes=True, joins=False)
     target.parameters = {
         "partitionBy": list(metadata.partition_columns),
-        "clusterBy": list(cluster_by),
+        "clusterBy": [as_spark(name) for column in cluster_by for name in parse_names(column)],
         "description": metadata.description,
         "isManaged": False,
         "properties": dict(metadata.configuration),

@@ -182,6 +182,11 @@ def _of_spark(name: str) -> str:
     return quoted(name)
 
 
+def as_spark(names: Iterable[str]) -> str:
+    """The name of several parts as Spark prints it: it quotes no keyword."""
+    return ".".join(map(_of_spark, names))
+
+
 def spelled(names: Iterable[str]) -> str:
     """The name of several parts that means no other: a part with a dot in it has backticks."""
     return ".".join(map(quote_if_needed, names))

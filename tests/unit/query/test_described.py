@@ -109,6 +109,24 @@ def test_the_details_name_fields_that_a_table_is_clustered_by(tmp_path: Path) ->
     assert described.answer(table, "detail").to_pylist()[0]["clusteringColumns"] == ["s.a", "id"]
 
 
+def test_keywords_among_clustering_columns_have_no_backticks(tmp_path: Path) -> None:
+    """As delta-spark 4.4.0 shows and records them; other names that are no identifiers have them."""
+    mapped = {"delta.columnMapping.mode": "name"}
+    both = ["`select`", "`x,y`"]
+    table = mica.Table.create(tmp_path, "`select` INT, `x,y` INT", properties=mapped, cluster_by=both)
+    table.cluster_by(both[:1]).cluster_by(both)
+    table.append([{"select": 1, "x,y": 1}])
+    table.append([{"select": 2, "x,y": 2}])
+    table.optimize()
+    assert described.answer(table, "detail").to_pylist()[0]["clusteringColumns"] == ["select", "`x,y`"]
+    done = {
+        commit["operation"]: dict(commit["operationParameters"])
+        for commit in described.history(table, None).to_pylist()[::-1]
+    }
+    assert done["CREATE TABLE"]["clusterBy"] == done["OPTIMIZE"]["clusterBy"] == '["select","`x,y`"]'
+    assert done["CLUSTER BY"] == {"oldClusteringColumns": "select", "newClusteringColumns": "select,`x,y`"}
+
+
 def test_a_partition_is_found_by_a_char_whose_blanks_the_log_lacks(tmp_path: Path) -> None:
     table = mica.Table.create(tmp_path / "char", "id INT, c CHAR(3)", ["c"])
     table.append([{"id": 1, "c": "k"}, {"id": 2, "c": "m"}])
