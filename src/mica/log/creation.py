@@ -62,8 +62,8 @@ def schema_features(schema: StructType) -> set[str]:
 
 
 def refuse_columns(schema: StructType) -> None:
-    """Rejects columns that no file can hold, at any depth: of type VOID or of an interval, a struct without fields, two of one name, or with a
-    NUL in their name, which would end the name in Arrow's C interface.
+    """Rejects columns that no file can hold, at any depth: of type VOID or of an interval, a struct without fields, two
+    of one name, or with a NUL in their name, which would end the name in Arrow's C interface.
     """
     for at, type_, _, _ in places(schema):
         if type_ == VOID or is_interval(type_):

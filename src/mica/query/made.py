@@ -91,7 +91,7 @@ def make(
         registry.give(".".join(parts), storage)
         return None
     rows = None if statement.query is None else query(statement.query)
-    made = parse_ddl(statement.ddl) if statement.ddl else None
+    made: Any = parse_ddl(statement.ddl) if statement.ddl else None
     if made is None and rows is None and statement.mode == "ignore" and isinstance(base, Snapshot):
         return None  # it has its name and its columns
     # The columns of a query become nullable, as delta-spark's do: that no literal is null says nothing of later rows.
