@@ -61,7 +61,8 @@ def create(
     if found is not None and mode == "ignore":
         return found
     if found is not None and mode == "error":
-        raise UserError("TABLE_EXISTS", f"a table already exists at {storage}", hint="Open it, or use mode='ignore'.")
+        hint = "Open it, or use mode='ignore' or 'overwrite' (IF NOT EXISTS or CREATE OR REPLACE in SQL)."
+        raise UserError("TABLE_EXISTS", f"a table already exists at {storage}", hint=hint)
     parsed = _of_delta(_parsed(schema))
     if found is None:
         now = int(time.time() * 1000)

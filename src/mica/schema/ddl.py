@@ -442,7 +442,7 @@ class _Reader:
         if name not in _NAMES:
             self.at -= 1
             near = late.difflib.get_close_matches(name, [*_NAMES, "ARRAY", "MAP", "STRUCT", "DECIMAL"], 1)
-            near = ["STRING"] if name in ("CHAR", "VARCHAR", "CHARACTER", "TEXT") else near
+            near = ["STRING"] if name in ("CHAR", "VARCHAR", "CHARACTER", "TEXT", "INTERVAL") else near
             hint = f"Is {near[0]} meant?" if near else None
             if at.upper() in ("CONSTRAINT", "PRIMARY", "FOREIGN"):
                 hint = "Of constraints mica has CHECK: ALTER TABLE … ADD CONSTRAINT, or Table.add_constraint."

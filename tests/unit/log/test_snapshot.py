@@ -223,6 +223,15 @@ def test_what_is_no_table_is_named(tmp_path: Path) -> None:
         assert caught.value.code == "TABLE_NOT_FOUND"
 
 
+def test_a_folder_of_a_table_is_not_taken_for_files_without_one(tmp_path: Path) -> None:
+    create(tmp_path)
+    (tmp_path / "p=1").mkdir()
+    for place in (tmp_path / "p=1", tmp_path / "p=2", tmp_path / LOG, f"file://{tmp_path}/p=1"):
+        with pytest.raises(UserError, match="TABLE_NOT_FOUND") as caught:
+            load(Storage.open(place))
+        assert f"inside of the table {tmp_path}: read that" in (caught.value.hint or "")
+
+
 @pytest.mark.parametrize("kept", ["protocol", "metaData"])
 def test_a_log_without_protocol_or_metadata_is_corrupt(tmp_path: Path, kept: str) -> None:
     table = create(tmp_path)
