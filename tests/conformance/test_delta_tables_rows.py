@@ -15,7 +15,7 @@ import pytest
 
 import mica
 from mica.errors import MicaError
-from mica.schema.ddl import quote_if_needed
+from mica.schema.spelling import quote_if_needed
 from mica.schema.types import VARIANT, contains
 from tests.support import SHARED
 

@@ -55,7 +55,7 @@ from mica.scan.scan import Scan
 from mica.scan.table import TableSource
 from mica.schema import json as schema_json
 from mica.schema.arrow import variant_field
-from mica.schema.ddl import quote_if_needed
+from mica.schema.spelling import quote_if_needed
 from mica.schema.types import VARIANT, StructField, StructType
 from mica.stats import documents
 from mica.stats.columns import PHYSICAL_NAME, physical_name, physical_names

@@ -19,7 +19,8 @@ from mica.errors import UserError
 from mica.log import clustering
 from mica.log.opened import Opened, snapshot_of
 from mica.properties import BLOOM_PATHS, SHREDDING_RULES, TYPED_PATHS, VARIANT_STATS_NAMES, VARIANT_STATS_PATHS
-from mica.schema.ddl import quote_if_needed, spelled, type_to_ddl
+from mica.schema.ddl import type_to_ddl
+from mica.schema.spelling import quote_if_needed, spelled
 from mica.schema.types import STRING
 from mica.wording import counted
 

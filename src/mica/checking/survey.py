@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from mica.log.snapshot import Snapshot
 from mica.records import dataclass
-from mica.schema.ddl import spelled
+from mica.schema.spelling import spelled
 from mica.schema.types import DataType, variant_columns
 from mica.stats.columns import physical_names
 from mica.variant import kernel, tree_path

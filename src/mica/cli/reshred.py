@@ -10,7 +10,7 @@ from mica.cli import options
 from mica.cli.console import out, print_commit, storage_options, txn_of
 from mica.cli.sessions import spark_session
 from mica.errors import UserError
-from mica.schema.ddl import spelled
+from mica.schema.spelling import spelled
 from mica.schema.types import variant_columns
 from mica.table import Table
 from mica.wording import counted, sized

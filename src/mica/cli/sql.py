@@ -39,7 +39,7 @@ def run(
     """Run a Spark SQL text; tables are named by delta.`PATH` or by --table."""
     from mica.engines.spark.jobs import shown
     from mica.query.entry import sql
-    from mica.schema.ddl import quoted
+    from mica.schema.spelling import quoted
 
     with named(table, storage_option), sparks_errors():
         frame = sql(text, spark_session())

@@ -13,7 +13,7 @@ from mica.expressions.rewrite import conjuncts, leaves_of, rebuilt
 from mica.expressions.tree import Call, Cast, Collate, Expr, IsNull, LeafRef, Literal
 from mica.records import dataclass
 from mica.schema.arrow import to_arrow_type
-from mica.schema.ddl import spelled
+from mica.schema.spelling import spelled
 from mica.schema.types import BOOLEAN, VARIANT, DataType
 from mica.variant.kernel import Request
 from mica.variant.path import VariantPath

@@ -10,8 +10,9 @@ from typing import NoReturn, TypeVar
 
 from mica.errors import UserError
 from mica.expressions.tokens import Token, syntax_error, tokenize
-from mica.schema.ddl import RESERVED, parse_type, unquote, unquoted
+from mica.schema.ddl import parse_type
 from mica.schema.interval_types import MONTHS, TIMES, interval
+from mica.schema.spelling import RESERVED, unquote, unquoted
 from mica.schema.types import DataType
 
 #: What follows a value: reserved words before it are columns. A sign may also begin a value.

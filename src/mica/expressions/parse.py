@@ -47,7 +47,7 @@ from mica.expressions.tree import (
     Text,
     depth,
 )
-from mica.schema.ddl import RESERVED
+from mica.schema.spelling import RESERVED
 from mica.schema.types import (
     BINARY,
     BOOLEAN,

@@ -16,8 +16,9 @@ from functools import partial
 from typing import Any
 
 from mica.records import dataclass
-from mica.schema.ddl import quote_if_needed, spelled, type_to_ddl
+from mica.schema.ddl import type_to_ddl
 from mica.schema.literals import show
+from mica.schema.spelling import quote_if_needed, spelled
 from mica.schema.types import DataType
 from mica.variant.path import VariantPath
 

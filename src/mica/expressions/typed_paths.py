@@ -13,7 +13,8 @@ from mica.errors import UserError
 from mica.expressions.bind import bind_value
 from mica.expressions.cursor import Cursor
 from mica.records import dataclass
-from mica.schema.ddl import quote_if_needed, spelled, type_to_ddl
+from mica.schema.ddl import type_to_ddl
+from mica.schema.spelling import quote_if_needed, spelled
 from mica.schema.types import VARIANT, DataType, StructType
 from mica.variant.path import VariantPath
 

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from mica.errors import UserError
 from mica.expressions.tokens import Token, tokenize
-from mica.schema.ddl import unquoted
+from mica.schema.spelling import unquoted
 
 _OPENS = ("(", "[", "CASE")
 #: What is open where one of these closes it; a CASE without a THEN is the name of a column.

@@ -17,7 +17,7 @@ from mica.errors import MicaError, UserError
 from mica.log.time_travel import parse_time
 from mica.properties import CODEC, split_commas
 from mica.records import dataclass
-from mica.schema.ddl import unquoted
+from mica.schema.spelling import unquoted
 from mica.storage import split_scheme
 from mica.variant import kernel
 

@@ -30,7 +30,8 @@ from mica.properties import TYPED_PATHS
 from mica.readers.terms import Terms
 from mica.records import dataclass
 from mica.scan.scan import Scan
-from mica.schema.ddl import quote_if_needed, type_to_ddl
+from mica.schema.ddl import type_to_ddl
+from mica.schema.spelling import quote_if_needed
 from mica.schema.types import StructField, StructType, refuse_twice
 from mica.table import Table
 from mica.tasks.file import ReadSpec

@@ -22,7 +22,7 @@ from mica.errors import CorruptDataError
 from mica.log import features
 from mica.log.domains import CLUSTERING_DOMAIN
 from mica.properties import parse_names
-from mica.schema.ddl import as_spark, quote_if_needed
+from mica.schema.spelling import as_spark, quote_if_needed
 from mica.schema.types import StructType
 from mica.stats.columns import physical_name
 

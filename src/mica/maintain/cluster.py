@@ -21,7 +21,7 @@ from mica.log.snapshot import Snapshot
 from mica.log.transaction import Transaction
 from mica.maintain.alter import writable
 from mica.properties import parse_names
-from mica.schema.ddl import as_spark
+from mica.schema.spelling import as_spark
 from mica.schema.types import BINARY, BOOLEAN, VARIANT, Primitive, StructType
 from mica.stats.columns import field_of, indexed_leaves, physical_names
 

@@ -40,8 +40,9 @@ from mica.properties import (
 )
 from mica.records import dataclass
 from mica.schema import char, collations, special
-from mica.schema.ddl import parse_column_type, parse_new_columns, quote_if_needed, type_to_ddl
+from mica.schema.ddl import parse_column_type, parse_new_columns, type_to_ddl
 from mica.schema.edit import edited, field_at, inside, replaced
+from mica.schema.spelling import quote_if_needed
 from mica.schema.types import ArrayType, DataType, MapType, Primitive, StructField, StructType, refuse_twice
 from mica.stats.columns import TYPE_CHANGES, physical_names
 from mica.stats.named import parse_paths, without_columns

@@ -27,9 +27,10 @@ from mica.properties import CONSTRAINTS, parse_names
 from mica.schema import json as schema_json
 from mica.schema.arrow import from_arrow
 from mica.schema.char import restated
-from mica.schema.ddl import as_spark, parse_ddl, type_to_ddl
+from mica.schema.ddl import parse_ddl, type_to_ddl
 from mica.schema.edit import unknown_types
 from mica.schema.interval_types import is_interval
+from mica.schema.spelling import as_spark
 from mica.schema.types import StructType
 from mica.storage import Storage
 from mica.write.facts import Facts, no_facts

@@ -15,8 +15,8 @@ from mica.maintain.alter import altered, writable
 from mica.properties import parse_names
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
-from mica.schema.ddl import quote_if_needed
 from mica.schema.special import HIGH_WATER_MARK, IDENTITY_START, IDENTITY_STEP
+from mica.schema.spelling import quote_if_needed
 from mica.schema.types import StructField, StructType
 from mica.write.rules import is_identity, rules_of
 

@@ -24,8 +24,8 @@ from mica.log.domains import COLLATIONS_DOMAIN, with_versions
 from mica.log.snapshot import Snapshot
 from mica.log.transaction import Transaction
 from mica.schema import collations
-from mica.schema.ddl import spelled
 from mica.schema.named import find
+from mica.schema.spelling import spelled
 from mica.schema.types import VARIANT
 from mica.stats import documents
 from mica.stats.collated import CollatedBounds, CollatedColumn, with_bounds

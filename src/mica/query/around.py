@@ -33,8 +33,8 @@ from mica.query.table_statements import ConvertToDelta, Drop, DropSchema, Reloca
 from mica.query.tables import tables_of, target
 from mica.query.viewed import over_views
 from mica.records import dataclass
-from mica.schema.ddl import quote_if_needed, spelled
 from mica.schema.lexical import GAP, SPACE
+from mica.schema.spelling import quote_if_needed, spelled
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

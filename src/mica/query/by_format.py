@@ -28,8 +28,9 @@ from mica.query.made import ROWS, make_of_rows, new_place, refuse_odd, refuse_ot
 from mica.query.statement_parts import name_parts
 from mica.query.statements import Create
 from mica.query.tables import unknown
-from mica.schema.ddl import quote_if_needed, quoted, to_ddl
+from mica.schema.ddl import to_ddl
 from mica.schema.new_columns import nullable
+from mica.schema.spelling import quote_if_needed, quoted
 from mica.storage import Storage, split_scheme
 
 if TYPE_CHECKING:

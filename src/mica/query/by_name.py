@@ -26,7 +26,7 @@ from mica.query.entry import table as of_name
 from mica.query.insert import as_stored
 from mica.query.lent import Lent, is_hidden
 from mica.query.parameters import bound
-from mica.schema.ddl import quoted
+from mica.schema.spelling import quoted
 from mica.storage import Storage
 from mica.table import Table
 

@@ -51,7 +51,8 @@ from mica.query.table_statements import ConvertToDelta, Drop, DropSchema, LetGo,
 from mica.query.tables import tables_of, target, unknown
 from mica.query.view_changes import viewed
 from mica.query.viewed import over_views
-from mica.schema.ddl import parse_new_columns, quote_if_needed, quoted, spelled
+from mica.schema.ddl import parse_new_columns
+from mica.schema.spelling import quote_if_needed, quoted, spelled
 from mica.table import Table
 from mica.write.assignment import casting
 from mica.write.change import from_itself

@@ -21,7 +21,7 @@ from mica.query import file_names
 from mica.query.conditions import Conditions
 from mica.query.names import Named
 from mica.query.narrowed import Narrowed
-from mica.schema.ddl import quote_if_needed
+from mica.schema.spelling import quote_if_needed
 from mica.schema.types import VARIANT, StructType, contains
 
 if TYPE_CHECKING:

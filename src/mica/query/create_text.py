@@ -17,8 +17,9 @@ from mica.log.features import minimal_protocol
 from mica.properties import CONSTRAINTS, ENABLE_SHREDDING, FEATURE, NAMES_OF_WRITERS
 from mica.query.names import is_path
 from mica.schema import char, special
-from mica.schema.ddl import quote_if_needed, quoted, spelled, to_ddl
+from mica.schema.ddl import to_ddl
 from mica.schema.literals import show
+from mica.schema.spelling import quote_if_needed, quoted, spelled
 from mica.schema.types import STRING, VARIANT, StructField, StructType, contains
 
 if TYPE_CHECKING:

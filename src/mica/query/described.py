@@ -22,9 +22,9 @@ from mica.query.create_text import create_text
 from mica.query.fixed import fixed_values
 from mica.query.table_statements import Subject
 from mica.schema import char
-from mica.schema.ddl import quote_if_needed, spelled
 from mica.schema.edit import field_at
 from mica.schema.special import DEFAULT
+from mica.schema.spelling import quote_if_needed, spelled
 from mica.schema.types import StructType
 from mica.stats.partition import parse_values
 

@@ -20,8 +20,8 @@ from mica.query import described, settings
 from mica.query.fixed import fixed_values
 from mica.query.row_statements import Insert, with_defaults
 from mica.schema import literals
-from mica.schema.ddl import quote_if_needed
 from mica.schema.special import DEFAULT, GENERATED
+from mica.schema.spelling import quote_if_needed
 from mica.schema.types import (
     INTEGRALS,
     STRING,

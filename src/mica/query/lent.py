@@ -19,8 +19,8 @@ from mica.engines.spark.types import unread
 from mica.errors import MicaError, UserError
 from mica.query import registry
 from mica.query.located import known_as
-from mica.schema.ddl import quoted
 from mica.schema.lexical import GAP, QUOTED_STRING, SPACE
+from mica.schema.spelling import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -16,7 +16,7 @@ from mica.errors import MicaError
 from mica.log.snapshot import exists
 from mica.query import registry
 from mica.query.statement_parts import name_parts
-from mica.schema.ddl import spelled
+from mica.schema.spelling import spelled
 from mica.storage import Storage
 
 if TYPE_CHECKING:

@@ -38,8 +38,9 @@ from mica.query.insert import Query
 from mica.query.located import new_name
 from mica.query.statements import CloneOf, Create, CreateLike, parse_statement
 from mica.schema import char
-from mica.schema.ddl import parse_ddl, quote_if_needed, spelled
+from mica.schema.ddl import parse_ddl
 from mica.schema.new_columns import nullable
+from mica.schema.spelling import quote_if_needed, spelled
 from mica.schema.types import StructType
 from mica.storage import Storage
 from mica.table import Table

@@ -21,8 +21,8 @@ from mica.log.time_travel import both_given
 from mica.query import registry
 from mica.query.row_statements import AS_OF, AS_OF_ANY, INSIDE
 from mica.records import dataclass
-from mica.schema.ddl import quoted, unquote, unquoted
 from mica.schema.lexical import GAP, QUOTED_NAME, QUOTED_STRING, RAW_STRING, REST, SKIPPED, SPACE
+from mica.schema.spelling import quoted, unquote, unquoted
 from mica.storage import Storage
 from mica.table import Table
 

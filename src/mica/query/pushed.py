@@ -14,8 +14,8 @@ from functools import partial
 
 from mica.engines.spark.nodes import Node
 from mica.records import dataclass
-from mica.schema.ddl import quote_if_needed
 from mica.schema.literals import show
+from mica.schema.spelling import quote_if_needed
 from mica.schema.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ
 
 _COMPARISONS: Mapping[str, str] = {

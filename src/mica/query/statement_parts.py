@@ -16,8 +16,8 @@ from mica.cached import cached_property
 from mica.errors import UserError
 from mica.expressions.cursor import Cursor
 from mica.expressions.tokens import Token
-from mica.schema.ddl import quote_if_needed, quoted, spelled, unquote, unquoted
 from mica.schema.lexical import QUOTED_NAME, QUOTED_STRING, RAW_STRING, REST, SKIPPED
+from mica.schema.spelling import quote_if_needed, quoted, spelled, unquote, unquoted
 from mica.schema.types import StructType
 
 #: The words that begin a query.

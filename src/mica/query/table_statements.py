@@ -32,7 +32,8 @@ from mica.errors import UserError
 from mica.properties import COMMENT
 from mica.query.statement_parts import Parts, refuse_again
 from mica.records import dataclass
-from mica.schema.ddl import parse_new_columns, quote_if_needed, unquoted
+from mica.schema.ddl import parse_new_columns
+from mica.schema.spelling import quote_if_needed, unquoted
 
 Found = TypeVar("Found")
 Subject = Literal["detail", "columns", "extended", "column", "names", "properties", "partitions", "statement"]

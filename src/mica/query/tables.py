@@ -17,8 +17,8 @@ from mica.engines.spark.session import is_connect
 from mica.errors import UserError
 from mica.query import connect, lent, names, registry, settings
 from mica.query.located import in_database, known_as, located
-from mica.schema.ddl import spelled
 from mica.schema.lexical import SKIPPED
+from mica.schema.spelling import spelled
 from mica.table import Table
 
 if TYPE_CHECKING:

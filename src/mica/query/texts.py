@@ -20,8 +20,8 @@ from sqlglot.errors import SqlglotError
 from mica.engines.spark.catalog import Parsed
 from mica.query.pushed import Pushed
 from mica.records import dataclass
-from mica.schema.ddl import spelled
 from mica.schema.literals import show
+from mica.schema.spelling import spelled
 from mica.schema.types import STRING, VARIANT, StructType
 
 _DIALECT = "databricks"

@@ -17,7 +17,7 @@ from mica.query import registry
 from mica.query.located import known_as
 from mica.query.tables import target
 from mica.records import dataclass
-from mica.schema.ddl import quoted
+from mica.schema.spelling import quoted
 from mica.table import Table, marked
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from mica.query.select import with_metadata
 from mica.query.statement_parts import ended
 from mica.query.statements import StoredView, UnkeptView, View
 from mica.query.tables import tables_of
-from mica.schema.ddl import quote_if_needed, spelled
 from mica.schema.hidden import METADATA
+from mica.schema.spelling import quote_if_needed, spelled
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

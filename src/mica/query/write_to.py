@@ -25,7 +25,7 @@ from mica.query.insert import as_stored
 from mica.query.located import named_place
 from mica.query.made import ROWS, make_of_rows
 from mica.query.statements import Create
-from mica.schema.ddl import spelled
+from mica.schema.spelling import spelled
 from mica.storage import Storage
 
 if TYPE_CHECKING:

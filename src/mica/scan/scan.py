@@ -30,8 +30,8 @@ from mica.records import dataclass
 from mica.scan.readable import refuse_unreadable
 from mica.scan.source import Source
 from mica.schema.arrow import to_arrow
-from mica.schema.ddl import quote_if_needed, spelled
 from mica.schema.hidden import FIELDS, METADATA, is_hidden
+from mica.schema.spelling import quote_if_needed, spelled
 from mica.schema.types import VARIANT, StructType, contains
 from mica.skipping.file_plan import FilePlan
 from mica.skipping.partitions import holds, is_decided

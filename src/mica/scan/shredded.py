@@ -13,7 +13,7 @@ import numpy as np
 
 from mica.errors import MicaError
 from mica.scan.source import Source
-from mica.schema.ddl import spelled
+from mica.schema.spelling import spelled
 from mica.schema.types import variant_columns
 from mica.stats.columns import physical_names
 from mica.tasks.parts import FilePart

@@ -27,6 +27,7 @@ from mica.records import dataclass
 from mica.schema.collations import COLLATIONS
 from mica.schema.lists import entries_of, offsets_from_zero, with_offsets
 from mica.schema.special import CHAR_VARCHAR
+from mica.schema.spelling import quote_if_needed
 from mica.schema.types import STRING, TYPES, ArrayType, DataType, MapType, Primitive, StructField, StructType
 
 _SIZED = late.pattern(r"\b(?:var)?char\(")
@@ -189,7 +190,6 @@ def _unsized(type_: DataType) -> DataType:
 def _catalog(type_: DataType, collations: Mapping[str, str] | None, at: str) -> str:
     """Spark's catalog string; without collations if they are None. Names that need backticks have them, as Spark reads
     this text as DDL."""
-    from mica.schema.ddl import quote_if_needed  # it imports this module
 
     def of(f: StructField) -> str:
         return _catalog(f.type, None if collations is None else f.metadata.get(COLLATIONS, {}), f.name)

@@ -11,7 +11,7 @@ Source: Spark SQL reference, "File Metadata"; PROTOCOL.md, "Row Tracking".
 from __future__ import annotations
 
 from mica.records import dataclass
-from mica.schema.ddl import quote_if_needed
+from mica.schema.spelling import quote_if_needed
 from mica.schema.types import LONG, STRING, TIMESTAMP, DataType, StructField, StructType
 
 METADATA = "_metadata"

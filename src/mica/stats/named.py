@@ -18,8 +18,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from mica.errors import UserError
 from mica.properties import PATHS, SKIPPING_NAMES, Property, parse_names, split_commas
-from mica.schema.ddl import spelled
 from mica.schema.lexical import QUOTED_NAME
+from mica.schema.spelling import spelled
 from mica.schema.types import VARIANT, DataType, StructType, variant_columns
 from mica.stats.columns import IndexedColumn, is_ordered, leaves_of
 from mica.variant.path import VariantPath

@@ -14,7 +14,7 @@ import orjson
 
 from mica.errors import CorruptDataError
 from mica.schema import literals
-from mica.schema.ddl import spelled
+from mica.schema.spelling import spelled
 from mica.schema.types import LONG, VARIANT, DataType, Primitive, StructType, walk
 from mica.stats import documents
 from mica.stats.collated import KEY

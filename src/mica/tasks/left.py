@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from mica.schema.ddl import quote_if_needed
+from mica.schema.spelling import quote_if_needed
 from mica.variant.kernel import Left
 from mica.variant.shredding import Limits
 from mica.variant.steering import PathRule

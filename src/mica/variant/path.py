@@ -18,9 +18,9 @@ import re
 from mica import late
 from mica.errors import CorruptDataError, UserError
 from mica.records import dataclass
-from mica.schema.ddl import unquote, unquoted
 from mica.schema.lexical import QUOTED_NAME, QUOTED_STRING, RAW_STRING
 from mica.schema.literals import show
+from mica.schema.spelling import unquote, unquoted
 from mica.schema.types import STRING
 
 Step = str | int

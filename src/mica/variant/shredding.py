@@ -18,7 +18,8 @@ from mica.errors import UserError
 from mica.records import dataclass
 from mica.schema import json as schema_json
 from mica.schema.arrow import from_arrow_type, is_list, to_arrow_type
-from mica.schema.ddl import parse_type, quote_if_needed, type_to_ddl
+from mica.schema.ddl import parse_type, type_to_ddl
+from mica.schema.spelling import quote_if_needed
 from mica.schema.types import TYPES, VARIANT, VOID, ArrayType, DataType, MapType, Primitive, StructType
 
 if TYPE_CHECKING:

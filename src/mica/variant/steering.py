@@ -31,8 +31,8 @@ from mica import late
 from mica.errors import UserError
 from mica.properties import parse_names
 from mica.records import dataclass
-from mica.schema.ddl import spelled
 from mica.schema.lexical import QUOTED_NAME
+from mica.schema.spelling import spelled
 from mica.schema.types import TYPES
 from mica.variant.shredding import WRITTEN_DEPTH, Limits, ShreddingSchema, depth_of
 

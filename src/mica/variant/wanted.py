@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from mica.errors import UserError
 from mica.records import dataclass
-from mica.schema.ddl import spelled
 from mica.schema.named import find
+from mica.schema.spelling import spelled
 from mica.variant.shredding import ShreddingSchema
 from mica.variant.steering import Steering
 

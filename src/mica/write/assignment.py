@@ -21,8 +21,9 @@ from mica.expressions.coerce import is_exact, is_real
 from mica.expressions.parse import parse
 from mica.expressions.set_field import field_of, with_field
 from mica.expressions.tree import Cast, Collate, Column, Expr, Literal
-from mica.schema.ddl import spelled, type_to_ddl, unquoted
+from mica.schema.ddl import type_to_ddl
 from mica.schema.special import DEFAULT
+from mica.schema.spelling import spelled, unquoted
 from mica.schema.types import (
     BINARY,
     BOOLEAN,

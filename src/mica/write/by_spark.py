@@ -23,8 +23,8 @@ from mica.expressions.unparsed import gives_texts, has_window, names
 from mica.log.snapshot import Snapshot
 from mica.scan.scan import Scan
 from mica.schema.char import declared, is_padded
-from mica.schema.ddl import quote_if_needed
 from mica.schema.hidden import FIELDS, METADATA, ROW_INDEX
+from mica.schema.spelling import quote_if_needed
 from mica.schema.types import DataType
 from mica.tasks.placed_merge import FILE, INDEX, TASK
 from mica.write.assignment import Place, stored_at

@@ -36,8 +36,8 @@ from mica.log.feed import refuse_reserved
 from mica.log.snapshot import Snapshot
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
-from mica.schema.ddl import unquoted
 from mica.schema.hidden import ROW_VERSION
+from mica.schema.spelling import unquoted
 from mica.schema.types import BOOLEAN, LONG
 from mica.skipping.partitions import holds as holds_for
 from mica.skipping.partitions import is_decided, of_partitions

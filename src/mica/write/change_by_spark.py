@@ -21,7 +21,7 @@ from mica.expressions.unparsed import conjuncts, for_spark
 from mica.log.snapshot import Snapshot
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
-from mica.schema.ddl import unquoted
+from mica.schema.spelling import unquoted
 from mica.tasks.placed_merge import CLAUSE
 from mica.write.assignment import meant, place_of
 from mica.write.by_spark import VALUE, analysed, as_written, is_lacking, is_sparks, refuse_value, rows_with_places

@@ -24,8 +24,9 @@ from mica.expressions.tree import Column, Path
 from mica.log.feed import refuse_reserved
 from mica.log.snapshot import Snapshot
 from mica.scan.scan import Scan
-from mica.schema.ddl import quote_if_needed, type_to_ddl
+from mica.schema.ddl import type_to_ddl
 from mica.schema.literals import show
+from mica.schema.spelling import quote_if_needed
 from mica.schema.types import STRING, VARIANT, StructType
 from mica.tasks.erase import EraseSpec, erase_files
 from mica.tasks.write import WriteSpec

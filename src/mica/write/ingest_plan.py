@@ -18,8 +18,9 @@ from mica.log.snapshot import Snapshot
 from mica.records import dataclass
 from mica.schema.arrow import to_arrow
 from mica.schema.collations import of_field
-from mica.schema.ddl import type_to_ddl, unquoted
+from mica.schema.ddl import type_to_ddl
 from mica.schema.evolution import plan_write
+from mica.schema.spelling import unquoted
 from mica.schema.types import VARIANT, VOID, Primitive, StructField, StructType
 from mica.storage import Storage
 from mica.tasks.bad_lines import QUARANTINE

@@ -23,7 +23,7 @@ from mica.expressions.unparsed import for_spark, names
 from mica.log.conflicts import every_file
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
-from mica.schema.ddl import quoted
+from mica.schema.spelling import quoted
 from mica.tasks.matching import NOT_BY_SOURCE, When
 from mica.tasks.placed_merge import CLAUSE
 from mica.write import merge_source

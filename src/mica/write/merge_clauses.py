@@ -17,9 +17,9 @@ from mica.expressions.set_field import field_of, with_field
 from mica.expressions.tree import And, Call, Column, Expr, IsNull, Literal
 from mica.records import dataclass
 from mica.schema.arrow import to_arrow_field
-from mica.schema.ddl import quoted, unquoted
 from mica.schema.evolution import cast_to
 from mica.schema.special import DEFAULT, GENERATED
+from mica.schema.spelling import quoted, unquoted
 from mica.schema.types import LONG, STRING, VARIANT, VOID, ArrayType, DataType, MapType, StructField, StructType
 from mica.tasks.matching import Action, Assigned, Clause, When
 from mica.variant.plain import to_variants

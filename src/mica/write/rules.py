@@ -29,7 +29,7 @@ from mica.properties import CONSTRAINTS
 from mica.records import dataclass
 from mica.schema import json as schema_json
 from mica.schema.char import declared
-from mica.schema.ddl import quote_if_needed, type_to_ddl
+from mica.schema.ddl import type_to_ddl
 from mica.schema.edit import places
 from mica.schema.special import (
     DEFAULT,
@@ -40,6 +40,7 @@ from mica.schema.special import (
     IDENTITY_STEP,
     INVARIANTS,
 )
+from mica.schema.spelling import quote_if_needed
 from mica.schema.types import BOOLEAN, LONG, STRING, VOID, DataType, StructField, StructType, loosened
 from mica.stats.columns import physical_name
 from mica.tasks.rules import Identity, RowCheck, Rules

@@ -35,8 +35,8 @@ from mica.records import dataclass
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
 from mica.schema import collations
-from mica.schema.ddl import spelled
 from mica.schema.new_columns import with_new
+from mica.schema.spelling import spelled
 from mica.schema.types import TIMESTAMP, VARIANT, StructType, contains, variant_columns
 from mica.skipping import partitions
 from mica.stats.bloom_columns import bloom_columns

@@ -27,7 +27,8 @@ from mica.expressions.parse import parse
 from mica.expressions.tree import Cast, Column, Path
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
-from mica.schema.ddl import quote_if_needed, type_to_ddl
+from mica.schema.ddl import type_to_ddl
+from mica.schema.spelling import quote_if_needed
 from mica.schema.types import LONG, VARIANT, ArrayType, MapType, StructField, StructType
 from mica.stats.named import Named
 from mica.tasks import ranges

@@ -5,7 +5,7 @@ import pytest
 from mica.errors import UserError
 from mica.expressions.parse import parse
 from mica.expressions.tree import Column, to_sql
-from mica.schema import ddl
+from mica.schema import spelling
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_what_nests_too_deeply_is_refused_and_long_conjunctions_are_not() -> Non
 
 
 def test_each_name_is_read_as_the_column_that_it_was_printed_for() -> None:
-    for word in [*sorted(ddl.RESERVED), "a", "date", "1x", "a.b", "a`b", "é", "if", "div"]:
+    for word in [*sorted(spelling.RESERVED), "a", "date", "1x", "a.b", "a`b", "é", "if", "div"]:
         for name in (word, word.lower()):
-            assert parse(ddl.quote_if_needed(name)) == Column((name,)), name
-            assert parse(f"x.{ddl.quote_if_needed(name)} + 1") == parse(f"x.`{name.replace('`', '``')}` + 1")
+            assert parse(spelling.quote_if_needed(name)) == Column((name,)), name
+            assert parse(f"x.{spelling.quote_if_needed(name)} + 1") == parse(f"x.`{name.replace('`', '``')}` + 1")

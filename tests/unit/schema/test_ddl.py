@@ -87,18 +87,6 @@ def test_the_keys_of_a_variant_may_differ_only_in_case() -> None:
 
 
 @pytest.mark.parametrize(
-    ("literal", "value"),
-    [
-        ("'a''b'", "a'b"), ('"a\'\'b"', "a''b"), (r"'a\'b'", "a'b"), (r"'\u0041\101\n\q'", "AA\nq"),
-        (r"'\177\200\377'", "\x7f200377"),
-        (r"'\ud83d\ude00'", "😀"), (r"'\%\_'", r"\%\_"), ("''", ""),
-    ],
-)  # fmt: skip
-def test_string_literals(literal: str, value: str) -> None:
-    assert ddl.unquote(literal) == value
-
-
-@pytest.mark.parametrize(
     ("text", "key", "value"),
     [
         (

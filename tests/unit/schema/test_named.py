@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mica.schema.ddl import spelled
 from mica.schema.named import find
+from mica.schema.spelling import spelled
 
 DOTTED, FIELD, OTHER, COMMA = ("s.v",), ("s", "v"), ("a.B", "c"), ("x, y",)
 

@@ -9,7 +9,7 @@ from pyspark.sql.functions import lit
 from pyspark.sql.types import StructType as SparkStructType
 
 from mica.engines.spark.types import from_spark, to_spark
-from mica.schema.ddl import quote_if_needed
+from mica.schema.spelling import quote_if_needed
 from mica.schema.types import StructType
 
 if TYPE_CHECKING:

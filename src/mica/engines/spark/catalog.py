@@ -16,7 +16,7 @@ from mica.engines.spark.making import Maker
 from mica.engines.spark.nodes import items
 from mica.engines.spark.session import is_connect, without_sql_log
 from mica.records import dataclass
-from mica.schema.ddl import quoted
+from mica.schema.spelling import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

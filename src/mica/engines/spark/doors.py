@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from mica.engines.spark.nodes import items
 from mica.engines.spark.session import is_connect
 from mica.records import dataclass
-from mica.schema.ddl import quoted
+from mica.schema.spelling import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

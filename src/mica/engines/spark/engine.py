@@ -37,9 +37,10 @@ from mica.errors import UserError
 from mica.expressions.bind import BoundExpr
 from mica.records import dataclass
 from mica.schema.arrow import to_arrow
-from mica.schema.ddl import quote_if_needed, type_to_ddl
+from mica.schema.ddl import type_to_ddl
 from mica.schema.edit import places
 from mica.schema.interval_types import is_interval
+from mica.schema.spelling import quote_if_needed
 from mica.schema.types import VARIANT, StructType, contains
 from mica.tasks import blocks, ranges
 from mica.tasks.packed import PACKED, packed, packing, unpacked

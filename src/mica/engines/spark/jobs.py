@@ -26,7 +26,7 @@ from mica.engines.spark import decimals, types
 from mica.engines.spark.lasting import set_aside
 from mica.engines.spark.session import is_connect
 from mica.errors import ConflictError, CorruptDataError, MicaError, StorageError, UnsupportedTableError, UserError
-from mica.schema.ddl import quote_if_needed
+from mica.schema.spelling import quote_if_needed
 from mica.schema.types import StructType as OwnStructType
 from mica.schema.types import loosened
 from mica.tasks import lane

@@ -14,7 +14,7 @@ from dataclasses import replace
 from mica.engines.spark.catalyst import Plan, Query, Relation, every
 from mica.engines.spark.nodes import Tree
 from mica.records import dataclass
-from mica.schema.ddl import quote_if_needed
+from mica.schema.spelling import quote_if_needed
 from mica.schema.types import VARIANT, StructType
 
 #: Nodes whose columns are found by id. Below other nodes columns are found by position: all of them stay.

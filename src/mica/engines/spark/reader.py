@@ -25,8 +25,8 @@ from mica.engines.spark.types import to_spark
 from mica.records import dataclass
 from mica.schema.char import declared, is_padded
 from mica.schema.collations import renamed_field
-from mica.schema.ddl import quoted
 from mica.schema.edit import fields_of
+from mica.schema.spelling import quoted
 from mica.schema.types import DOUBLE, FLOAT, VARIANT, Primitive, StructField, StructType, contains
 from mica.stats.columns import physical_name
 from mica.stats.partition import format_values, parse_values

@@ -11,7 +11,7 @@ from typing import Any
 
 from mica.engines.spark.nodes import items
 from mica.records import dataclass
-from mica.schema.ddl import quote_if_needed
+from mica.schema.spelling import quote_if_needed
 
 _FIELDS = ("tableName", "provider", "options", "properties", "partitioning", "clustering")
 
