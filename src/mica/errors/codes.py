@@ -103,6 +103,8 @@ CODES: Mapping[str, Code] = {
              "The predicate that selects partitions names columns that are not partition columns.",
              "Use partition columns only."),
         Code("NOT_A_PREDICATE", _USER, "An expression that selects rows is not BOOLEAN.", "Compare it with a value."),
+        Code("NO_COLUMNS", _USER, "A table is read that has no columns yet.",
+             "Add columns: ALTER TABLE … ADD COLUMNS, or append rows with schema evolution."),
         Code("NO_INPUT", _USER, "A list of input files is empty.", "Name at least one file."),
         Code("NULL_IN_NOT_NULL_COLUMN", (UserError, CorruptDataError), "A NOT NULL column gets a null.",
              "Give it a value in every row."),

@@ -51,6 +51,8 @@ from mica.query.table_statements import ConvertToDelta, Drop, DropSchema, LetGo,
 from mica.query.tables import tables_of, target, unknown
 from mica.query.view_changes import viewed
 from mica.query.viewed import over_views
+from mica.scan.scan import Scan
+from mica.scan.table import TableSource
 from mica.schema.ddl import parse_new_columns
 from mica.schema.spelling import quote_if_needed, quoted, spelled
 from mica.table import Table
@@ -300,7 +302,7 @@ def _shaped(spark: SparkSession, table: Table, statement: Shaping) -> DataFrame:
     match statement:
         case Optimize(where=where, zorder_by=columns, full=full, purge=purge):
             before = table.snapshot
-            considered = len(table.scan(where).plan.kept)
+            considered = len(Scan(TableSource(before), where).plan.kept)
             done = table.optimize(where, zorder_by=list(columns) or None, full=full, purge=purge, spark=spark)
             return _frame(spark, optimized(table.path, before, done, considered))
         case VacuumOf(retain=retain, dry_run=dry, lite=lite):

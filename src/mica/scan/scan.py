@@ -132,7 +132,7 @@ class Scan:
         with moment.one_moment(self.moment):
             found = bind_columns(columns, self.source.readable, **self._options(ansi)) or {}
         refuse_unreadable(self.source, [leaf for one in found.values() for leaf in one.leaves])
-        if not found and self.source.schema.fields:  # a table without columns yet has none to give
+        if not found and self.source.schema.fields:  # a table may get its columns later
             raise UserError.bad_value("columns", self.columns, "a list or dict of at least one column")
         if all(isinstance(value.expr, LeafRef) for value in found.values()):  # in others the current time is a constant
             bound = self.source.bound

@@ -22,7 +22,7 @@ from mica.arguments import (
     Kind,
     takes,
 )
-from mica.errors import MicaError
+from mica.errors import MicaError, UserError
 from mica.log.actions import Metadata, Protocol
 from mica.log.at_path import at_path
 from mica.log.snapshot import Snapshot, exists, load
@@ -151,7 +151,7 @@ class OpenedTable:
         """The full names of the data files, for readers of bare Parquet files; `Scan.file_uris` says what such readers
         miss. Errors: DELETED_ROWS.
         """
-        return self.scan().file_uris()
+        return Scan(self._source).file_uris()
 
     @takes(timezone=TEXT)
     def partitions(self, *, timezone: str = "UTC") -> pa.Table:
@@ -219,7 +219,16 @@ class OpenedTable:
         `ansi` and `timezone` apply to reading in process; on Spark the session's ANSI mode and time zone apply, and no
         other setting changes what a text means. `spark` is the session that compares strings by collation during
         planning (`to_df` uses its own). Without a session only UTF8_LCASE comparisons skip files; `explain()` says so.
+
+        Errors: NO_COLUMNS for a table that has none yet, as of delta-spark.
         """
+        if not self.schema.fields:
+            raise UserError(
+                "NO_COLUMNS",
+                f"{self.path} has no columns yet, and so no rows to read",
+                hint="Add some: ALTER TABLE … ADD COLUMNS, or append rows with schema_evolution=True (the option "
+                "mergeSchema of DataFrames).",
+            )
         return Scan(self._source, where, columns, limit, ansi, timezone, spark)
 
     @takes(from_version=COUNT, to_version=COUNT, from_timestamp=TIME, to_timestamp=TIME)
@@ -282,10 +291,9 @@ class OpenedTable:
         from mica.engines.spark.doors import is_enabled
         from mica.table import marked
 
-        source = self._source
-        frame = Scan(source).to_df(spark)
+        frame = self.scan().to_df(spark)
         session = frame.sparkSession
-        return marked.of_table(session, frame, source.snapshot) if is_enabled(session) else frame
+        return marked.of_table(session, frame, self.snapshot) if is_enabled(session) else frame
 
     def to_duckdb(self, connection: duckdb.DuckDBPyConnection | None = None) -> duckdb.DuckDBPyRelation:
         """The whole table as a DuckDB relation; see `Scan.to_duckdb`."""
