@@ -226,8 +226,7 @@ class OpenedTable:
             raise UserError(
                 "NO_COLUMNS",
                 f"{self.path} has no columns yet, and so no rows to read",
-                hint="Add some: ALTER TABLE … ADD COLUMNS, or append rows with schema_evolution=True (the option "
-                "mergeSchema of DataFrames).",
+                hint="Add some by ALTER TABLE … ADD COLUMNS, or append rows with schema evolution.",
             )
         return Scan(self._source, where, columns, limit, ansi, timezone, spark)
 
