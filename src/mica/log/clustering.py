@@ -9,7 +9,7 @@ Source: PROTOCOL.md, "Clustered Table", "Add File and Remove File" (`clusteringP
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -49,9 +49,9 @@ def cluster_by(snapshot: Snapshot) -> list[str]:
         ) from None
 
 
-def shown(snapshot: Snapshot) -> list[str]:
-    """The clustering columns as delta-spark shows them: without backticks around keywords."""
-    return [as_spark(parse_names(column)[0]) for column in cluster_by(snapshot)]
+def shown(columns: Iterable[str]) -> list[str]:
+    """Clustering columns as delta-spark shows them: without backticks around keywords."""
+    return [as_spark(name) for column in columns for name in parse_names(column)]
 
 
 def _named(schema: StructType, names: Sequence[str]) -> str:

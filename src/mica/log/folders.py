@@ -60,13 +60,14 @@ def _local(path: str) -> str:
 def no_table(table: str) -> UserError:
     """The error for a path without a Delta log."""
     hint = "Check the path."
-    nothing = is_local(table) and not os.path.lexists(_local(table))
-    around = None
-    with suppress(OSError):  # a folder above that may not be listed
-        around = table_above(os.path.dirname(_local(table)), None) if is_local(table) else None  # noqa: PTH120
+    here, around = _local(table) if is_local(table) else None, None
+    nothing = here is not None and not os.path.lexists(here)
+    if here is not None:
+        with suppress(OSError):  # a folder above that may not be listed
+            around = table_above(os.path.dirname(here), None)  # noqa: PTH120
     if around is not None:
         hint = f"It is inside of the table {around}: read that, by a condition for the rows of a partition."
-    elif not is_local(table) or os.path.isdir(_local(table)):  # noqa: PTH112
+    elif here is None or os.path.isdir(here):  # noqa: PTH112
         hint += " Of Parquet files without a log, mica.read_parquet reads the rows and "
         hint += "Table.convert_to_delta makes a table."
     why = "there is nothing at this path" if nothing else "its _delta_log holds no commit"

@@ -34,7 +34,7 @@ def cluster_by(before: Snapshot, columns: Sequence[str]) -> Snapshot:
     writable(before)
     found, domain = _domain(before.protocol, before.metadata, columns, str(before.storage))
     try:
-        old = ",".join(clustering.shown(before))
+        old = ",".join(clustering.shown(clustering.cluster_by(before)))
     except CorruptDataError:
         old = ""  # the new ones replace what cannot be read
     new = ",".join(map(as_spark, found))

@@ -17,20 +17,19 @@ import numpy as np
 import pyarrow as pa
 
 from mica.errors import ConflictError, MicaError, UserError
-from mica.log import creation, features
+from mica.log import clustering, creation, features
 from mica.log.actions import Metadata, Protocol
 from mica.log.snapshot import Snapshot
 from mica.maintain import cluster
 from mica.maintain.alter import writable
 from mica.moment import one_moment
-from mica.properties import CONSTRAINTS, parse_names
+from mica.properties import CONSTRAINTS
 from mica.schema import json as schema_json
 from mica.schema.arrow import from_arrow
 from mica.schema.char import restated
 from mica.schema.ddl import parse_ddl, type_to_ddl
 from mica.schema.edit import unknown_types
 from mica.schema.interval_types import is_interval
-from mica.schema.spelling import as_spark
 from mica.schema.types import StructType
 from mica.storage import Storage
 from mica.write.facts import Facts, no_facts
@@ -82,7 +81,7 @@ def create(
     target = Target(storage, found, protocol, metadata, operation=operation, remakes=True, joins=False)
     target.parameters = {
         "partitionBy": list(metadata.partition_columns),
-        "clusterBy": [as_spark(name) for column in cluster_by for name in parse_names(column)],
+        "clusterBy": clustering.shown(cluster_by),
         "description": metadata.description,
         "isManaged": False,
         "properties": dict(metadata.configuration),

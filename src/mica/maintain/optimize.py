@@ -76,7 +76,7 @@ def _optimize(
         "zOrderBy": [] if cluster_by else keys,
     }
     if cluster_by:
-        parameters |= {"clusterBy": clustering.shown(snapshot), **({"isFull": True} if full else {})}
+        parameters |= {"clusterBy": clustering.shown(cluster_by), **({"isFull": True} if full else {})}
     target, spec = compact.opened(snapshot, target_file_size, parameters, txn)
     if purge:
         target.operation, target.parameters = "REORG", {"predicate": parameters["predicate"], "applyPurge": True}

@@ -200,7 +200,7 @@ def _detail(table: Table, name: str | None) -> pa.Table:
         "location": table.path,
         "createdAt": _micros(metadata.created_time), "lastModified": _micros(snapshot.timestamp),
         "partitionColumns": list(table.partition_by),
-        "clusteringColumns": clustering.shown(snapshot),
+        "clusteringColumns": clustering.shown(clustering.cluster_by(snapshot)),
         "numFiles": snapshot.files.num_rows, "sizeInBytes": pc.sum(snapshot.files.column("size")).as_py() or 0,
         "properties": sorted(table.properties.items()),
         **_versions(protocol),

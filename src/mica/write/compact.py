@@ -162,7 +162,7 @@ def afterwards(done: Commit, engine: Engine) -> Commit:
             chosen = chosen if len(chosen) >= MANY else chosen[:0]
         if not len(chosen):
             return done
-        clustered = {"clusterBy": clustering.shown(snapshot)} if keys else {}
+        clustered = {"clusterBy": clustering.shown(keys)} if keys else {}
         target, spec = opened(snapshot, None, {"auto": True, **clustered})
         source = TableSource(snapshot)
         files = source.rewritten(chosen)
