@@ -143,7 +143,7 @@ def set_collation(schema: StructType, column: tuple[str, ...], identifier: Ident
     asked = ".".join(column)
     found = _find(schema, column)
     if found is None:
-        raise UserError.unknown_column(asked, [".".join(s) for s in all_strings(schema)], what="string column")
+        raise UserError.unknown_column(asked, [".".join(way) for way in ways_to_strings(schema)], what="string column")
     fields, place = found
     target = fields[-1]
 
@@ -198,15 +198,6 @@ def _find(schema: StructType, column: tuple[str, ...]) -> tuple[list[StructField
             case _:
                 return None
     return (fields, place) if here == STRING and fields else None
-
-
-def all_strings(schema: StructType, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Yields the place of every string of a schema, as in `CollatedString`."""
-    for f in schema.fields:
-        for place in strings(f.type, f.name):
-            yield (*prefix, f.name, *place[len(f.name) :].split(".")[1:])
-        for steps, inner in _structs(f.type):
-            yield from all_strings(inner, (*prefix, f.name, *steps))
 
 
 def for_spark(schema: StructType) -> StructType:
