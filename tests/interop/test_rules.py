@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 import mica
 from mica.errors import MicaError
 
@@ -125,3 +127,30 @@ def test_ids_are_unique_on_spark(delta_session: SparkSession, tmp_path: Path) ->
         table.refresh()
     found = spark.sql(f"SELECT count(*), count(DISTINCT id), count_if(h <> n % 3) FROM delta.`{path}`").collect()[0]
     assert tuple(found) == (4 * rows, 4 * rows, 0)
+
+
+def test_a_default_of_sparks_is_asked_of_spark_where_rows_lack_it(delta_session: SparkSession, tmp_path: Path) -> None:
+    spark, at = delta_session, str(tmp_path)
+    spark.sql(
+        f"CREATE TABLE delta.`{at}` (n INT, s STRING DEFAULT current_user(), c INT DEFAULT 3) USING delta "
+        "TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported')"
+    )
+    table = mica.Table.open(at)
+    table.append([{"n": 1, "s": "given"}])
+    with pytest.raises(MicaError, match="the default of 's'") as caught:
+        table.append([{"n": 0}])
+    assert caught.value.code == "UNSUPPORTED_WRITER_FEATURE"
+    table.append(spark.sql("SELECT 2 AS n"))
+    mica.sql(f"INSERT INTO delta.`{at}` (n) VALUES (3), (4)", spark)
+    mica.sql(f"INSERT INTO delta.`{at}` VALUES (5, DEFAULT, DEFAULT)", spark)
+    mica.sql(f"UPDATE delta.`{at}` SET n = n + 10 WHERE n = 1", spark)
+    mica.sql(f"UPDATE delta.`{at}` SET s = DEFAULT WHERE n = 4", spark)
+    insert = "WHEN NOT MATCHED THEN INSERT (n, s) VALUES (q.n, DEFAULT)"
+    mica.sql(f"MERGE INTO delta.`{at}` t USING (SELECT 6 AS n) q ON t.n = q.n {insert}", spark)
+    mica.sql(f"ALTER TABLE delta.`{at}` ALTER COLUMN c SET DEFAULT 8", spark)
+    spark.sql(f"INSERT INTO delta.`{at}` (n) VALUES (7)")
+    me = spark.sql("SELECT current_user()").first()[0]
+    assert content(spark, tmp_path, "n, s, c") == sorted(
+        [(11, "given", 3), *((n, me, 3) for n in range(2, 7)), (7, me, 8)], key=repr
+    )
+    assert mica.check(at).ok

@@ -94,9 +94,10 @@ def refuse_use(before: Snapshot, path: Sequence[str], does: str) -> None:
     used = uses(before.schema, before.properties, path)
     if used:
         column = ".".join(path)
+        do = "uses" if len(used) == 1 else "use"
         raise UserError(
             "COLUMN_IN_USE",
-            f"{before.storage} cannot {does} the column {column!r}: {' and '.join(used)} uses it",
+            f"{before.storage} cannot {does} the column {column!r}: {', '.join(used)} {do} it",
             hint="Drop what uses it first.",
             column=column,
         )

@@ -208,7 +208,9 @@ def alter_columns(
         schema = change.described(schema, column)
         if change.default is not None:
             schema = _with_default(schema, path, change.default)
-            rules_of(schema, before.properties, str(before.storage), ansi=ansi, timezone=timezone)
+            table = str(before.storage)
+            rules = rules_of(schema, before.properties, table, ansi=ansi, timezone=timezone, every_default=False)
+            rules.absent(name for name in schema.names if name.lower() != path[0].lower())
         if change.position != Position():
             at = change.position
             schema = edited(schema, _field_path(schema, column), lambda fields, i, at=at: _moved(fields, i, at))  # type: ignore[misc]

@@ -36,7 +36,8 @@ def sync_identity(before: Snapshot, column: str) -> Snapshot:
             hint=f"Its identity columns: {known}.",
             column=column,
         )
-    rules_of(before.schema, before.properties, str(before.storage), ansi=True, timezone="UTC")  # refuses other numbers
+    table = str(before.storage)
+    rules_of(before.schema, before.properties, table, ansi=True, timezone="UTC", every_default=False)  # of the numbers
     start, step = found.metadata[IDENTITY_START], found.metadata[IDENTITY_STEP]
     mark = found.metadata.get(HIGH_WATER_MARK)
     last = _last(before, found, upwards=step > 0)

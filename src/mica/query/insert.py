@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from mica import engines
 from mica.engines.spark.errors import is_condition
 from mica.engines.spark.session import is_true, without_sql_log
-from mica.engines.spark.types import type_text
+from mica.engines.spark.types import cast_text, type_text
 from mica.errors import UserError
 from mica.query import described, settings
 from mica.query.fixed import fixed_values
@@ -147,7 +147,7 @@ def _default(name: str, column: StructField | None) -> str:
     if GENERATED in column.metadata or is_identity(column):
         return f"{_MADE}{name}"
     text = column.metadata.get(DEFAULT)
-    return "NULL" if text is None else f"CAST(({text}) AS {type_text(column.type)})"
+    return "NULL" if text is None else cast_text(text, column.type)
 
 
 def as_stored(rows: DataFrame, schema: StructType, *, by_name: bool) -> DataFrame:

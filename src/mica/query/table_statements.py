@@ -15,7 +15,7 @@ first what is neither, or has another form than these.
     DROP TABLE [IF EXISTS] t [PURGE] (of a registered name)
     RESTORE [TABLE] t [TO] {VERSION | TIMESTAMP} AS OF …      TRUNCATE TABLE t      COMMENT ON TABLE t IS {'…' | NULL}
     {DESCRIBE | DESC} {DETAIL t | [TABLE] [EXTENDED | FORMATTED] t [c]}
-    SHOW TBLPROPERTIES t [(key)]      SHOW COLUMNS {IN | FROM} t      SHOW CREATE TABLE t
+    SHOW TBLPROPERTIES t [(key)]      SHOW COLUMNS {IN | FROM} t [{IN | FROM} d]      SHOW CREATE TABLE t
     SHOW PARTITIONS t [PARTITION (p = 1, …)]
     CONVERT TO DELTA parquet.`path` [NO STATISTICS] [PARTITIONED BY (c TYPE, …)]
 
@@ -224,10 +224,18 @@ class TableStatement(Parts):
         return self._one_of(_SHOWN)
 
     def columns(self) -> Question:
-        """SHOW COLUMNS."""
+        """SHOW COLUMNS. A database behind the table is that of a name without one; else both must be the same."""
         if not self.accept("IN"):
             self.expect("FROM")
-        return Question(self.table(), "names")
+        table = self.table()
+        if self.accept("IN") or self.accept("FROM"):
+            behind, database = self.at, self.several_names()
+            if len(table) == 1:
+                table = self.named = (*database, *table)
+            elif table[-2].lower() != database[-1].lower():
+                self.at = behind
+                self.fail(f"{table[-2]}, the database of the table, is expected")
+        return Question(table, "names")
 
     def let_go(self) -> LetGo:
         """REFRESH TABLE, UNCACHE TABLE."""

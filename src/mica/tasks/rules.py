@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from mica import compute as pc
 from mica.arrays import arrow_array, scalar
-from mica.errors import UserError
+from mica.errors import UnsupportedTableError, UserError
 from mica.expressions.bind import BoundExpr, Leaf
 from mica.expressions.evaluate import RowError, filter_rows
 from mica.records import dataclass
@@ -66,6 +66,8 @@ class Rules:
 
     checks: tuple[RowCheck, ...] = ()
     defaults: Mapping[str, BoundExpr] = field(default_factory=dict)
+    #: The defaults that mica cannot evaluate, as errors: only rows without these columns ask for them.
+    unknown: Mapping[str, UnsupportedTableError] = field(default_factory=dict)
     identities: Mapping[str, Identity] = field(default_factory=dict)
     generated: Mapping[str, BoundExpr] = field(default_factory=dict)
     #: The checks of generated columns that rows have already.
@@ -78,12 +80,16 @@ class Rules:
     @property
     def supplied(self) -> frozenset[str]:
         """The columns that rows may lack even if they are NOT NULL."""
-        return frozenset((*self.defaults, *self.identities, *self.generated))
+        return frozenset((*self.defaults, *self.unknown, *self.identities, *self.generated))
 
     def absent(self, names: Iterable[str]) -> frozenset[str]:
-        """The columns to complete in rows with columns of these names."""
+        """The columns to complete in rows with columns of these names. Errors: UNSUPPORTED_WRITER_FEATURE."""
         known = {name.lower() for name in names}
-        return frozenset(name for name in self.supplied if name.lower() not in known)
+        found = frozenset(name for name in self.supplied if name.lower() not in known)
+        for name in self.unknown:
+            if name in found:
+                raise self.unknown[name]
+        return found
 
     def apply(self, batch: pa.RecordBatch, absent: Collection[str], lane: Lane) -> pa.RecordBatch:
         """The rows of the table, completed and checked. Errors: CONSTRAINT_VIOLATED, NULL_IN_NOT_NULL_COLUMN."""

@@ -60,7 +60,8 @@ class ChangeBySpark(PlacedMerge):
         self.where, self.deletes = where, values is None
         asking = _Asking(snapshot, spark, where)
         self.known = asking.known
-        asked = {name: text for name, text in (values or {}).items() if asking.is_sparks(name, text)}
+        said = {name: asking.meant(name, text) for name, text in (values or {}).items()}
+        asked = {name: text for name, text in said.items() if asking.is_sparks(text)}
         changed = asking.rows(list(asked.values()), refused)
         rows = PlacedRows(changed, None, changed.drop(*PLACES), 0, asking.known.plan.kept)
         for (name, text), found in zip(asked.items(), types.from_spark(rows.source.schema).fields[1:], strict=True):
@@ -118,11 +119,13 @@ class _Asking:
         lacking = is_lacking(lambda: self._scan([part]), "UNKNOWN_COLUMN")
         return not lacking and self._scan([part]).collations == ()
 
-    def is_sparks(self, name: str, text: str) -> bool:
+    def meant(self, name: str, text: str) -> str:
+        """The text of a value of the named column or field."""
+        return meant(text, place_of(self.source.schema, name), self.source.schema)
+
+    def is_sparks(self, text: str) -> bool:
         """Whether mica does not evaluate a value. Errors: what else is wrong with it."""
-        schema = self.source.schema
-        said = meant(text, place_of(schema, name), schema)
-        return is_sparks(lambda: bind_value(said, self.source.readable, **self.options).expr)
+        return is_sparks(lambda: bind_value(text, self.source.readable, **self.options).expr)
 
     def rows(self, values: list[str], refused: UserError) -> DataFrame:
         """The places of the rows that match, and these values."""

@@ -94,7 +94,11 @@ class _Asking:
         #: The texts by the columns of their values.
         self.texts: dict[str, str] = {}
         self.values: dict[int, dict[str, str]] = {
-            number: {name: text for name, text in (one.values or {}).items() if self._is_sparks(one.when, name, text)}
+            number: {
+                name: meant(text, place_in(self.sides, name), self.schema)
+                for name, text in (one.values or {}).items()
+                if self._is_sparks(one.when, name, text)
+            }
             for number, one in enumerate(given.clauses)
         }
         rows = self.engine.spread(found.rows, found.schema) if isinstance(found.rows, pa.Table) else found.rows

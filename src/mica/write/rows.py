@@ -16,6 +16,7 @@ from mica.engines.spark import types
 from mica.schema.arrow import from_arrow
 from mica.schema.evolution import plan_write
 from mica.schema.types import StructType
+from mica.tasks.rules import Rules
 from mica.tasks.unshred import unshredded_schema
 from mica.tasks.write import WriteSpec
 from mica.variant.plain import to_variants
@@ -44,6 +45,7 @@ def write_rows(
     if schema_evolution:
         target = target.evolved(_columns(engine, rows, target.schema))
     rules = target.rules(*settings)
+    rows = _completed(rows, rules, target.schema)
     replaced = None if where is None else Replacement(target, engine, where)
     rules = rules if replaced is None else replaced.rules(rules)
     spec = replace(target.write_spec(shredding), rules=rules)
@@ -65,6 +67,7 @@ def refuse_unfit(target: Target, data: Any, *, schema_evolution: bool = False) -
     if schema_evolution:
         target = target.evolved(_columns(engine, data, target.schema))
     spec = replace(target.write_spec(None), rules=target.rules(*engine.settings()))
+    data = _completed(data, spec.rules, target.schema)
     refuse_given(spec.schema, engine.schema(data).names, str(target.storage))
     source(engine, spec, data)
 
@@ -77,9 +80,21 @@ def _columns(engine: Engine, rows: Rows, table: StructType) -> StructType:
     return from_arrow(unshredded_schema(found, table), strict=False)
 
 
+def _completed(rows: Rows, rules: Rules, schema: StructType) -> Rows:
+    """The rows with the defaults that mica cannot evaluate, if Spark can: those of a DataFrame."""
+    if not rules.unknown or not types.is_frame(rows):
+        return rows
+    from mica.engines.spark.assigned import with_defaults
+
+    given = {name.lower() for name in rows.columns}
+    lacking = [schema.field(name) for name in rules.unknown if name.lower() not in given]
+    return with_defaults(rows, lacking) if lacking else rows
+
+
 def source(engine: Engine, spec: WriteSpec, rows: Rows, *, feeds: bool = False) -> flow.RowSource:
     """Rows of the engine as the source of a write; with `feeds` they are written to change files too. Errors: those of
     columns that do not fit."""
     given = unshredded_schema(engine.schema(rows), spec.schema)
     plan_write(spec.schema, given, variants=to_variants, supplied=spec.rules.supplied)
+    spec.rules.absent(given.names)
     return flow.FromRows(rows, Order(spec.partition_by), feeds)

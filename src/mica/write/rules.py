@@ -52,12 +52,21 @@ def constraints(configuration: Mapping[str, str]) -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
-def rules_of(schema: StructType, configuration: Mapping[str, str], table: str, *, ansi: bool, timezone: str) -> Rules:
-    """The rules of a table, bound as the session evaluates expressions.
+def rules_of(
+    schema: StructType,
+    configuration: Mapping[str, str],
+    table: str,
+    *,
+    ansi: bool,
+    timezone: str,
+    every_default: bool = True,
+) -> Rules:
+    """The rules of a table, bound as the session evaluates expressions. Without `every_default` those may be unknown
+    that the rows to come need not.
 
     Errors: UNSUPPORTED_WRITER_FEATURE for an expression that mica cannot evaluate, or an unreadable rule.
     """
-    return _Binding(schema, table, ansi, timezone).rules(configuration)
+    return _Binding(schema, table, ansi, timezone).rules(configuration, every_default=every_default)
 
 
 def refuse_other_types(schema: StructType, columns: Iterable[StructField], *, ansi: bool, timezone: str) -> None:
@@ -79,17 +88,23 @@ class _Binding:
     ansi: bool
     timezone: str
 
-    def rules(self, configuration: Mapping[str, str]) -> Rules:
+    def rules(self, configuration: Mapping[str, str], *, every_default: bool) -> Rules:
         checks = [
             self.check(f"the CHECK constraint {name!r}", text, "checkConstraints")
             for name, text in constraints(configuration).items()
         ]
         checks += [self.check(f"the invariant of {at}", text, "invariants") for at, text in self.invariants()]
         checks += self.sizes()
-        defaults, identities, generated, given = {}, {}, {}, {}
+        defaults, unknown, identities, generated, given = {}, {}, {}, {}, {}
         for f in self.schema.fields:
             if (text := f.metadata.get(DEFAULT)) is not None:
-                defaults[f.name] = self.default(f, text)
+                try:
+                    defaults[f.name] = self.default(f, text)
+                except UnsupportedTableError as e:
+                    if every_default:
+                        raise
+                    e.hint = "Give the column in each row, or write the rows through Spark, which evaluates it."
+                    unknown[f.name] = e
             if (text := f.metadata.get(GENERATED)) is not None:
                 what = f"the generation expression of {f.name!r}"
                 generated[f.name] = self.value(what, f, text, "generatedColumns")
@@ -97,7 +112,7 @@ class _Binding:
                 self.refuse_generated(what, text)
             if is_identity(f):
                 identities[f.name] = self.identity(f)
-        return Rules(tuple(checks), defaults, identities, generated, given, self.timezone)
+        return Rules(tuple(checks), defaults, unknown, identities, generated, given, self.timezone)
 
     def invariants(self) -> Iterator[tuple[str, str]]:
         """The invariants as (column, expression). Source: PROTOCOL.md, "Column Invariants"."""

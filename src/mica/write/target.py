@@ -195,7 +195,9 @@ class Target:
 
     def rules(self, ansi: bool, timezone: str) -> Rules:
         """What the table asks of new rows, as the session evaluates expressions. Errors: those of `rules_of`."""
-        return rules_of(self.schema, self.metadata.configuration, str(self.storage), ansi=ansi, timezone=timezone)
+        table = str(self.storage)
+        configuration = self.metadata.configuration
+        return rules_of(self.schema, configuration, table, ansi=ansi, timezone=timezone, every_default=False)
 
     def evolved(self, given: StructType, kept: Mapping[str, str] | None = None) -> Target:
         """The target with the columns and nested fields of `given` that the table lacks, and with more properties. The

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from mica.errors import UserError
+from mica.errors import UnsupportedTableError, UserError
 from mica.schema.ddl import parse_ddl
 from mica.tasks.lane import Lane
 from mica.tasks.rules import Identity, Rules
@@ -27,6 +27,17 @@ def test_defaults_come_before_what_is_generated_from_them() -> None:
                              (("g", pa.int32()), ("n", pa.int32()), ("id", pa.int64()))})  # fmt: skip
     made = found.apply(batch, found.absent([]), Lane(0))
     assert made.to_pylist() == [{"g": 8, "n": 4, "id": 1}, {"g": 8, "n": 4, "id": 2}]
+
+
+def test_a_default_that_mica_cannot_evaluate_is_asked_for_by_rows_without_it() -> None:
+    schema = parse_ddl("n INT DEFAULT 4, s STRING DEFAULT current_user()")
+    found = rules_of(schema, {}, "t", ansi=True, timezone="UTC", every_default=False)
+    assert found.absent(["S"]) == {"n"}
+    with pytest.raises(UnsupportedTableError, match=r"the default of 's' \(current_user") as caught:
+        found.absent(["n"])
+    assert caught.value.code == "UNSUPPORTED_WRITER_FEATURE"
+    with pytest.raises(UnsupportedTableError, match="the default of 's'"):
+        rules_of(schema, {}, "t", ansi=True, timezone="UTC")
 
 
 @pytest.mark.parametrize("value", [-1, None])

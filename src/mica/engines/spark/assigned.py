@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from pyspark.sql.functions import lit
+from pyspark.sql.functions import expr, lit
 from pyspark.sql.types import StructType as SparkStructType
 
-from mica.engines.spark.types import from_spark, to_spark
+from mica.engines.spark.types import cast_text, from_spark, to_spark
+from mica.schema.special import DEFAULT
 from mica.schema.spelling import quote_if_needed
-from mica.schema.types import StructType
+from mica.schema.types import StructField, StructType
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -34,6 +35,11 @@ def assigned(rows: DataFrame, named: StructType, stored: StructType) -> DataFram
 def with_constants(rows: DataFrame, texts: Mapping[str, str | None], types: Mapping[str, str]) -> DataFrame:
     """The rows with more columns, each of one value: its text, and the type that it is cast to."""
     return rows.withColumns({name: lit(text).cast(types[name]) for name, text in texts.items()})
+
+
+def with_defaults(rows: DataFrame, columns: Iterable[StructField]) -> DataFrame:
+    """The rows with the defaults of these columns, which they lack."""
+    return rows.withColumns({f.name: expr(cast_text(f.metadata[DEFAULT], f.type)) for f in columns})
 
 
 def without_comments(rows: DataFrame, named: Collection[str]) -> DataFrame:

@@ -27,6 +27,11 @@ def type_text(type_: DataType | str) -> str:
     return _TIMESTAMP.sub("TIMESTAMP_LTZ", type_ if isinstance(type_, str) else type_to_ddl(type_))
 
 
+def cast_text(text: str, type_: DataType) -> str:
+    """An expression of Spark's, cast to a type."""
+    return f"CAST(({text}) AS {type_text(type_)})"
+
+
 def to_spark(schema: StructType) -> SparkStructType:
     """The schema as PySpark's StructType, without what only the table's log knows of a column: rows keep what Spark has
     beside it, and a table made of them would have the numbers of another one. Errors: UNKNOWN_COLLATION if Spark lacks
