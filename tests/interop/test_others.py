@@ -63,6 +63,19 @@ def test_deltalake_refuses_a_variant_table_and_reads_others(tmp_path: Path, inge
     assert mica.Table.open(tmp_path / "plain").scan().count() == 9
 
 
+def test_deltalake_skips_no_file_of_negative_zeros(tmp_path: Path) -> None:
+    """Its kernel tells -0.0 from 0.0 in bounds of the log, and its queries do not."""
+    deltalake = pytest.importorskip("deltalake")
+    table = mica.Table.create(tmp_path / "t", "d DOUBLE, f FLOAT")
+    for number in (-0.0, 0.0, -1.0):
+        reals = pa.array([number, -0.0], pa.float64())
+        table.append(pa.table({"d": reals, "f": reals.cast(pa.float32())}))
+    query = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(str(tmp_path / "t")))
+    for column in ("d", "f"):
+        found = pa.table(query.execute(f"SELECT {column} FROM t WHERE {column} >= 0.0").read_all())
+        assert found.num_rows == table.scan(where=f"{column} >= 0").count() == 5
+
+
 def test_the_readmes_example_is_right_after_an_overwrite(tmp_path: Path) -> None:
     text = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
     (example,) = [block.partition("```")[0] for block in text.split("```python\n")[1:] if "to_duckdb" in block]

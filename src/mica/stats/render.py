@@ -2,7 +2,8 @@
 
 The rule: every bound written holds for every row; a bound that JSON cannot hold exactly or safely is omitted: NaN and
 infinities, years beyond 9999, variant paths beyond the limits. Timestamps are truncated to milliseconds, as the
-protocol requires.
+protocol requires. A maximum of -0.0 is written as 0.0: readers that tell the zeros apart (the kernel of delta-rs and
+DuckDB) would skip the file for `d = 0`.
 
 If not all variant paths fit, those in the most rows come first, then the order of the schema decides; the property
 `mica.variantStats.paths` names them instead, in its order: `v:a.b, s.v:c['d e']`.
@@ -87,6 +88,8 @@ def stats_of(
         if is_ordered(leaf.type):
             for part, target in (("min", minimum), ("max", maximum)):
                 bound = _spell(documents.at(plain.get(part), leaf.names), leaf)
+                if part == "max" and isinstance(bound, float):
+                    bound += 0.0  # -0.0 becomes 0.0
                 if bound is not None:
                     documents.put(target, leaf.names, bound)
     document = {"numRecords": rows, "minValues": minimum, "maxValues": maximum, "nullCount": nulls}

@@ -67,6 +67,14 @@ def test_plain_columns() -> None:
     assert document["nullCount"] == {"id": 0, "s": {"x": 1, "v": 2}, "v": 3, "l": 4}
 
 
+def test_a_maximum_is_no_negative_zero() -> None:
+    """For other readers -0.0 is less than 0.0, and a file that ends there would hold no zero."""
+    given = facts()
+    given["plain"] = pa.RecordBatch.from_pylist([{"min": {"f": -0.0}, "max": {"f": -0.0}, "null_count": {"f": 0}}])
+    text = stats_json(given, SCHEMA, {}, variant_bounds=True)
+    assert '"minValues":{"f":-0.0},"maxValues":{"f":0.0}' in text
+
+
 def test_a_column_of_nulls_has_no_bounds() -> None:
     given = facts()
     ends = pa.struct({"dd": pa.date32(), "t": pa.timestamp("us", "UTC")})
