@@ -21,6 +21,9 @@ from mica.errors import CorruptDataError, UserError
 
 CLUSTERING_DOMAIN = "delta.clustering"
 COLLATIONS_DOMAIN = "collations"
+#: The domains that tell of content, which a restore and a clone take over. Others are their owners' (PROTOCOL.md,
+#: "Domain Metadata"): mica may not change a system's that it does not know, and delta-spark leaves users' alone.
+OF_CONTENT = (CLUSTERING_DOMAIN, COLLATIONS_DOMAIN)
 
 
 def write_versions(configuration: str | None, table: str) -> dict[str, list[str]]:

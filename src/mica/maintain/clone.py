@@ -1,10 +1,10 @@
 """Shallow clones: a table at another place, with the files of a version of this one.
 
 The rule: no data file is read or copied. The clone names the files and deletion vectors of its source by absolute
-paths, those of a clone by the paths of the first source. It has the source's schema, features, properties and domains,
-and an id, ids of rows and a history of its own; applications (`txn`) start anew. An untrusted log stays one: what the
-source may not name, its clone does not name either. Neither folder is inside the other, since the vacuum of the outer
-one would delete files of the inner.
+paths, those of a clone by the paths of the first source. It has the source's schema, features, properties, clustering
+and collations; an id, ids of rows and a history of its own; applications (`txn`) start anew. An untrusted log stays
+one: what the source may not name, its clone does not name either. Neither folder is inside the other, since the vacuum
+of the outer one would delete files of the inner.
 
 Source: PROTOCOL.md, "Add File and Remove File", "Deletion Vectors"; operation, metrics and what is kept as in
 delta-spark's SHALLOW CLONE (4.4.0).
@@ -24,10 +24,10 @@ from mica import compute as pc
 from mica import properties
 from mica.arrays import arrow_array, one_array, to_numpy
 from mica.errors import StorageError, UserError
-from mica.log import added, creation, features, row_tracking
+from mica.log import added, creation, features
 from mica.log.actions import Metadata
 from mica.log.deletion_vectors import file_of
-from mica.log.domains import CLUSTERING_DOMAIN
+from mica.log.domains import OF_CONTENT
 from mica.log.paths import ABSOLUTE, as_uri, decode_path, encode_path
 from mica.log.replay import DELETION_VECTOR
 from mica.log.snapshot import Snapshot
@@ -79,9 +79,7 @@ def clone(
     transaction.update_protocol(protocol)
     transaction.update_metadata(metadata)
     before = {} if found is None else found.domains
-    for domain in dict.fromkeys([CLUSTERING_DOMAIN, *before, *source.domains]):
-        if domain == row_tracking.ROW_IDS:
-            continue
+    for domain in OF_CONTENT:
         transaction.watch(domain)
         if before.get(domain) != source.domains.get(domain):
             transaction.set_domain(domain, source.domains.get(domain))

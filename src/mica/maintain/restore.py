@@ -1,9 +1,9 @@
 """Restore: commits the content of an older version as the newest one.
 
 The rule: no data is read or rewritten. The commit adds the files that only the older version has, removes those that
-only the newest has, and sets schema, properties and domains of the older version. Identity columns go on where they
-are. The protocol is never lowered, since versions in between may need it. If files of the older version are missing,
-nothing is committed.
+only the newest has, and sets schema, properties, clustering and collations of the older version. Other domains stay.
+Identity columns go on where they are. The protocol is never lowered, since versions in between may need it. If files of
+the older version are missing, nothing is committed.
 
 Source: PROTOCOL.md, "Action Reconciliation"; operation and metrics as in delta-spark's RESTORE.
 """
@@ -24,7 +24,7 @@ from mica.errors import StorageError
 from mica.log import added, features, row_tracking
 from mica.log.actions import Metadata
 from mica.log.deletion_vectors import file_of
-from mica.log.domains import CLUSTERING_DOMAIN
+from mica.log.domains import OF_CONTENT
 from mica.log.paths import file_keys
 from mica.log.snapshot import Snapshot, load
 from mica.log.time_travel import Timestamp
@@ -119,9 +119,7 @@ def _restore(newest: Snapshot, older: Snapshot, txn: Txn | None) -> Restore:
     metadata = _metadata(newest, older)
     if metadata != newest.metadata:
         transaction.update_metadata(metadata)
-    for domain in dict.fromkeys([CLUSTERING_DOMAIN, *newest.domains, *older.domains]):
-        if domain == row_tracking.ROW_IDS:
-            continue
+    for domain in OF_CONTENT:
         transaction.watch(domain)
         if newest.domains.get(domain) != older.domains.get(domain):
             transaction.set_domain(domain, older.domains.get(domain))

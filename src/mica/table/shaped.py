@@ -347,7 +347,7 @@ class ShapedTable(OpenedTable):
         self, version: int | None = None, timestamp: Timestamp | None = None, *, txn: Txn | None = None
     ) -> Restore:
         """Restores the content of an older version as the newest one, in one commit; nothing is rewritten. Schema,
-        properties and domains are restored too; the protocol is never lowered. `txn` is as in `Table.append`, and
+        properties and clustering are restored too; the protocol is never lowered. `txn` is as in `Table.append`, and
         `Restore.repeated` says that it was found.
 
         Errors: VERSION_NOT_FOUND, VERSION_EXPIRED, TIMESTAMP_OUT_OF_RANGE, NOT_FOUND if files of that version were

@@ -194,3 +194,24 @@ def test_the_columns_that_cluster_a_table_are_restored(tmp_path: Path) -> None:
     for version, columns in ((1, ["a"]), (2, ["b"]), (0, [])):
         table.restore(version=version)
         assert cluster_by(mica.Table.open(tmp_path).snapshot) == columns
+
+
+def test_domains_of_others_stay_as_they_are(tmp_path: Path) -> None:
+    """PROTOCOL.md, "Domain Metadata": a writer updates only system-controlled domains that it knows; those of users are
+    none of its business, and stay in delta-spark's RESTORE too."""
+    table = mica.Table.create(tmp_path, "a INT", properties={"delta.feature.domainMetadata": "supported"})
+
+    def domains(**given: str) -> None:
+        lines = ({"domainMetadata": {"domain": n, "configuration": v, "removed": False}} for n, v in given.items())
+        name = f"{mica.Table.open(tmp_path).version + 1:020}.json"
+        (tmp_path / "_delta_log" / name).write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in lines))
+
+    domains(**{"delta.unknown": "1", "com.app": "1"})
+    then = table.refresh().version
+    table.append([{"a": 1}])
+    domains(**{"delta.unknown": "2", "com.app": "2", "com.new": "1"})
+    table.restore(version=then)
+    assert mica.Table.open(tmp_path).snapshot.domains == {"delta.unknown": "2", "com.app": "2", "com.new": "1"}
+    assert table.count() == 0
+    target = mica.Table.create(tmp_path.with_name("target"), "a INT")
+    assert table.clone(target.path, replace=True).snapshot.domains == {}
