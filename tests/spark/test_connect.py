@@ -110,6 +110,9 @@ if __name__ == "__main__":
     except Exception as e:
         assert "INVALID_VARIANT_CAST" in str(e), e
     connect._whole = own_whole
+    for text in ("FROM [] |> ORDER BY id |> LIMIT 3 |> WHERE id > 1 |> SELECT id", "SELECT id FROM [] |> LIMIT 30"):
+        found, other = mica.sql(text.replace("[]", "several"), spark), spark.sql(text.replace("[]", "whole"))
+        assert sorted(found.collect()) == sorted(other.collect()), text
     try:
         mica.sql("SELECT idd FROM several", spark)
         raise SystemExit("an unknown column was found")

@@ -139,8 +139,8 @@ def _parsed(text: str) -> tuple[Any, list[Any]] | None:
     try:
         (tree,) = sqlglot.parse(text, read=_DIALECT)
         tokens = sqlglot.tokenize(text, read=_DIALECT)
-    except (SqlglotError, ValueError, RecursionError):
-        return None
+    except (SqlglotError, ValueError, RecursionError, AttributeError):
+        return None  # `SELECT 1 |> LIMIT 1` is an AttributeError
     return None if tree is None else (tree, tokens)
 
 
@@ -156,6 +156,8 @@ class _Reader:
     def read(self) -> TextAsks | None:
         shadowed = {cte.alias.lower() for cte in self.tree.find_all(exp.CTE)}
         found = TextAsks([])
+        if any(token.token_type == TokenType.PIPE_GT for token in self.tokens):
+            return None  # sqlglot makes one query of the steps, where LIMIT and what is selected come after WHERE
         if any(self._is_whole(first, second) for first, second in pairwise(self.tokens)):
             return None  # `TABLE t` reads as a column or table of the name `TABLE`, with the alias `t`
         for table in self.tree.find_all(exp.Table):
@@ -194,7 +196,7 @@ class _Reader:
         stars = any(id(star) not in counted for star in self.tree.find_all(exp.Star))
         natural = any(join.args.get("method") for join in self.tree.find_all(exp.Join))
         words = {token.text.lower() for token in self.tokens}
-        if stars or natural or self.tree.find(exp.Pivot) or words & {"identifier", "table", "|>", "transform"}:
+        if stars or natural or self.tree.find(exp.Pivot) or words & {"identifier", "table", "transform"}:
             return None
         if any(not select.expressions for select in self.tree.find_all(exp.Select)):
             return None

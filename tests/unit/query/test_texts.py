@@ -76,6 +76,10 @@ def test_what_is_certain(text: str, conditions: list[str | None], columns: list[
         # sqlglot takes the word TABLE for a name here, and the table's for its alias.
         "TABLE events",
         "SELECT * FROM (TABLE `events`)",
+        # sqlglot makes one query of steps, in which WHERE comes first.
+        "FROM events |> ORDER BY id |> LIMIT 3 |> WHERE id > 5",
+        "SELECT id + 1 AS id FROM events |> WHERE id > 5",
+        "SELECT id FROM events |> LIMIT 3",
     ],
 )
 def test_a_text_that_is_not_certain_at_all(text: str) -> None:
