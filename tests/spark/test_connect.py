@@ -96,6 +96,8 @@ if __name__ == "__main__":
         "SELECT a.id, a.v:odd::int AS o FROM [] a JOIN [] b ON a.id = b.id + 10",
         "SELECT v:odd::int AS o FROM [] WHERE hash(id) <> hash(3L)",
         "SELECT count(*) FROM [] WHERE id < :n",
+        "SELECT id FROM [] WHERE v:k::string NOT LIKE 'a%' AND s NOT LIKE 's1%'",
+        "SELECT id FROM [] WHERE id < 3 = (id < 5) <= true AND v:n::int > 3",
     ):
         args = {"n": 4} if ":n" in text and "v:n" not in text else None
         found = mica.sql(text.replace("[]", "several"), spark, args)

@@ -48,6 +48,8 @@ _TYPES: Mapping[Any, str] = {
 _NAMED = re.compile(rf"({'|'.join(_TYPES.values())}|DECIMAL\(\d+, ?\d+\))", re.IGNORECASE)
 #: What a key of a path may consist of, so that no text is read in two ways.
 _KEY = re.compile(r"[\w $.-]+")
+#: What is read of an expression: one of which sqlglot says more (SYMMETRIC, a subquery, …) is not certain.
+_READ = frozenset("this expression expressions low high to is_string table db catalog negate safe".split())
 #: Expressions that evaluate a part of them only for some rows.
 _CONDITIONAL = (exp.If, exp.Case, exp.Coalesce, exp.And, exp.Or, exp.Nullif, exp.Filter, exp.Anonymous)
 
@@ -302,12 +304,21 @@ class _Scope:
 
     def text(self, node: exp.Expr) -> str:
         """Raises `_Unknown` for what is not certain."""
-        if type(node) in _COMPARISONS:
-            return f"({self.text(node.this)} {_COMPARISONS[type(node)]} {self.text(node.expression)})"
         rule = _RULES.get(type(node))
-        if rule is None:
+        if rule is None or any(said for name, said in node.args.items() if name not in _READ):
             raise _Unknown
-        return rule(self, node)
+        found = rule(self, node)
+        return f"(NOT {found})" if node.args.get("negate") else found
+
+    def operand(self, node: exp.Expr) -> str:
+        """A value. Spark binds predicates in another way (`a = b < c`, `a <=> b IN (c)`), and sqlglot puts parentheses
+        of its own around some."""
+        if isinstance(node.unnest(), exp.Predicate | exp.Not):
+            raise _Unknown
+        return self.text(node)
+
+    def compared(self, node: exp.Binary) -> str:
+        return f"({self.operand(node.this)} {_COMPARISONS[type(node)]} {self.operand(node.expression)})"
 
     def column(self, node: exp.Column) -> str:
         parts = [part.name for part in node.parts]
@@ -365,20 +376,16 @@ class _Scope:
         return f"{'try_' if tries else ''}variant_get({column}, {show(path, STRING)}, '{type_}')"
 
     def listed(self, node: exp.In) -> str:
-        if not node.expressions or node.args.get("query") or node.args.get("unnest"):
-            raise _Unknown
-        return f"({self.text(node.this)} IN ({', '.join(map(self.text, node.expressions))}))"
+        return f"({self.operand(node.this)} IN ({', '.join(map(self.text, node.expressions))}))"
 
     def between(self, node: exp.Between) -> str:
-        if node.args.get("symmetric"):
-            raise _Unknown
-        value = self.text(node.this)
-        return f"({value} BETWEEN {self.text(node.args['low'])} AND {self.text(node.args['high'])})"
+        value, low, high = (self.operand(node.args[name]) for name in ("this", "low", "high"))
+        return f"({value} BETWEEN {low} AND {high})"
 
     def null(self, node: exp.Is) -> str:
         if not isinstance(node.expression, exp.Null):
             raise _Unknown
-        return f"({self.text(node.this)} IS NULL)"
+        return f"({self.operand(node.this)} IS NULL)"
 
     def like(self, node: exp.Like) -> str:
         if not isinstance(node.expression, exp.Literal) or not isinstance(
@@ -389,6 +396,7 @@ class _Scope:
 
 
 _RULES: Mapping[type[exp.Expr], Callable[[_Scope, Any], str]] = {
+    **dict.fromkeys(_COMPARISONS, _Scope.compared),
     exp.And: lambda s, n: f"({s.text(n.this)} AND {s.text(n.expression)})",
     exp.Or: lambda s, n: f"({s.text(n.this)} OR {s.text(n.expression)})",
     exp.Not: lambda s, n: f"(NOT {s.text(n.this)})",

@@ -56,6 +56,14 @@ def test_conditions_columns_and_paths_of_each_place() -> None:
         ("SELECT 1 FROM events JOIN few ON true WHERE s = 'a'", [None], ["s"], []),
         (r"SELECT 1 FROM events WHERE s = 'a\tb'", [None], ["s"], []),
         ('SELECT 1 FROM events WHERE s = "a"', [None], ["s"], []),
+        # What sqlglot holds in an argument of the node.
+        ("SELECT 1 FROM events WHERE s NOT LIKE 'a%'", ["(NOT (s LIKE 'a%'))"], ["s"], []),
+        ("SELECT 1 FROM events WHERE NOT s NOT LIKE 'a%'", ["(NOT (NOT (s LIKE 'a%')))"], ["s"], []),
+        ("SELECT 1 FROM events WHERE id BETWEEN SYMMETRIC 5 AND 1", [None], ["id"], []),
+        # Spark reads ((id = 1) <= true), ((id < 1) IN (true)) and ((id <=> 1) IN (true)), sqlglot does not.
+        ("SELECT 1 FROM events WHERE id = 1 <= true", [None], ["id"], []),
+        ("SELECT 1 FROM events WHERE id < 1 IN (true)", [None], ["id"], []),
+        ("SELECT 1 FROM events WHERE id <=> 1 IN (true)", [None], ["id"], []),
         # Names of the result, and a Variant under another name.
         ("SELECT n FROM (SELECT v:n::int FROM events)", [], ["v"], []),
         ("SELECT v FROM (SELECT v:n::int AS v FROM events)", [], ["v"], []),
