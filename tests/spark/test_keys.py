@@ -74,3 +74,15 @@ def _plain(value: Any) -> Any:
 
 def _tupled(value: Any) -> Any:
     return tuple(map(_plain, value)) if isinstance(value, tuple) else value
+
+
+def test_keys_with_backslashes_are_those_that_spark_reads(spark: SparkSession, tmp_path: Path) -> None:
+    keys = ["\n", r"\n", r"a\b", r"a\\b", "a\tb", "A", r"\u0041", "\\", r"\\", r"\%", "%"]
+    table = mica.Table.create(tmp_path / "t", "id INT, v VARIANT")
+    table.append([{"id": i, "v": {key: i}} for i, key in enumerate(keys)])
+    mica.register("keys_in_quotes", table.path)
+    for path in (r"['\n']", r"['a\b']", r"['a\\b']", "['a\tb']", r"['\u0041']", r"['\\']", r"['\%']"):
+        query = f"SELECT id FROM keys_in_quotes WHERE v:{path} IS NOT NULL"
+        (expected,) = [row[0] for row in mica.sql(query, spark).collect()]
+        for where in (f"v:{path} IS NOT NULL", f"v:{path}::int >= 0"):
+            assert table.scan(columns=["id"], where=where).to_arrow().column(0).to_pylist() == [expected], path

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from mica.expressions.cursor import Cursor
 from mica.expressions.tokens import syntax_error
-from mica.variant.path import Step, VariantPath
+from mica.variant.path import Step, VariantPath, key_in
 
 
 class PathParser(Cursor):
@@ -41,10 +41,16 @@ class PathParser(Cursor):
             raise syntax_error(self.text, at, f"Spark reads the key {key!r} in backticks differently", hint)
         return key
 
+    def text_key(self) -> str:
+        """Reads a key in quotes; several strings are one, as elsewhere in SQL."""
+        at, text = self.at, self.token.text
+        found = self.string()
+        return key_in(text) if self.at == at + 1 and text[0] in "'\"" else found
+
     def bracket(self) -> Step:
         """Reads what stands in brackets: a key in quotes, or a position."""
         if self.at_string:
-            return self.string()
+            return self.text_key()
         if self.token.kind == "number" and self.token.text.isdecimal():
             index = int(self.token.text)
             if index >= 2**31:

@@ -34,6 +34,7 @@ _SQL_STEP = late.pattern(
     re.VERBOSE,
 )
 _NORMAL_STEP = late.pattern(r"\['((?:[^'\\\x00-\x1f]|\\(?:[bfnrt'\\]|u00[01][0-9a-f]))*)'\]|\[(0|[1-9][0-9]*)\]")
+_STRING = late.pattern(QUOTED_STRING)
 _PLAIN_KEY = late.pattern(r"[A-Za-z_][A-Za-z0-9_]*")
 
 _SHORT = {"\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "'": "\\'", "\\": "\\\\"}
@@ -86,7 +87,7 @@ class VariantPath:
             elif match["raw"] is not None:
                 steps.append(match["raw"][2:-1])
             elif match["string"] is not None:
-                steps.append(unquote(match["string"]))
+                steps.append(key_in(match["string"]))
             else:
                 steps.append(match["plain"] or unquoted(match["tick"]))
             at = match.end()
@@ -145,8 +146,25 @@ class VariantPath:
             elif _PLAIN_KEY.fullmatch(s):
                 parts.append(f".{s}" if parts else s)
             else:
-                parts.append(f"[{show(s, STRING)}]")
+                parts.append(f"[{_spelled(s)}]")
         return "".join(parts) or "$"
+
+
+def key_in(literal: str) -> str:
+    """The key of a string in brackets, given with its quotes. What stands between single quotes is the key as it is, as
+    in Spark: `['\\n']` has two characters. Spark reads no other string there, nor a quote in one: these are strings of
+    SQL."""
+    inside = literal[1:-1]
+    return inside if literal[0] == "'" and "'" not in inside else unquote(literal)
+
+
+def _spelled(key: str) -> str:
+    """The literal of a key."""
+    as_it_is = f"'{key}'"
+    if "'" not in key and "\n" not in key and _STRING.fullmatch(as_it_is):
+        return as_it_is
+    shown = show(key, STRING)
+    return shown if "'" in key else '"' + shown[1:-1].replace('"', '\\"') + '"'
 
 
 def _index(text: str, at: int, digits: str) -> int:

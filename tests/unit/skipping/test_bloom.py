@@ -172,7 +172,7 @@ def test_a_scan_asks_them(tmp_path: Path) -> None:
 def test_a_key_of_any_letters_has_one(tmp_path: Path) -> None:
     from mica.table import Table
 
-    for number, path in enumerate((r"v:['it\'s, a.b[0]']", "v:`a ``b``, c`", r"v:o['\\']")):
+    for number, path in enumerate((r"v:['it\'s, a.b[0]']", "v:`a ``b``, c`", r'v:o["\\"]')):
         table = Table.create(tmp_path / str(number), "v VARIANT")
         properties = {"mica.bloomFilter.paths": f"v:x, {path}", "mica.variantStats.paths": path}
         table.set_properties(properties)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mica.errors import CorruptDataError, UserError
-from mica.variant.path import VariantPath
+from mica.variant.path import VariantPath, key_in
 
 STEPS = st.lists(st.one_of(st.text(), st.integers(0, 2**31 - 1)), max_size=5).map(tuple)
 
@@ -61,6 +61,25 @@ def test_not_normalized(text: str) -> None:
 def test_every_path_has_one_normalized_form(steps: tuple[str | int, ...]) -> None:
     path = VariantPath(steps)
     assert VariantPath.parse_normalized(path.normalized) == path
+
+
+@given(STEPS | st.lists(st.text("a\\'\"\n[]n"), max_size=2).map(tuple))
+def test_what_is_printed_reads_back(steps: tuple[str | int, ...]) -> None:
+    path = VariantPath(steps)
+    if steps:
+        assert VariantPath.parse_sql(str(path)) == path
+
+
+@pytest.mark.parametrize(
+    ("literal", "key"),
+    [
+        (r"'\n'", r"\n"), (r"'a\\b'", r"a\\b"), (r"'\u0041'", r"\u0041"), ("'\n'", "\n"), (r'"\n"', "\n"),
+        (r"'it\'s\n'", "it's\n"), ("'it''s'", "it's"),
+    ],
+)  # fmt: skip
+def test_a_key_in_single_quotes_is_read_as_it_is(literal: str, key: str) -> None:
+    assert key_in(literal) == key
+    assert VariantPath.parse_sql(f"[{literal}]") == VariantPath((key,))
 
 
 def test_printing() -> None:
