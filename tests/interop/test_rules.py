@@ -147,10 +147,13 @@ def test_a_default_of_sparks_is_asked_of_spark_where_rows_lack_it(delta_session:
     mica.sql(f"UPDATE delta.`{at}` SET s = DEFAULT WHERE n = 4", spark)
     insert = "WHEN NOT MATCHED THEN INSERT (n, s) VALUES (q.n, DEFAULT)"
     mica.sql(f"MERGE INTO delta.`{at}` t USING (SELECT 6 AS n) q ON t.n = q.n {insert}", spark)
+    for inserted in ("INSERT (n) VALUES (q.n)", "INSERT (n, c) VALUES (char_length(space(q.n)), 3)", "INSERT *"):
+        source = f"(SELECT max(n) + 1 AS n FROM delta.`{at}` WHERE n < 11) q ON t.n = q.n"
+        mica.sql(f"MERGE INTO delta.`{at}` t USING {source} WHEN NOT MATCHED THEN {inserted}", spark)
     mica.sql(f"ALTER TABLE delta.`{at}` ALTER COLUMN c SET DEFAULT 8", spark)
-    spark.sql(f"INSERT INTO delta.`{at}` (n) VALUES (7)")
+    spark.sql(f"INSERT INTO delta.`{at}` (n) VALUES (10)")
     me = spark.sql("SELECT current_user()").first()[0]
     assert content(spark, tmp_path, "n, s, c") == sorted(
-        [(11, "given", 3), *((n, me, 3) for n in range(2, 7)), (7, me, 8)], key=repr
+        [(11, "given", 3), *((n, me, 3) for n in range(2, 10)), (10, me, 8)], key=repr
     )
     assert mica.check(at).ok

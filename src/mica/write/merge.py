@@ -16,11 +16,14 @@ from mica.errors import UserError, delta_names
 from mica.errors.delta_names import with_names_of
 from mica.log.snapshot import Snapshot
 from mica.records import dataclass
+from mica.schema.special import DEFAULT
+from mica.write import merge_source
 from mica.write.by_spark import or_by_spark
 from mica.write.commit import Commit
-from mica.write.merge_clauses import MergeClause
+from mica.write.merge_clauses import MergeClause, with_defaults
 from mica.write.once import Txn, checked, once
 from mica.write.running_merge import RunningMerge
+from mica.write.target import target_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -111,13 +114,28 @@ class Merge:
         return self.done(once(self.snapshot.storage, self.snapshot, once_as, lambda: self._running(once_as).commit()))
 
     def _running(self, txn: Txn | None) -> RunningMerge:
+        on_spark = self.spark is not None or is_frame(self.source)
+        given = self._with_sparks_defaults() if on_spark and not self.evolves else self
+
         def by_spark(refused: UserError) -> RunningMerge:
             from mica.write.merge_by_spark import MergeBySpark
 
-            return MergeBySpark(self, txn, refused)
+            return MergeBySpark(given, txn, refused)
 
-        on_spark = self.spark is not None or is_frame(self.source)
-        return or_by_spark(lambda: RunningMerge(self, txn), by_spark, on_spark=on_spark)
+        return or_by_spark(lambda: RunningMerge(given, txn), by_spark, on_spark=on_spark)
+
+    def _with_sparks_defaults(self) -> Merge:
+        """This merge, whose inserts set the columns with defaults that mica cannot evaluate: Spark is asked for values,
+        and not for what rows lack."""
+        table = self.snapshot.schema
+        if not any(DEFAULT in f.metadata for f in table.fields):
+            return self
+        found = merge_source.of(self.source, self.spark, table)
+        unknown = target_of(self.snapshot, None).rules(*found.engine.settings()).unknown
+        aliases = (self.target_alias, self.source_alias)
+        return replace(
+            self, clauses=tuple(with_defaults(one, table, found.schema, aliases, unknown) for one in self.clauses)
+        )
 
     def _with(self, clause: MergeClause) -> Merge:
         if clause.values is not None and not clause.values:

@@ -6,7 +6,7 @@ update; a bare column of the source is also converted as by an append, so that J
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from mica.errors import UserError
@@ -158,6 +158,23 @@ def _values(sides: Sides, given: MergeClause, evolves: bool) -> Iterator[tuple[P
             )
         text = meant(text, place, sides.target)  # noqa: PLW2901 - what it stands for
         yield place, text, parse(text)
+
+
+def with_defaults(
+    given: MergeClause, table: StructType, source: StructType, aliases: tuple[str, str], columns: Collection[str]
+) -> MergeClause:
+    """The clause; an insert sets those of `columns` that it lacks to the texts of their defaults. `aliases` are those
+    of the target and the source."""
+    if given.action != "insert" or not columns:
+        return given
+    values = given.values
+    if values is None:
+        values = {f.name: f"{quoted(aliases[1])}.{quoted(f.name)}" for f in table.fields if source.find(f.name)}
+        if any(f.name not in values and not _makes(f, "insert") for f in table.fields):
+            return given  # which is refused
+    named = {place_of(table, _key(table, key, aliases[0]))[0].name for key in values}
+    more = {name: str(table.field(name).metadata[DEFAULT]) for name in columns if name not in named}
+    return replace(given, values={**values, **more}) if more else given
 
 
 def _lacks(given: DataType, own: DataType) -> bool:
