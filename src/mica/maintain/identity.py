@@ -18,9 +18,7 @@ from mica.scan.table import TableSource
 from mica.schema.special import HIGH_WATER_MARK, IDENTITY_START, IDENTITY_STEP
 from mica.schema.spelling import quote_if_needed
 from mica.schema.types import StructField, StructType
-from mica.write.rules import is_identity, rules_of
-
-_LONGS = range(-(1 << 63), 1 << 63)
+from mica.write.rules import LONGS, beyond, is_identity, rules_of
 
 
 def sync_identity(before: Snapshot, column: str) -> Snapshot:
@@ -44,7 +42,7 @@ def sync_identity(before: Snapshot, column: str) -> Snapshot:
     wanted = None if last is None else beyond(start, step, last)
     if wanted is None or (mark is not None and (wanted - mark) * step <= 0):
         return before
-    if wanted not in _LONGS:
+    if wanted not in LONGS:
         raise UserError(
             "ARITHMETIC_OVERFLOW",
             f"the identity column {found.name!r} has no numbers left in a BIGINT beyond {last}",
@@ -53,11 +51,6 @@ def sync_identity(before: Snapshot, column: str) -> Snapshot:
         )
     fields = (f.with_metadata({HIGH_WATER_MARK: wanted}) if f is found else f for f in before.schema.fields)
     return altered(before, "CHANGE COLUMN", {"column": column}, StructType(tuple(fields)), rests_on_files=True)
-
-
-def beyond(start: int, step: int, value: int) -> int | None:
-    """The first number of a sequence that `value` is not beyond; None if it comes before the first of all."""
-    return None if (value - start) * step < 0 else start - (start - value) // step * step
 
 
 def _last(before: Snapshot, column: StructField, *, upwards: bool) -> int | None:

@@ -45,6 +45,9 @@ from mica.schema.types import BOOLEAN, LONG, STRING, VOID, DataType, StructField
 from mica.stats.columns import physical_name
 from mica.tasks.rules import Identity, RowCheck, Rules
 
+#: The numbers of an identity column.
+LONGS = range(-(1 << 63), 1 << 63)
+
 
 def constraints(configuration: Mapping[str, str]) -> dict[str, str]:
     """The CHECK constraints of a table: expressions by name."""
@@ -255,6 +258,11 @@ def _numbered(f: StructField, end: int) -> StructField:
     return f.with_metadata({HIGH_WATER_MARK: first + step * (end - 1)})
 
 
+def beyond(start: int, step: int, value: int) -> int | None:
+    """The first number of a sequence that `value` is not beyond; None if it comes before the first of all."""
+    return None if (value - start) * step < 0 else start - (start - value) // step * step
+
+
 def never_again(older: Metadata, newest: Metadata) -> Metadata:
     """The metadata of an older version, whose identity columns go on where those of the newest one are: numbers that
     were given once are not given again."""
@@ -264,8 +272,12 @@ def never_again(older: Metadata, newest: Metadata) -> Metadata:
         mark = marks.get(physical_name(f))
         if mark is None or not is_identity(f):
             return f
-        further = max if f.metadata[IDENTITY_STEP] > 0 else min
-        return f.with_metadata({HIGH_WATER_MARK: further(mark, f.metadata.get(HIGH_WATER_MARK, mark))})
+        # The newest one may have been made anew since: with another start, or on the way to the other side.
+        step, own = f.metadata[IDENTITY_STEP], f.metadata.get(HIGH_WATER_MARK)
+        wanted = beyond(f.metadata[IDENTITY_START], step, mark)
+        if wanted is None or (own is not None and (wanted - own) * step <= 0):
+            return f
+        return f.with_metadata({HIGH_WATER_MARK: wanted if wanted in LONGS else mark})
 
     before = schema_json.loads(older.schema_string)
     fields = tuple(map(of, before.fields))

@@ -129,6 +129,28 @@ def test_identity_columns_go_on_where_they_are(tmp_path: Path) -> None:
     assert sorted(table.to_arrow().to_pylist(), key=lambda row: row["id"]) == [{"id": 5, "down": 5, "n": 4}]
 
 
+@pytest.mark.parametrize(
+    ("older", "newest", "wanted"),
+    [
+        ((1, 1), (-100, -7), [1, 2]),
+        ((1, 3), (5, 1), [10, 13]),
+        ((9, -2), (100, 5), [9, 7]),
+        ((1, 2), (1, 2), [5, 7]),
+    ],
+)
+def test_identity_columns_that_were_made_anew_go_on_in_their_own_sequence(
+    tmp_path: Path, older: tuple[int, int], newest: tuple[int, int], wanted: list[int]
+) -> None:
+    """Numbers began before the start of the older column, which counts upwards: its mark was one that counts down."""
+    for start, step in (older, newest):
+        ddl = f"id BIGINT GENERATED ALWAYS AS IDENTITY (START WITH {start} INCREMENT BY {step}), n INT"
+        table = mica.Table.create(tmp_path / "t", ddl, mode="overwrite")
+    table.append([{"n": 1}, {"n": 2}])
+    table.restore(0)
+    table.append([{"n": 3}, {"n": 4}])
+    assert [row["id"] for row in table.to_arrow().to_pylist()] == wanted
+
+
 def test_an_id_that_a_column_had_is_given_to_no_other(tmp_path: Path) -> None:
     """A new column had the values of a dropped one, after mapping was dropped and came back."""
     table = mica.Table.create(tmp_path, "a INT, c STRING", properties={"delta.columnMapping.mode": "id"})
