@@ -106,7 +106,7 @@ class _Binding:
                 except UnsupportedTableError as e:
                     if every_default:
                         raise
-                    e.hint = "Give the column in each row, or write the rows through Spark, which evaluates it."
+                    e.hint = "Give the column in each row, or write by INSERT or append of a DataFrame: Spark knows it."
                     unknown[f.name] = e
             if (text := f.metadata.get(GENERATED)) is not None:
                 what = f"the generation expression of {f.name!r}"
