@@ -110,7 +110,11 @@ class Rules:
             for name in numbered:
                 batch = _with(batch, name, _counted(self.identities[name], numbers, name))
         # All from the same rows: no generated column is made from another one.
-        made = {name: compute(value, batch, self.timezone) for name, value in self.generated.items() if name in absent}
+        generated = {name: value for name, value in self.generated.items() if name in absent}
+        # Before the kernel reads them: it takes no nulls where there must be none, and names no column.
+        for column in {leaf.column[0]: None for value in generated.values() for leaf in value.leaves}:
+            check_nulls(batch.column(column), batch.schema.field(column), column)
+        made = {name: compute(value, batch, self.timezone) for name, value in generated.items()}
         for name, values in made.items():
             batch = _with(batch, name, values)
         for name in absent:

@@ -425,3 +425,19 @@ def test_the_chunks_of_a_file_in_which_rows_are_matched_are_as_one(
         found.append(rows(table))
     assert found[1:] == found[:1] * 3
     assert len(found[0]) == {"true": 20, "s.id = 7": 23, "false": 17}.get(on, len(found[0]))
+
+
+@pytest.mark.parametrize("values", [{}, {"k": "NULL"}, {"k": "source.n"}, {"k": "1", "st": "NULL"}])
+def test_a_null_of_which_a_column_is_generated_is_told_by_its_column(tmp_path: Path, values: dict[str, str]) -> None:
+    """The kernel, which computes that column, took no such rows, and named none."""
+    ddl = (
+        "id INT, k INT NOT NULL, g INT GENERATED ALWAYS AS (K + 1), st STRUCT<a: INT> NOT NULL,"
+        " h INT GENERATED ALWAYS AS (st.a)"
+    )
+    table = mica.Table.create(tmp_path, ddl, properties={"delta.columnMapping.mode": "name"})
+    merge = table.merge([{"id": 1, "n": None}], "target.id = source.id")
+    given = {"id": "source.id", "st": "named_struct('a', 1)", **values}
+    with pytest.raises(UserError, match=r"the column '(k|st)' is NOT NULL") as caught:
+        merge.when_not_matched_insert(given).execute()
+    assert caught.value.code == "NULL_IN_NOT_NULL_COLUMN"
+    assert table.refresh().version == 0
