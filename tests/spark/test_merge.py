@@ -144,3 +144,20 @@ def test_arrays_without_a_type_are_empty_ones_of_the_column(spark: SparkSession,
     table.merge(source.withColumn("id", source.id + 1), "target.id = source.id").when_not_matched_insert_all().execute()
     wanted = {"a": [], "s": {"x": []}, "v": []}
     assert table.scan().to_arrow().sort_by("id").to_pylist() == [{"id": 1, **wanted}, {"id": 2, **wanted}]
+
+
+@pytest.mark.parametrize("ddl", ["id INT, n INT, s STRING", "id INT, n INT DEFAULT 3, s STRING"])
+@pytest.mark.parametrize("value", ["'k'", "soundex('Robert')"])
+def test_a_stream_is_read_once_also_where_spark_evaluates_values(
+    spark: SparkSession, tmp_path: Path, ddl: str, value: str
+) -> None:
+    rows = pa.table({"id": pa.array([1, 9], pa.int32()), "n": pa.array([7, 8], pa.int32())})
+    found = []
+    for number, source in enumerate((rows, rows.to_reader(), iter([[{"id": 1, "n": 7}], [{"id": 9, "n": 8}]]))):
+        table = mica.Table.create(tmp_path / str(number), ddl)
+        table.append([{"id": i, "n": i, "s": "x"} for i in range(3)])
+        merging = table.merge(source, "target.id = source.id", spark=spark).when_matched_update({"s": value})
+        merging = merging.when_not_matched_insert({"id": "source.id", "n": "source.n"})
+        merging.when_not_matched_by_source_delete().execute()
+        found.append(sorted((row["id"], row["n"], row["s"]) for row in table.scan().to_arrow().to_pylist()))
+    assert found == [[(1, 1, "k" if value == "'k'" else "R163"), (9, 8, None)]] * 3

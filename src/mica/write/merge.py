@@ -21,6 +21,7 @@ from mica.write import merge_source
 from mica.write.by_spark import or_by_spark
 from mica.write.commit import Commit
 from mica.write.merge_clauses import MergeClause, with_defaults
+from mica.write.merge_source import MergeSource
 from mica.write.once import Txn, checked, once
 from mica.write.running_merge import RunningMerge
 from mica.write.target import target_of
@@ -115,26 +116,27 @@ class Merge:
 
     def _running(self, txn: Txn | None) -> RunningMerge:
         on_spark = self.spark is not None or is_frame(self.source)
-        given = self._with_sparks_defaults() if on_spark and not self.evolves else self
+        # Once: a stream has no rows for a second reader.
+        source = merge_source.of(self.source, self.spark, self.snapshot.schema)
+        given = self._with_sparks_defaults(source) if on_spark and not self.evolves else self
 
         def by_spark(refused: UserError) -> RunningMerge:
             from mica.write.merge_by_spark import MergeBySpark
 
-            return MergeBySpark(given, txn, refused)
+            return MergeBySpark(given, txn, source, refused)
 
-        return or_by_spark(lambda: RunningMerge(given, txn), by_spark, on_spark=on_spark)
+        return or_by_spark(lambda: RunningMerge(given, txn, source), by_spark, on_spark=on_spark)
 
-    def _with_sparks_defaults(self) -> Merge:
+    def _with_sparks_defaults(self, source: MergeSource) -> Merge:
         """This merge, whose inserts set the columns with defaults that mica cannot evaluate: Spark is asked for values,
         and not for what rows lack."""
         table = self.snapshot.schema
         if not any(DEFAULT in f.metadata for f in table.fields):
             return self
-        found = merge_source.of(self.source, self.spark, table)
-        unknown = target_of(self.snapshot, None).rules(*found.engine.settings()).unknown
+        unknown = target_of(self.snapshot, None).rules(*source.engine.settings()).unknown
         aliases = (self.target_alias, self.source_alias)
         return replace(
-            self, clauses=tuple(with_defaults(one, table, found.schema, aliases, unknown) for one in self.clauses)
+            self, clauses=tuple(with_defaults(one, table, source.schema, aliases, unknown) for one in self.clauses)
         )
 
     def _with(self, clause: MergeClause) -> Merge:

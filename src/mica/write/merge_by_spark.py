@@ -26,7 +26,6 @@ from mica.scan.table import TableSource
 from mica.schema.spelling import quoted
 from mica.tasks.matching import NOT_BY_SOURCE, When
 from mica.tasks.placed_merge import CLAUSE
-from mica.write import merge_source
 from mica.write.assignment import meant
 from mica.write.by_spark import VALUE, analysed, as_written, is_sparks, refuse_own, refuse_value, rows_with_places
 from mica.write.commit import Commit
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
 
     from mica.engines.spark.engine import Spark
     from mica.write.merge import Merge
+    from mica.write.merge_source import MergeSource
 
 
 #: The column with the number of a row of the source.
@@ -53,10 +53,10 @@ class MergeBySpark(PlacedMerge):
     texts.
     """
 
-    def __init__(self, given: Merge, txn: Txn | None, refused: UserError) -> None:
+    def __init__(self, given: Merge, txn: Txn | None, source: MergeSource, refused: UserError) -> None:
         if given.evolves:
             raise refused
-        began, asking = time.monotonic(), _Asking(given, refused)
+        began, asking = time.monotonic(), _Asking(given, source, refused)
         try:
             super().__init__(*asking.merge(), txn)
         except BaseException:
@@ -80,9 +80,8 @@ class MergeBySpark(PlacedMerge):
 class _Asking:
     """What Spark is asked of both sides."""
 
-    def __init__(self, given: Merge, refused: UserError) -> None:
+    def __init__(self, given: Merge, found: MergeSource, refused: UserError) -> None:
         self.given, self.refused, self.schema = given, refused, given.snapshot.schema
-        found = merge_source.of(given.source, given.spark, self.schema)
         self.engine, self.columns = cast("Spark", found.engine), found.schema
         ansi, timezone = self.engine.settings()
         source = TableSource(given.snapshot)

@@ -51,19 +51,20 @@ if TYPE_CHECKING:
 
     from mica.engines.spark.engine import Spark
     from mica.write.merge import Merge
+    from mica.write.merge_source import MergeSource
 
 
 class RunningMerge:
-    """One execution of a merge."""
+    """One execution of a merge; `source` is what `merge_source.of` made of its source, if that is done already."""
 
     #: The sides that the expressions of each kind of clause see.
     seen: Mapping[When, tuple[Side, ...]] = SEES
 
-    def __init__(self, given: Merge, txn: Txn | None) -> None:
+    def __init__(self, given: Merge, txn: Txn | None, source: MergeSource | None = None) -> None:
         self.began = time.monotonic()
         self.given, self.snapshot = given, given.snapshot
         self.target = target_of(self.snapshot, txn)
-        self.source = merge_source.of(given.source, given.spark, self.snapshot.schema)
+        self.source = merge_source.of(given.source, given.spark, self.snapshot.schema) if source is None else source
         self.engine, schema = self.source.engine, self.source.schema
         ansi, timezone = self.engine.settings()
         readable = TableSource(self.snapshot).readable  # new columns have no name in expressions
