@@ -188,6 +188,15 @@ if __name__ == "__main__":
     found = [mica.sql(text.replace("[]", "several"), spark), spark.sql(text.replace("[]", "whole"))]
     assert [frame.collect() for frame in found] == [[(3,)]] * 2, found
     spark.conf.set("spark.sql.ansi.doubleQuotedIdentifiers", "false")
+    for setting, text in (
+        ("spark.sql.caseSensitive", "SELECT a.id, A.s FROM [] AS a JOIN [] AS A WHERE A.id = 3 AND a.id = 12"),
+        ("spark.sql.caseSensitive", "SELECT ID, (SELECT count(*) FROM [] WHERE ID = 3) FROM (SELECT id AS ID FROM [])"),
+    ):
+        spark.conf.set(setting, "true")
+        frames = [mica.sql(text.replace("[]", "several"), spark), spark.sql(text.replace("[]", "whole"))]
+        found, other = ((frame.columns, sorted(frame.collect())) for frame in frames)
+        assert found == other, (text, found, other)
+        spark.conf.set(setting, "false")
     # Variables: settings are asked of the server, which alone has an environment.
     spark.conf.set("who", "s3")
     mica.Table.create(home / "named", "s STRING").append([{"s": "s3"}, {"s": "${who}"}])

@@ -73,24 +73,32 @@ def run(spark: SparkSession, named: Named, args: Any) -> DataFrame:
 
 def relations(spark: SparkSession, text: str) -> Parsed | None:
     """The tables that a text names, but not the CTEs; None if it cannot be read here."""
-    texts = _reader_of_texts(spark)
-    return None if texts is None else texts.relations(text)
+    reader_of_texts = _reader_of_texts(spark)
+    return None if reader_of_texts is None else reader_of_texts[0].relations(text)
 
 
 def _read(spark: SparkSession, named: Named) -> TextAsks | None:
-    texts = None if file_names.asked(named.text) else _reader_of_texts(spark)
-    return None if texts is None else texts.read(named.text, {view: t.schema for view, t in named.views.items()})
+    reader_of_texts = None if file_names.asked(named.text) else _reader_of_texts(spark)
+    if reader_of_texts is None:
+        return None
+    texts, cases = reader_of_texts
+    found: TextAsks | None = texts.read(
+        named.text, {view: table.schema for view, table in named.views.items()}, cases=cases
+    )
+    return found
 
 
-def _reader_of_texts(spark: SparkSession) -> ModuleType | None:
-    """What reads texts with sqlglot; None if it is not installed, or the session reads texts in a way of its own."""
+def _reader_of_texts(spark: SparkSession) -> tuple[ModuleType, bool] | None:
+    """What reads texts with sqlglot, and whether the session tells cases apart; None if it is not installed, or the
+    session reads texts in a way of its own."""
     try:
         from mica.query import texts
     except ImportError:  # sqlglot comes with the extra `connect`
         return None
     found = spark.conf.getAll  # one question to the server
     is_usual = all(str(found.get(name, usual)).lower() == usual.lower() for name, usual in _AS_USUAL.items())
-    return texts if is_usual else None
+    cases = str(found.get("spark.sql.caseSensitive", "false")).lower() == "true"
+    return (texts, cases) if is_usual else None
 
 
 def _narrowed(spark: SparkSession, named: Named, found: TextAsks, args: Any) -> DataFrame:

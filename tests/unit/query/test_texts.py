@@ -75,6 +75,22 @@ def test_what_is_certain(text: str, conditions: list[str | None], columns: list[
 
 
 @pytest.mark.parametrize(
+    ("text", "alike", "apart"),
+    [
+        ("SELECT 1 FROM events AS e JOIN few AS E WHERE e.id = 1", ["(id = 1)"], ["(id = 1)"]),
+        ("SELECT 1 FROM events AS e JOIN few AS E WHERE E.id = 1", ["(id = 1)"], [None]),
+        # A column of a query around this one may have the name.
+        ("SELECT 1 FROM events WHERE ID = 1", ["(ID = 1)"], [None]),
+    ],
+)
+def test_names_where_the_session_tells_cases_apart(text: str, alike: list[str], apart: list[str | None]) -> None:
+    for cases, expected in ((False, alike), (True, apart)):
+        found = texts.read(text, TABLES, cases=cases)
+        assert found is not None
+        assert [None if pushed is None else pushed.text for pushed, _ in found.places[0].conditions] == expected
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "SELECT FROM WHERE (",
