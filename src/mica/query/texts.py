@@ -7,6 +7,7 @@ left to Spark, which evaluates the whole text again.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 from itertools import pairwise
@@ -20,8 +21,10 @@ from mica.engines.spark.catalog import Parsed
 from mica.query.pushed import Pushed
 from mica.query.text_scopes import DIALECT, Scope, Unknown, strict, type_of
 from mica.records import dataclass
+from mica.schema.lexical import COMMENT, QUOTED_NAME, QUOTED_STRING, RAW_STRING, REST
 from mica.schema.types import VARIANT, StructType
 
+_PARTS = re.compile(rf"(?P<kept>{RAW_STRING}|{QUOTED_STRING}|{QUOTED_NAME}|{REST})|{COMMENT}")
 #: Expressions that evaluate a part of them only for some rows.
 _CONDITIONAL = (exp.If, exp.Case, exp.Coalesce, exp.And, exp.Or, exp.Nullif, exp.Filter, exp.Anonymous)
 
@@ -70,6 +73,7 @@ class TextAsks:
 def read(text: str, tables: Mapping[str, StructType], *, cases: bool = False) -> TextAsks | None:
     """What a text asks of `tables` (name of a view → schema), in a session that tells cases apart or not; None if
     sqlglot cannot read it."""
+    text = _without_comments(text)
     found = _parsed(text)
     names = {name.lower(): name for name in tables}
     return None if found is None else _Reader(text, *found, names, tables, cases=cases).read()
@@ -77,7 +81,7 @@ def read(text: str, tables: Mapping[str, StructType], *, cases: bool = False) ->
 
 def relations(text: str) -> Parsed | None:
     """The tables that a text names, but not its CTEs; None if sqlglot cannot read it."""
-    found = _parsed(text)
+    found = _parsed(_without_comments(text))
     if found is None or any(token.token_type == TokenType.TABLE for token in found[1]):
         return None  # `TABLE t` reads as a column
     tree = found[0]
@@ -105,6 +109,12 @@ def _is_cte(table: exp.Table) -> bool:
             return True
         below = above
     return False
+
+
+def _without_comments(text: str) -> str:
+    """The text with blanks for its comments, which end elsewhere for sqlglot: a backslash at the end of a line goes on
+    with it in Spark, and `/*+` opens none within another."""
+    return _PARTS.sub(lambda part: part[0] if part["kept"] else " " * len(part[0]), text)
 
 
 def _parsed(text: str) -> tuple[Any, list[Any]] | None:

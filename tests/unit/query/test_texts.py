@@ -64,6 +64,10 @@ def test_conditions_columns_and_paths_of_each_place() -> None:
         ("SELECT 1 FROM events WHERE id = 1 <= true", [None], ["id"], []),
         ("SELECT 1 FROM events WHERE id < 1 IN (true)", [None], ["id"], []),
         ("SELECT 1 FROM events WHERE id <=> 1 IN (true)", [None], ["id"], []),
+        # Where comments end for Spark: sqlglot takes the second line for text, and the last comment for one in another.
+        ("SELECT 1 FROM events WHERE id = 1 -- a \\\n AND s = 'b'", ["(id = 1)"], ["id"], []),
+        ("SELECT 1 FROM events WHERE id = 1 /* /*+ */ OR true -- */", ["((id = 1) OR TRUE)"], ["id"], []),
+        ("SELECT 1 FROM events /* '\" */ WHERE s = '--' -- it's", ["(s = '--')"], ["s"], []),
         # Names of the result, and a Variant under another name.
         ("SELECT n FROM (SELECT v:n::int FROM events)", [], ["v"], []),
         ("SELECT v FROM (SELECT v:n::int AS v FROM events)", [], ["v"], []),
