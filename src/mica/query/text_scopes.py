@@ -227,6 +227,8 @@ def strict(node: exp.Expr) -> bool:
 
 def type_of(kind: exp.DataType) -> str | None:
     """The type, if mica casts to it as Spark does."""
+    if any(said for name, said in kind.args.items() if name not in ("this", "expressions")):
+        return None  # a collation
     if kind.this == exp.DType.DECIMAL:
         sizes = [str(one.this.this) for one in kind.expressions]
         return f"DECIMAL({','.join(sizes)})" if len(sizes) == 2 else None

@@ -68,6 +68,8 @@ def test_conditions_columns_and_paths_of_each_place() -> None:
         ("SELECT 1 FROM events WHERE id = 1 -- a \\\n AND s = 'b'", ["(id = 1)"], ["id"], []),
         ("SELECT 1 FROM events WHERE id = 1 /* /*+ */ OR true -- */", ["((id = 1) OR TRUE)"], ["id"], []),
         ("SELECT 1 FROM events /* '\" */ WHERE s = '--' -- it's", ["(s = '--')"], ["s"], []),
+        # A cast to a collation is another one.
+        ("SELECT 1 FROM events WHERE CAST(v:k AS STRING COLLATE UTF8_LCASE) = 'X'", [None], ["v"], []),
         # Names of the result, and a Variant under another name.
         ("SELECT n FROM (SELECT v:n::int FROM events)", [], ["v"], []),
         ("SELECT v FROM (SELECT v:n::int AS v FROM events)", [], ["v"], []),
