@@ -189,6 +189,7 @@ if __name__ == "__main__":
     assert [frame.collect() for frame in found] == [[(3,)]] * 2, found
     spark.conf.set("spark.sql.ansi.doubleQuotedIdentifiers", "false")
     for setting, text in (
+        ("spark.sql.parser.quotedRegexColumnNames", "SELECT `(v|odd)?+.+` FROM [] ORDER BY id"),
         ("spark.sql.caseSensitive", "SELECT a.id, A.s FROM [] AS a JOIN [] AS A WHERE A.id = 3 AND a.id = 12"),
         ("spark.sql.caseSensitive", "SELECT ID, (SELECT count(*) FROM [] WHERE ID = 3) FROM (SELECT id AS ID FROM [])"),
     ):

@@ -39,11 +39,12 @@ _UNREAD = (
     "or the session reads texts in a way of its own"
 )
 
-#: Settings by which Spark reads a text as sqlglot does: what TIMESTAMP is, "x" and backslashes.
+#: Settings by which Spark reads a text as sqlglot does: what TIMESTAMP is, "x" and backslashes, and `a.*` as one name.
 _AS_USUAL = {
     "spark.sql.timestampType": "TIMESTAMP_LTZ",
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
     "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.parser.quotedRegexColumnNames": "false",
 }
 
 
