@@ -86,7 +86,7 @@ class Scope:
         if not self.kept or where is None:
             return
         for part in where.this.flatten() if isinstance(where.this, exp.And) else [where.this]:
-            shown = part.sql(DIALECT)
+            shown = _shown(part)
             try:
                 text = self.text(part)
             except Unknown:
@@ -207,6 +207,14 @@ class Scope:
         exp.Is: _null,
         exp.Like: _like,
     }
+
+
+def _shown(node: exp.Expr) -> str:
+    """The expression in a plan that people read."""
+    try:
+        return node.sql(DIALECT)
+    except Exception:  # noqa: BLE001 - sqlglot cannot write each wrong text that it can read, as `regexp_replace(a, b)`
+        return node.key
 
 
 def _keeps(parent: exp.Expr | None, joins: list[exp.Join]) -> bool:

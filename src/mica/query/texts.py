@@ -121,8 +121,8 @@ def _parsed(text: str) -> tuple[Any, list[Any]] | None:
     try:
         (tree,) = sqlglot.parse(text, read=DIALECT)
         tokens = sqlglot.tokenize(text, read=DIALECT)
-    except (SqlglotError, ValueError, RecursionError, AttributeError):
-        return None  # `SELECT 1 |> LIMIT 1` is an AttributeError
+    except Exception:  # noqa: BLE001 - `SELECT 1 |> LIMIT 1` is an AttributeError of sqlglot's, `map(1)` an IndexError
+        return None
     return None if tree is None else (tree, tokens)
 
 
