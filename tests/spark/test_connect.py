@@ -35,6 +35,7 @@ def started(**conf):
 """
 
 SCRIPT = """
+import datetime as dt
 import gc
 import random
 from mica.engines.spark.engine import Spark
@@ -198,6 +199,14 @@ if __name__ == "__main__":
         found, other = ((frame.columns, sorted(frame.collect())) for frame in frames)
         assert found == other, (text, found, other)
         spark.conf.set(setting, "false")
+    dated = mica.Table.create(home / "dated", "d DATE")
+    dated.append([{"d": dt.date(2020, 1, 1)}])
+    text = f"SELECT d FROM delta.`{dated.path}` WHERE d <> '2020-1-1'"
+    spark.conf.set("spark.sql.ansi.enabled", "false")
+    for as_strings, rows in (("true", 1), ("false", 0)):
+        spark.conf.set("spark.sql.legacy.typeCoercion.datetimeToString.enabled", as_strings)
+        assert len(mica.sql(text, spark).collect()) == rows, as_strings
+    spark.conf.set("spark.sql.ansi.enabled", "true")
     # Variables: settings are asked of the server, which alone has an environment.
     spark.conf.set("who", "s3")
     mica.Table.create(home / "named", "s STRING").append([{"s": "s3"}, {"s": "${who}"}])

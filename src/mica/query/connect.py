@@ -39,12 +39,14 @@ _UNREAD = (
     "or the session reads texts in a way of its own"
 )
 
-#: Settings by which Spark reads a text as sqlglot does: what TIMESTAMP is, "x" and backslashes, and `a.*` as one name.
+#: Settings by which Spark reads a text as sqlglot does: what TIMESTAMP is, "x" and backslashes, `a.*` as one name, and
+#: `date = 'text'` as a comparison of dates.
 _AS_USUAL = {
     "spark.sql.timestampType": "TIMESTAMP_LTZ",
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
     "spark.sql.parser.escapedStringLiterals": "false",
     "spark.sql.parser.quotedRegexColumnNames": "false",
+    "spark.sql.legacy.typeCoercion.datetimeToString.enabled": "false",
 }
 
 
