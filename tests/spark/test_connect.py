@@ -96,6 +96,8 @@ if __name__ == "__main__":
         "SELECT sum(CASE WHEN v:k::string = 'a' THEN v:odd::int END) FROM []",
         "SELECT a.id, a.v:odd::int AS o FROM [] a JOIN [] b ON a.id = b.id + 10",
         "SELECT v:odd::int AS o FROM [] WHERE hash(id) <> hash(3L)",
+        # Of an operator whose left side is NULL the other one is not asked for.
+        "SELECT id, nullif(id, 3L) + v:odd::int AS o FROM [] ORDER BY nvl2(nullif(id, 3L), v:odd::int, 0)",
         "SELECT count(*) FROM [] WHERE id < :n",
         "SELECT id FROM [] WHERE v:k::string NOT LIKE 'a%' AND s NOT LIKE 's1%'",
         "SELECT id FROM [] WHERE id < 3 = (id < 5) <= true AND v:n::int > 3",

@@ -25,8 +25,13 @@ from mica.schema.lexical import COMMENT, QUOTED_NAME, QUOTED_STRING, RAW_STRING,
 from mica.schema.types import VARIANT, StructType
 
 _PARTS = re.compile(rf"(?P<kept>{RAW_STRING}|{QUOTED_STRING}|{QUOTED_NAME}|{REST})|{COMMENT}")
-#: Expressions that evaluate a part of them only for some rows.
-_CONDITIONAL = (exp.If, exp.Case, exp.Coalesce, exp.And, exp.Or, exp.Nullif, exp.Filter, exp.Anonymous)
+#: Expressions that evaluate what they have first for every row, and the others that evaluate all they have. Of other
+#: ones that is not certain: what has an operand without a value does not ask for the next one.
+_FIRST = (exp.Binary, exp.In, exp.Between)
+_ALL = (
+    exp.Alias, exp.Paren, exp.Cast, exp.Neg, exp.Not, exp.Ordered, exp.Order, exp.Group, exp.Where, exp.Having,
+    exp.Join, exp.Distinct, exp.Sum, exp.Avg, exp.Min, exp.Max, exp.Count,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -240,8 +245,7 @@ class _Reader:
                 continue
             open_ = sum({"(": 1, ")": -1}.get(token.text, 0) for token in self.tokens[begins : end + 1])
             if again == whole and not open_ and not self._goes_on(end):
-                conditional = any(isinstance(above, _CONDITIONAL) for above in _above(whole))
-                return TextPath(column, sql, type_, strict(whole), conditional, start, stop)
+                return TextPath(column, sql, type_, strict(whole), _is_conditional(whole), start, stop)
         return None
 
     def _goes_on(self, end: int) -> bool:
@@ -266,6 +270,17 @@ def _above(node: exp.Expr) -> Iterable[exp.Expr]:
     while above is not None and not isinstance(above, exp.Select):
         yield above
         above = above.parent
+
+
+def _is_conditional(node: exp.Expr) -> bool:
+    """Whether Spark may leave an expression out for some of the rows."""
+    below = node
+    for above in _above(node):
+        is_first = above.this is below or isinstance(above.this, exp.Literal)
+        if isinstance(above, exp.Connector) or not isinstance(above, _ALL if not is_first else (*_ALL, *_FIRST)):
+            return True
+        below = above
+    return False
 
 
 def _item(node: exp.Expr) -> exp.Expr | None:

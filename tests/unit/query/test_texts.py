@@ -99,6 +99,23 @@ def test_names_where_the_session_tells_cases_apart(text: str, alike: list[str], 
 
 
 @pytest.mark.parametrize(
+    ("item", "conditional"),
+    [
+        ("v:n::int", False), ("sum(v:n::int) + 1", False), ("v:n::int + id", False), ("1 + v:n::int", False),
+        ("v:n::int AS t", False), ("v:n::int IN (1, id)", False), ("v:n::int BETWEEN 1 AND 2", False),
+        ("id + v:n::int", True), ("id = v:n::int", True), ("id IN (v:n::int)", True),
+        ("id BETWEEN 1 AND v:n::int", True),
+        ("nvl2(id, v:n::int, 0)", True), ("decode(id, 1, v:n::int)", True), ("date_add(s, v:n::int)", True),
+        ("v:n::int > 1 AND id = 1", True), ("coalesce(v:n::int, 1)", True), ("try_add(id, v:n::int)", True),
+    ],
+)  # fmt: skip
+def test_casts_that_spark_may_not_ask_for(item: str, conditional: bool) -> None:
+    found = texts.read(f"SELECT {item} FROM events", TABLES)
+    assert found is not None
+    assert [path.conditional for path in found.places[0].paths] == [conditional]
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "SELECT FROM WHERE (",
@@ -108,9 +125,9 @@ def test_names_where_the_session_tells_cases_apart(text: str, alike: list[str], 
         # sqlglot takes the word TABLE for a name here, and the table's for its alias.
         "TABLE events",
         "SELECT * FROM (TABLE `events`)",
-        # sqlglot makes one query of steps, in which WHERE comes first.
         # A wrong number of arguments, at which sqlglot fails with an error of Python's.
         "SELECT map(id) FROM events",
+        # sqlglot makes one query of steps, in which WHERE comes first.
         "FROM events |> ORDER BY id |> LIMIT 3 |> WHERE id > 5",
         "SELECT id + 1 AS id FROM events |> WHERE id > 5",
         "SELECT id FROM events |> LIMIT 3",
