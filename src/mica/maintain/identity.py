@@ -15,10 +15,10 @@ from mica.maintain.alter import altered, writable
 from mica.properties import parse_names
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
-from mica.schema.special import HIGH_WATER_MARK, IDENTITY_START, IDENTITY_STEP
+from mica.schema.special import HIGH_WATER_MARK, IDENTITY_STEP
 from mica.schema.spelling import quote_if_needed
 from mica.schema.types import StructField, StructType
-from mica.write.rules import LONGS, beyond, is_identity, rules_of
+from mica.write.rules import LONGS, further, is_identity, rules_of
 
 
 def sync_identity(before: Snapshot, column: str) -> Snapshot:
@@ -36,11 +36,9 @@ def sync_identity(before: Snapshot, column: str) -> Snapshot:
         )
     table = str(before.storage)
     rules_of(before.schema, before.properties, table, ansi=True, timezone="UTC", every_default=False)  # of the numbers
-    start, step = found.metadata[IDENTITY_START], found.metadata[IDENTITY_STEP]
-    mark = found.metadata.get(HIGH_WATER_MARK)
-    last = _last(before, found, upwards=step > 0)
-    wanted = None if last is None else beyond(start, step, last)
-    if wanted is None or (mark is not None and (wanted - mark) * step <= 0):
+    last = _last(before, found, upwards=found.metadata[IDENTITY_STEP] > 0)
+    wanted = None if last is None else further(found, last)
+    if wanted is None:
         return before
     if wanted not in LONGS:
         raise UserError(

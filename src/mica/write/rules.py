@@ -263,6 +263,13 @@ def beyond(start: int, step: int, value: int) -> int | None:
     return None if (value - start) * step < 0 else start - (start - value) // step * step
 
 
+def further(f: StructField, value: int) -> int | None:
+    """The mark that an identity column needs for `value`; None if its own will do."""
+    step, own = f.metadata[IDENTITY_STEP], f.metadata.get(HIGH_WATER_MARK)
+    wanted = beyond(f.metadata[IDENTITY_START], step, value)
+    return None if wanted is None or (own is not None and (wanted - own) * step <= 0) else wanted
+
+
 def never_again(older: Metadata, newest: Metadata) -> Metadata:
     """The metadata of an older version, whose identity columns go on where those of the newest one are: numbers that
     were given once are not given again."""
@@ -273,9 +280,8 @@ def never_again(older: Metadata, newest: Metadata) -> Metadata:
         if mark is None or not is_identity(f):
             return f
         # The newest one may have been made anew since: with another start, or on the way to the other side.
-        step, own = f.metadata[IDENTITY_STEP], f.metadata.get(HIGH_WATER_MARK)
-        wanted = beyond(f.metadata[IDENTITY_START], step, mark)
-        if wanted is None or (own is not None and (wanted - own) * step <= 0):
+        wanted = further(f, mark)
+        if wanted is None:
             return f
         return f.with_metadata({HIGH_WATER_MARK: wanted if wanted in LONGS else mark})
 

@@ -8,7 +8,7 @@ import pytest
 
 import mica
 from mica.errors import UserError
-from mica.maintain.identity import beyond
+from mica.write.rules import beyond
 
 #: Start, step, the values of rows, how many numbers were given out before, and the next one: of delta-spark 4.4.0.
 SEQUENCES = [
