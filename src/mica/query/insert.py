@@ -189,20 +189,25 @@ def _refuse_fewer(given: DataType, wanted: DataType, name: str) -> None:
 
 
 def _read(rows: DataFrame, schema: StructType, *, by_name: bool) -> DataFrame:
-    """The rows with the casts of delta-spark's INSERT that no other assignment has. Without ANSI Spark would make a
-    wrong text null: then an append refuses them all."""
-    names = {name.lower() for name in rows.columns}
-    if not is_true(rows.sparkSession, "spark.sql.ansi.enabled") or len(names) < len(rows.columns):
-        return rows
+    """The rows with the casts of delta-spark's INSERT that no other assignment has. Without ANSI a cast of Spark makes
+    a wrong text null, and inside of another value nothing tells: there only whole values are cast, and looked at."""
+    from mica.engines.spark.assigned import checked
     from mica.engines.spark.types import from_spark, to_spark
 
+    names = {name.lower() for name in rows.columns}
+    if len(names) < len(rows.columns):
+        return rows
+    ansi = is_true(rows.sparkSession, "spark.sql.ansi.enabled")
     columns = {}
     for given in from_spark(rows.schema).fields:
         column = schema.find(given.name)
-        read = given if column is None else replace(given, type=_as_read(given.type, column.type, by_name=by_name))
+        if column is None or not (ansi or is_cast(given.type, column.type)):
+            continue
+        read = replace(given, type=_as_read(given.type, column.type, by_name=by_name))
         if read != given:
             (type_,) = (field.dataType for field in to_spark(StructType((read,))).fields)
-            columns[given.name] = rows[quote_if_needed(given.name)].cast(type_)
+            value = rows[quote_if_needed(given.name)]
+            columns[given.name] = value.cast(type_) if ansi else checked(value, type_, given.name)
     return rows.withColumns(columns) if columns else rows
 
 

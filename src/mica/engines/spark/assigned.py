@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from pyspark.sql.functions import expr, lit
+from pyspark.sql.functions import coalesce, concat, expr, lit, raise_error, when
 from pyspark.sql.types import StructType as SparkStructType
 
 from mica.engines.spark.types import cast_text, from_spark, to_spark
@@ -14,7 +14,8 @@ from mica.schema.spelling import quote_if_needed
 from mica.schema.types import StructField, StructType
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import DataType
 
 
 def assigned(rows: DataFrame, named: StructType, stored: StructType) -> DataFrame:
@@ -30,6 +31,17 @@ def assigned(rows: DataFrame, named: StructType, stored: StructType) -> DataFram
         if stored.fields[at].type != given.fields[at].type:
             field.dataType = types.fields[at].dataType
     return rows if wanted == rows.schema else rows.to(wanted)
+
+
+def checked(value: Column, type_: DataType, name: str) -> Column:
+    """The value cast to the type of its column as ANSI does, in a session without: what cannot be cast is an error."""
+    read = value.try_cast(type_)
+    wrong = concat(
+        lit("the value '"),
+        coalesce(value.try_cast("string"), lit("…")),
+        lit(f"' for the column {quote_if_needed(name)} cannot be cast to {type_.simpleString().upper()}"),
+    )
+    return when(value.isNull() | read.isNotNull(), read).otherwise(raise_error(wrong))
 
 
 def with_constants(rows: DataFrame, texts: Mapping[str, str | None], types: Mapping[str, str]) -> DataFrame:
