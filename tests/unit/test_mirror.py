@@ -18,6 +18,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "query/around.py": "tests/spark/test_sql_around.py",
         "query/viewed.py": "tests/spark/test_sql_around.py",
         "query/views.py": "tests/spark/test_sql_statements.py",
+        "query/live_views.py": "tests/spark/test_live_views.py",
         "query/view_changes.py": "tests/spark/test_delta_forms.py",
         "query/merge_into.py": "tests/spark/test_ported.py",
         "query/changes.py": "tests/spark/test_sql_statements.py",

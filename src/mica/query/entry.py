@@ -25,6 +25,7 @@ from mica.query import (
     fed,
     lent,
     listed,
+    live_views,
     names,
     registry,
     scripts,
@@ -86,7 +87,8 @@ def sql(
     (`query/around.py`), and so do scripts (BEGIN … END), whose statements run as here (`query/scripts.py`).
 
     CREATE TEMPORARY VIEW … AS, CREATE TABLE … AS and INSERT of Spark's take their rows from a query of such tables; the
-    view keeps their versions, and asks for the time when it is read. CREATE VIEW is stored with the tables' paths, if
+    view shows their newest versions and asks for the time whenever a text names it, and keeps the versions if it is
+    GLOBAL, or on Spark Connect. CREATE VIEW is stored with the tables' paths, if
     the session has delta-spark, which reads them. `_metadata` is as in `Table.scan`, but for Spark Connect.
 
     On Spark Connect, which shows no plan, the text is read with sqlglot (the extra `connect`): what it says with
@@ -103,6 +105,7 @@ def sql(
 def run(text: str, spark: SparkSession, args: Any, otherwise: Callable[[], DataFrame]) -> DataFrame:
     """The rows of a text, or what `otherwise` makes of it if it names no table of mica's."""
     text = variables.substituted(text, spark)
+    live_views.renew(spark, text, lambda query: sql(query, spark))
     if not has_delta(spark) and (ours := using_mica(text, partial(settings.is_delta_default, spark))) != text:
         text, otherwise = ours, partial(own_sql, spark, ours, args)
     if scripts.begins(text):

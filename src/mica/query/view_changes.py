@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from mica.engines.spark import catalog
 from mica.format.options import Options
 from mica.log.at_path import at_path
-from mica.query import registry
+from mica.query import live_views, registry
 from mica.query.located import known_as
 from mica.query.tables import target
 from mica.records import dataclass
@@ -37,7 +37,8 @@ class ViewedTable:
 
     def show_again(self) -> None:
         """Lets the view show the newest version."""
-        self.rows().createOrReplaceTempView(quoted(self.name))
+        rows = self.rows()
+        live_views.replaced(rows.sparkSession, self.name, partial(rows.createOrReplaceTempView, quoted(self.name)))
 
 
 def viewed(spark: SparkSession, parts: tuple[str, ...], *, inserts: bool = False) -> ViewedTable | None:
@@ -46,6 +47,8 @@ def viewed(spark: SparkSession, parts: tuple[str, ...], *, inserts: bool = False
     if len(parts) > 1:
         return None
     asked = catalog.name_of_view(spark, parts[0], marked.NEWEST)
+    if asked is None and not inserts:
+        asked = live_views.shows(spark, parts[0])
     if asked is not None:
         # A view by the name of its own table hides that.
         table = target(spark, asked) or (registry.registered(asked[0]) if known_as(spark, asked) == asked else None)

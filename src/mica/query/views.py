@@ -1,7 +1,7 @@
 """Makes views of queries over tables of mica's: CREATE VIEW … AS, ALTER VIEW … AS.
 
-The rule: a temporary view is one of the query's rows, and keeps the versions of its tables. A catalog keeps a text, in
-which the tables have their paths. A view over no table of mica's is Spark's to make.
+The rule: a temporary view is one of the query's rows, made again where its tables change (`live_views.py`). A catalog
+keeps a text, in which the tables have their paths. A view over no table of mica's is Spark's to make.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 from mica.engines.spark import catalog
 from mica.engines.spark.doors import own_sql
 from mica.engines.spark.errors import is_condition
-from mica.engines.spark.types import unread
 from mica.errors import UserError
-from mica.query import names
+from mica.query import live_views, names
 from mica.query.insert import Query
 from mica.query.row_statements import behind
 from mica.query.select import with_metadata
@@ -21,7 +20,7 @@ from mica.query.statement_parts import ended
 from mica.query.statements import StoredView, UnkeptView, View
 from mica.query.tables import tables_of
 from mica.schema.hidden import METADATA
-from mica.schema.spelling import quote_if_needed, spelled
+from mica.schema.spelling import spelled
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,6 +43,8 @@ def make(spark: SparkSession, statement: View | UnkeptView | StoredView, query: 
         _store(spark, statement, named)
         return True
     if not reads_ours(spark, statement.query):
+        if isinstance(statement, View):
+            live_views.by_spark(spark, statement)
         return False
     if isinstance(statement, UnkeptView):
         raise UserError(
@@ -51,10 +52,7 @@ def make(spark: SparkSession, statement: View | UnkeptView | StoredView, query: 
             "a temporary view over tables that mica reads keeps no clause beside its columns and a comment",
             hint="Write CREATE TEMPORARY VIEW w [(c, …)] [COMMENT '…'] AS …, and collations in the query: COLLATE.",
         )
-    rows = unread(query(statement.query))
-    rows = rows.toDF(*statement.columns) if statement.columns else rows
-    kind = "GlobalTempView" if statement.shared else "TempView"
-    getattr(rows, f"create{'OrReplace' if statement.replace else ''}{kind}")(quote_if_needed(statement.name))
+    live_views.make(spark, statement, query)
     return True
 
 

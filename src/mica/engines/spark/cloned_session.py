@@ -6,7 +6,7 @@ the identity of its rows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -35,9 +35,14 @@ def cloned(spark: Any) -> Any:
     return clone
 
 
-def over_frames(spark: Any, text: str, frames: Mapping[str, Any], args: Any) -> Any:
-    """The text over DataFrames by their names, as a Dataset of the JVM: Spark alone reads it."""
+def over_frames(
+    spark: Any, text: str, frames: Mapping[str, Any], args: Any, prepared: Callable[[Any], None] | None = None
+) -> Any:
+    """The text over DataFrames by their names, as a Dataset of the JVM: Spark alone reads it. `prepared`: what changes
+    the settings of the session that reads the text."""
     make, clone = Maker.of(spark), cloned(spark)
+    if prepared is not None:
+        prepared(clone)
     for name, frame in frames.items():
         rows = make.dataset.ofRows(clone, frame._jdf.queryExecution().analyzed())  # noqa: SLF001
         rows.createOrReplaceTempView(f"`{name}`")

@@ -1,0 +1,224 @@
+"""Temporary views of SQL, which show the newest versions of their tables, as those that Spark keeps as texts do.
+
+The rule: before a text that names such a view runs, the view is made again of its query if one of its tables, or a view
+that it reads, has changed since. One that somebody else made or dropped since is theirs; one whose query fails now, or
+names other tables, keeps the versions that it has.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextvars import ContextVar
+from dataclasses import field
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+
+from mica.engines.spark import catalog
+from mica.engines.spark.cloned_session import over_frames
+from mica.engines.spark.making import Maker
+from mica.engines.spark.marks import framed
+from mica.engines.spark.session import is_connect
+from mica.engines.spark.types import unread
+from mica.query import names
+from mica.query.insert import Query
+from mica.query.statements import View
+from mica.query.tables import relations, tables_of
+from mica.records import dataclass
+from mica.schema.spelling import quote_if_needed
+from mica.table import Table, marked
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_LOG = logging.getLogger("mica")
+#: What gives a text another meaning, beside the current catalog and database.
+_SETTINGS = ("spark.sql.ansi.enabled", "spark.sql.session.timeZone", "spark.sql.caseSensitive")
+
+
+@dataclass
+class _Live:
+    """A view as it was made last: its query, which has names of its own in `text`, and what that rests on."""
+
+    view: View
+    text: str
+    #: The tables by their names in `text`: those that are read at no version, and the others.
+    tables: dict[str, Table]
+    pinned: dict[str, Table]
+    #: The views that it reads: the identities of what the session had by their names.
+    others: dict[str, int]
+    settings: tuple[str, ...]
+    #: The columns of the query, the identity of the view, and the name of the table all of which it shows, if it does.
+    given: list[str] = field(default_factory=list)
+    own: int | None = None
+    whole: tuple[str, ...] | None = None
+
+
+#: The views by session and name, in lower case; of one that Spark makes its query.
+_KNOWN: dict[str, dict[str, _Live | str]] = {}
+_LOCK = RLock()
+#: Whether views are made again in this context.
+_RUNS: ContextVar[bool] = ContextVar("mica_renews", default=False)
+
+
+def make(spark: SparkSession, view: View, query: Query) -> None:
+    """Makes the temporary view of a query over tables of mica's, and remembers how, if it can be made again."""
+    known, live = _views(spark), _new(spark, view)
+    rows = unread(query(view.query))
+    if live is not None:
+        live.given = rows.columns
+    _made(rows, view)
+    with _LOCK:
+        known.pop(view.name.lower(), None)
+        if live is not None:
+            live.own = _identity(spark, view.name)
+            live.whole = catalog.name_of_view(spark, view.name, marked.NEWEST)
+            known[view.name.lower()] = live
+
+
+def by_spark(spark: SparkSession, view: View) -> None:
+    """Remembers the query of a view that Spark makes: it may name others."""
+    known = _views(spark)
+    with _LOCK:
+        known.pop(view.name.lower(), None)
+        if not is_connect(spark):
+            known[view.name.lower()] = view.query
+
+
+def shows(spark: SparkSession, name: str) -> tuple[str, ...] | None:
+    """The name of the table all of which a view showed when it was made: columns that were added since it does not."""
+    live = _views(spark).get(name.lower())
+    return live.whole if isinstance(live, _Live) and live.own == _identity(spark, name) else None
+
+
+def replaced(spark: SparkSession, name: str, by: Callable[[], None]) -> None:
+    """Lets another view of the same rows take the place of one, which is made again as before."""
+    with _LOCK:
+        live = _views(spark).get(name.lower())
+        before = _identity(spark, name)
+        by()
+        if isinstance(live, _Live) and live.own == before:
+            live.own = _identity(spark, name)
+
+
+def renew(spark: SparkSession, text: str, query: Query) -> None:
+    """Makes the views again that a text names and whose tables have changed."""
+    if not _KNOWN or is_connect(spark) or _RUNS.get():  # the views of a view's query are those of its text, too
+        return
+    before = _RUNS.set(True)
+    try:
+        with _LOCK:
+            _renew(spark, _views(spark), text, query, frozenset())
+    finally:
+        _RUNS.reset(before)
+
+
+def _renew(spark: SparkSession, known: dict[str, _Live | str], text: str, query: Query, within: frozenset[str]) -> None:
+    for name in known.keys() & (names.words(text) - within):
+        live = known.get(name)
+        if live is None:
+            continue
+        inner = live if isinstance(live, str) else live.view.query
+        _renew(spark, known, inner, query, within | {name})
+        if isinstance(live, str):
+            continue
+        if _identity(spark, name) != live.own:
+            del known[name]
+            continue
+        try:
+            _remade(spark, live, query)
+        except Exception:  # noqa: BLE001 - it shows what it showed
+            _LOG.debug("a view keeps the versions of its tables", exc_info=True)
+
+
+def _remade(spark: SparkSession, live: _Live, query: Query) -> None:
+    newest = {name: Table(table.snapshot.refresh()) for name, table in live.tables.items()}
+    others = _others(spark, live.view.query)
+    if others == live.others and all(_version(newest[name]) == _version(one) for name, one in live.tables.items()):
+        return
+    if live.settings == _settings(spark):
+        found = tables_of(live.view.query, spark)
+        if found is None or _paths(_unpinned(found)) != _paths(newest):
+            return
+        rows = query(live.view.query)
+    else:
+        rows = _as_then(spark, live, newest)
+    rows = unread(rows)
+    if rows.columns != live.given:
+        rows = rows.select([rows[quote_if_needed(name)] for name in live.given])  # as of a text that Spark keeps
+    _made(rows, live.view, again=True)
+    live.tables, live.others, live.own = newest, others, _identity(spark, live.view.name)
+
+
+def _as_then(spark: SparkSession, live: _Live, tables: dict[str, Table]) -> DataFrame:
+    """The rows of the query under the settings of its making, as Spark keeps them with a view."""
+    frames = {name: table.to_df(spark) for name, table in {**live.pinned, **tables}.items()}
+
+    def set_back(clone: Any) -> None:
+        current, database, *values = live.settings
+        clone.catalog().setCurrentCatalog(current)
+        clone.catalog().setCurrentDatabase(database)
+        for name, value in zip(_SETTINGS, values, strict=True):
+            clone.conf().set(name, value)
+
+    return framed(spark, over_frames(spark, live.text, frames, None, set_back))
+
+
+def _new(spark: SparkSession, view: View) -> _Live | None:
+    """What is remembered of a view before it is made; None for one that cannot be made again: of all sessions, or over
+    its own name, or a change feed."""
+    if view.shared or is_connect(spark) or names.FED in view.query:
+        return None
+    parsed, found = relations(spark, view.query), tables_of(view.query, spark)
+    if parsed is None or found is None or view.name.lower() in map(str.lower, parsed.names):
+        return None
+    pinned = {name: found.views[name] for name in found.pinned}
+    return _Live(view, found.text, _unpinned(found), pinned, _others(spark, view.query), _settings(spark))
+
+
+def _made(rows: DataFrame, view: View, *, again: bool = False) -> None:
+    rows = rows.toDF(*view.columns) if view.columns else rows
+    kind = "GlobalTempView" if view.shared else "TempView"
+    getattr(rows, f"create{'OrReplace' if view.replace or again else ''}{kind}")(quote_if_needed(view.name))
+
+
+def _unpinned(found: names.Named) -> dict[str, Table]:
+    """The tables that a query reads at no version."""
+    return {name: table for name, table in found.views.items() if name not in found.pinned}
+
+
+def _paths(tables: dict[str, Table]) -> dict[str, str]:
+    return {name: table.path for name, table in tables.items()}
+
+
+def _version(table: Table) -> tuple[str, int]:
+    return table.metadata.id, table.version
+
+
+def _others(spark: SparkSession, query: str, within: frozenset[str] = frozenset()) -> dict[str, int]:
+    """The identities of the views that a query reads, and of those in their queries that Spark keeps."""
+    parsed, known, found = relations(spark, query), _views(spark), dict[str, int]()
+    for name in set() if parsed is None else {name.lower() for name in parsed.names} - within:
+        own = _identity(spark, name)
+        if own is not None:
+            found[name] = own
+            inner = known.get(name)
+            found |= _others(spark, inner, within | {name}) if isinstance(inner, str) else {}
+    return found
+
+
+def _identity(spark: SparkSession, name: str) -> int | None:
+    """Tells the session's view of a name from all others; None if it has none."""
+    own = catalog.temporary(spark, name)
+    return None if own is None else int(Maker.of(spark).identity(own))
+
+
+def _settings(spark: SparkSession) -> tuple[str, ...]:
+    current = spark.catalog.currentCatalog(), spark.catalog.currentDatabase()
+    return (*current, *(str(spark.conf.get(name)) for name in _SETTINGS))
+
+
+def _views(spark: Any) -> dict[str, _Live | str]:
+    if is_connect(spark):
+        return {}
+    return _KNOWN.setdefault(str(spark._jsparkSession.sessionUUID()), {})  # noqa: SLF001

@@ -1,0 +1,108 @@
+"""Temporary views of SQL show what those of delta-spark show after each change of their tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import mica
+from mica.query import live_views
+from tests.oracle import conf
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+VIEWS = {
+    "v": "SELECT * FROM {t}",
+    "w": "SELECT id FROM {v} WHERE id > 1",
+    "x": "SELECT {v}.id + 1 AS a, u.s FROM {v} JOIN {u} u ON {v}.id = u.id",
+    "y": "SELECT count(*) AS n FROM {w} LEFT JOIN {t} t ON {w}.id = t.id",
+    "old": "SELECT * FROM {t} VERSION AS OF 0",
+    "n": "SELECT s FROM {t} WHERE id = (SELECT max(id) FROM {u})",
+    "c": "WITH q AS (SELECT * FROM {t}) SELECT id FROM q WHERE id > (SELECT count(*) AS {n} FROM {old}) - 3",
+}
+CHANGES = [
+    ["INSERT INTO {t} VALUES (4, 'd')", "UPDATE {t} SET id = id + 1 WHERE id > 2", "DELETE FROM {u} WHERE id = 3"],
+    [
+        "INSERT INTO {t} SELECT id + 100, s FROM {v}",
+        "DELETE FROM {v} WHERE id = 101",
+        "MERGE INTO {u} a USING {w} b ON a.id = b.id WHEN NOT MATCHED THEN INSERT (id, s) VALUES (b.id, 'new')",
+    ],
+    ["ALTER TABLE {t} ADD COLUMNS (k INT FIRST)", "INSERT INTO {t} VALUES (7, 3, 'k')", "DELETE FROM {v} WHERE id = 2"],
+    [
+        "CREATE OR REPLACE TEMPORARY VIEW {w} AS SELECT id FROM {v} WHERE id < 5",
+        "CREATE OR REPLACE TEMPORARY VIEW {v} AS SELECT 3 AS id, 'x' AS s",
+        "INSERT INTO {u} VALUES (3, 'z')",
+    ],
+]
+ROWS = [{"id": 1, "s": "a"}, {"id": 2, "s": "b"}, {"id": 3, "s": "c"}]
+
+
+def test_views_show_the_newest_versions_of_their_tables(delta_session: SparkSession, tmp_path: Path) -> None:
+    found = []
+    for name, run in (("ours", lambda text: mica.sql(text, delta_session)), ("theirs", delta_session.sql)):
+        named = {one: f"live_{name}_{one}" for one in VIEWS}
+        for table in ("t", "u"):
+            made = mica.Table.create(tmp_path / name / table, "id INT, s STRING", data=ROWS)
+            named[table] = f"delta.`{made.path}`"
+        for one, query in VIEWS.items():
+            run(f"CREATE TEMPORARY VIEW {named[one]} AS {query.format(**named)}")
+        look = " UNION ALL ".join(f"SELECT '{one}', to_json(struct(*)) FROM {named[one]}" for one in VIEWS)
+        seen = []
+        for changes in CHANGES:
+            for change in changes:
+                run(change.format(**named)).collect()
+            seen.append(sorted(map(tuple, run(look).collect())))
+        found.append(seen)
+    for changes, ours, theirs in zip(CHANGES, *found, strict=True):
+        assert ours == theirs, changes
+
+
+def test_a_view_of_somebody_else_stays(spark: SparkSession, tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "id BIGINT", data=[{"id": 1}])
+    mica.sql(f"CREATE TEMPORARY VIEW live_taken AS SELECT * FROM delta.`{tmp_path}`", spark)
+    spark.range(5).createOrReplaceTempView("live_taken")
+    table.append([{"id": 2}])
+    assert mica.sql("SELECT count(*) FROM live_taken", spark).collect() == [(5,)]
+    spark.catalog.dropTempView("live_taken")
+    with_rows = spark.sql("VALUES (7L) AS q(id)")
+    with_rows.createOrReplaceTempView("live_taken")
+    assert mica.sql("SELECT * FROM live_taken", spark).collect() == [(7,)]
+
+
+def test_a_view_has_the_settings_of_its_making(spark: SparkSession, tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "s STRING", data=[{"s": "1"}])
+    at = "CAST(TIMESTAMP'2026-01-01 00:00:00' AS LONG) AS at"
+    query = f"SELECT CAST(s AS INT) AS i, {at} FROM delta.`{tmp_path}`"
+    with conf(spark, {"spark.sql.ansi.enabled": "false", "spark.sql.session.timeZone": "Asia/Tokyo"}):
+        mica.sql(f"CREATE TEMPORARY VIEW live_set AS {query}", spark)
+    table.append([{"s": "x"}])
+    rows = mica.sql("SELECT * FROM live_set", spark).collect()
+    assert sorted(map(tuple, rows), key=str) == [(1, 1767193200), (None, 1767193200)]  # nine hours before UTC
+
+
+def test_a_view_that_cannot_be_made_again_keeps_its_versions(spark: SparkSession, tmp_path: Path) -> None:
+    mapped = {"delta.columnMapping.mode": "name"}
+    table = mica.Table.create(tmp_path, "id BIGINT, s STRING", properties=mapped, data=[{"id": 1, "s": "a"}])
+    mica.register("live_gone", tmp_path)
+    mica.sql("CREATE TEMPORARY VIEW live_column AS SELECT s FROM live_gone", spark)
+    mica.sql("CREATE TEMPORARY VIEW live_gone AS SELECT id FROM live_gone", spark)  # over its own name
+    table.drop_columns(["s"])
+    assert mica.sql("SELECT * FROM live_column", spark).collect() == [("a",)]
+    assert mica.sql("SELECT * FROM live_gone", spark).collect() == [(1,)]
+    spark.catalog.dropTempView("live_gone")
+    mica.register("live_gone", mica.Table.create(tmp_path / "other", "s STRING", data=[{"s": "z"}]).path)
+    assert mica.sql("SELECT * FROM live_column", spark).collect() == [("a",)]  # another table by the name
+
+
+def test_a_view_is_made_again_once_a_version(spark: SparkSession, tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "id BIGINT", data=[{"id": 1}])
+    mica.sql(f"CREATE TEMPORARY VIEW live_once AS SELECT * FROM delta.`{tmp_path}`", spark)
+    first = live_views._identity(spark, "live_once")
+    mica.sql("SELECT * FROM live_once", spark)
+    assert live_views._identity(spark, "live_once") == first
+    table.append([{"id": 2}])
+    mica.sql("SELECT * FROM live_once", spark)
+    second = live_views._identity(spark, "live_once")
+    mica.sql("SELECT * FROM live_once", spark)
+    assert first != second == live_views._identity(spark, "live_once")
