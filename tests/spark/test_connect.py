@@ -101,6 +101,8 @@ if __name__ == "__main__":
         "SELECT count(*) FROM [] WHERE id < :n",
         "SELECT id FROM [] WHERE v:k::string NOT LIKE 'a%' AND s NOT LIKE 's1%'",
         "SELECT id FROM [] WHERE id < 3 = (id < 5) <= true AND v:n::int > 3",
+        # A field is called as a column that stands there alone.
+        "SELECT to_json(struct(v:k::string, id)) AS o, (v:k::string, v:n::int) AS p FROM []",
     ):
         args = {"n": 4} if ":n" in text and "v:n" not in text else None
         found = mica.sql(text.replace("[]", "several"), spark, args)

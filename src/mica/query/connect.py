@@ -179,7 +179,7 @@ def _column_of(read: Extraction, columns: dict[str, str], prefix: str) -> str:
 
     value = column(read.sql)
     if read.failing is None:
-        return value
+        return f"coalesce({value})"  # a field of struct(…) is called as a column that stands there alone
     failing = column(read.failing.sql)
     # The cast of the text fails as that of the value, with Spark's own error; where it does not, the text is the error.
     cast = f"variant_get(CAST({failing} AS VARIANT), '$', '{read.type}')"
