@@ -103,6 +103,14 @@ if __name__ == "__main__":
         "SELECT id FROM [] WHERE id < 3 = (id < 5) <= true AND v:n::int > 3",
         # A field is called as a column that stands there alone.
         "SELECT to_json(struct(v:k::string, id)) AS o, (v:k::string, v:n::int) AS p FROM []",
+        # `/` asks for its last side first, and a query for the columns of the one in it that it needs.
+        "SELECT v:odd::int / nullif(id + 1, 4L) AS o FROM []",
+        "SELECT count(v:odd::int IS NULL) FROM []",
+        "SELECT count(*) FROM (SELECT id, v:odd::int AS o FROM []) WHERE id > 4",
+        # Conditions that are true of a row whose path they do not ask for, or of one that has no such value.
+        "SELECT if(id = 4, v:odd::int, 0) AS o FROM [] WHERE id IN (3, 4, v:odd::int)",
+        "SELECT if(id = 4, v:odd::int, 0) AS o FROM [] WHERE NOT (id = 4 AND v:odd::int = 4)",
+        "SELECT if(id = 4, v:odd::int, 0) AS o FROM [] WHERE try_cast(v:odd AS INT) IS NULL",
     ):
         args = {"n": 4} if ":n" in text and "v:n" not in text else None
         found = mica.sql(text.replace("[]", "several"), spark, args)

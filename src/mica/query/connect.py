@@ -7,6 +7,7 @@ sqlglot cannot read it, or Spark not what became of it, it runs over whole table
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -48,6 +49,9 @@ _AS_USUAL = {
     "spark.sql.parser.quotedRegexColumnNames": "false",
     "spark.sql.legacy.typeCoercion.datetimeToString.enabled": "false",
 }
+
+#: Conditions that may be true of a row without a value of each path in them: `i IN (3, v:n::int)`, where i is 3.
+_LEAVES_OUT = re.compile(r" OR |\(NOT | IN \(.*variant_get|\btry_variant_get")
 
 
 def narrowed(spark: SparkSession, named: Named) -> list[Narrowed]:
@@ -150,7 +154,7 @@ def _place(
     columns = {name: quote_if_needed(name) for name in names}
     # Spark casts only in rows that are left, and only where a condition asks for it.
     every_row = place.alone and not conditions.left and not conditions.skipping
-    sure = [pushed.text for pushed in conditions.evaluated.values() if " OR " not in pushed.text]
+    sure = [pushed.text for pushed in conditions.evaluated.values() if not _LEAVES_OUT.search(pushed.text)]
     replaced = []
     for path in place.paths:
         read = Extraction(path.column, path.sql, path.type, path.strict, variant=True)

@@ -26,8 +26,10 @@ from mica.schema.types import VARIANT, StructType
 
 _PARTS = re.compile(rf"(?P<kept>{RAW_STRING}|{QUOTED_STRING}|{QUOTED_NAME}|{REST})|{COMMENT}")
 #: Expressions that evaluate what they have first for every row, and the others that evaluate all they have. Of other
-#: ones that is not certain: what has an operand without a value does not ask for the next one.
-_FIRST = (exp.Binary, exp.In, exp.Between)
+#: ones that is not certain: what has an operand without a value does not ask for the next one, `/` and `%` ask for the
+#: last one first, and `count(… IS NULL)` asks for none.
+_SIDES = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Add, exp.Sub, exp.Mul, exp.DPipe, exp.Like)
+_FIRST = (*_SIDES, exp.In, exp.Between)
 _ALL = (
     exp.Alias, exp.Paren, exp.Cast, exp.Neg, exp.Not, exp.Ordered, exp.Order, exp.Group, exp.Where, exp.Having,
     exp.Join, exp.Distinct, exp.Sum, exp.Avg, exp.Min, exp.Max, exp.Count,
@@ -245,8 +247,22 @@ class _Reader:
                 continue
             open_ = sum({"(": 1, ")": -1}.get(token.text, 0) for token in self.tokens[begins : end + 1])
             if again == whole and not open_ and not self._goes_on(end):
-                return TextPath(column, sql, type_, strict(whole), _is_conditional(whole), start, stop)
+                return TextPath(column, sql, type_, strict(whole), self._is_conditional(whole), start, stop)
         return None
+
+    def _is_conditional(self, node: exp.Expr) -> bool:
+        """Whether Spark may leave an expression out for some of the rows: also where a query around its own may need
+        fewer rows or columns."""
+        select = node.find_ancestor(exp.Select)
+        if select is not self.tree or select.args.get("limit") or select.args.get("offset"):
+            return True
+        below = node
+        for above in _above(node):
+            is_all = isinstance(above, _ALL) or (isinstance(above.this, exp.Literal) and isinstance(above, _SIDES))
+            if not is_all and not (above.this is below and isinstance(above, _FIRST)):
+                return True
+            below = above
+        return False
 
     def _goes_on(self, end: int) -> bool:
         """Whether the token after belongs to the expression still, as in `DECIMAL(10, 2)`."""
@@ -270,17 +286,6 @@ def _above(node: exp.Expr) -> Iterable[exp.Expr]:
     while above is not None and not isinstance(above, exp.Select):
         yield above
         above = above.parent
-
-
-def _is_conditional(node: exp.Expr) -> bool:
-    """Whether Spark may leave an expression out for some of the rows."""
-    below = node
-    for above in _above(node):
-        is_first = above.this is below or isinstance(above.this, exp.Literal)
-        if isinstance(above, exp.Connector) or not isinstance(above, _ALL if not is_first else (*_ALL, *_FIRST)):
-            return True
-        below = above
-    return False
 
 
 def _item(node: exp.Expr) -> exp.Expr | None:

@@ -106,6 +106,8 @@ def test_names_where_the_session_tells_cases_apart(text: str, alike: list[str], 
         ("id + v:n::int", True), ("id = v:n::int", True), ("id IN (v:n::int)", True),
         ("id BETWEEN 1 AND v:n::int", True),
         ("nvl2(id, v:n::int, 0)", True), ("decode(id, 1, v:n::int)", True), ("date_add(s, v:n::int)", True),
+        ("v:n::int / id", True), ("v:n::int % id", True), ("v:n::int div id", True), ("5 IN (5, v:n::int)", True),
+        ("5 BETWEEN id AND v:n::int", True), ("count(v:n::int IS NULL)", True),
         ("v:n::int > 1 AND id = 1", True), ("coalesce(v:n::int, 1)", True), ("try_add(id, v:n::int)", True),
     ],
 )  # fmt: skip
@@ -113,6 +115,21 @@ def test_casts_that_spark_may_not_ask_for(item: str, conditional: bool) -> None:
     found = texts.read(f"SELECT {item} FROM events", TABLES)
     assert found is not None
     assert [path.conditional for path in found.places[0].paths] == [conditional]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT count(*) FROM (SELECT id, v:n::int AS n FROM events)",
+        "WITH w AS (SELECT id, v:n::int AS n FROM events) SELECT id FROM w",
+        "SELECT id FROM few WHERE EXISTS (SELECT v:n::int AS n FROM events)",
+        "SELECT v:n::int AS n FROM events LIMIT 1",
+    ],
+)
+def test_casts_of_rows_and_columns_that_nobody_may_need(text: str) -> None:
+    found = texts.read(text, TABLES)
+    assert found is not None
+    assert [path.conditional for path in found.places[0].paths] == [True]
 
 
 @pytest.mark.parametrize(
