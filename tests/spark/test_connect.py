@@ -111,6 +111,8 @@ if __name__ == "__main__":
         "SELECT if(id = 4, v:odd::int, 0) AS o FROM [] WHERE id IN (3, 4, v:odd::int)",
         "SELECT if(id = 4, v:odd::int, 0) AS o FROM [] WHERE NOT (id = 4 AND v:odd::int = 4)",
         "SELECT if(id = 4, v:odd::int, 0) AS o FROM [] WHERE try_cast(v:odd AS INT) IS NULL",
+        # A text is cast where the condition before it, Spark's, is true.
+        "SELECT id, v FROM [] WHERE length(s) > 50 AND s > 3",
     ):
         args = {"n": 4} if ":n" in text and "v:n" not in text else None
         found = mica.sql(text.replace("[]", "several"), spark, args)

@@ -18,11 +18,14 @@ from mica.engines.spark.folds import Folded
 from mica.engines.spark.session import is_connect
 from mica.errors import MicaError
 from mica.expressions.bind import BoundExpr, bind, bind_value
+from mica.expressions.bound_expr import type_of
 from mica.expressions.collations import collations_of
+from mica.expressions.tree import Cast, Expr, walk
 from mica.query.narrowed import Narrowed
 from mica.query.pushed import Pushed
 from mica.scan.scan import Scan
 from mica.schema.hidden import Readable
+from mica.schema.types import STRING
 from mica.skipping.file_plan import FilePlan
 from mica.table import Table
 
@@ -60,8 +63,9 @@ class Conditions:
             self.left.append((found.text, e.message.splitlines()[0]))
             return
         # A cast that fails must not fail for a row that an earlier conjunct, Spark's, excludes.
-        fails = found.strict and len(self.evaluated) < number
-        if fails or found.skips or collations_of(bound.expr) or not self._read_alike(bound):
+        fails = found.strict or any(map(_casts_text, walk(bound.expr)))
+        late = fails and len(self.evaluated) < number
+        if late or found.skips or collations_of(bound.expr) or not self._read_alike(bound):
             self.skipping[number] = found
         else:
             self.evaluated[number] = found
@@ -128,3 +132,8 @@ class Conditions:
         evaluated, skipping = (tuple(p.text for p in them.values()) for them in (self.evaluated, self.skipping))
         left, read = tuple(self.left), tuple(columns)
         return Narrowed(view, self.table, scan, self.every, evaluated, skipping, left, read, reader, folded, limit)
+
+
+def _casts_text(expr: Expr) -> bool:
+    """Whether it fails for some texts, as `s > 3` does with ANSI."""
+    return isinstance(expr, Cast) and expr.strict and type_of(expr.child) == STRING
