@@ -213,6 +213,11 @@ if __name__ == "__main__":
         found, other = ((frame.columns, sorted(frame.collect())) for frame in frames)
         assert found == other, (text, found, other)
         spark.conf.set(setting, "false")
+    # Where a CTE around another one comes first.
+    spark.conf.set("spark.sql.legacy.ctePrecedencePolicy", "LEGACY")
+    text = "SELECT (SELECT max(id) FROM several), (WITH several AS (SELECT 1 AS id) SELECT max(id) FROM several)"
+    assert mica.sql(text, spark).collect() == [(19, 1)]
+    spark.conf.set("spark.sql.legacy.ctePrecedencePolicy", "CORRECTED")
     dated = mica.Table.create(home / "dated", "d DATE")
     dated.append([{"d": dt.date(2020, 1, 1)}])
     text = f"SELECT d FROM delta.`{dated.path}` WHERE d <> '2020-1-1'"

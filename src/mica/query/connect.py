@@ -218,19 +218,31 @@ def _whole(spark: SparkSession, named: Named, args: Any) -> DataFrame:
     if file_names.asked(named.text):
         scans = {view: file_names.left_to_spark(scan) for view, scan in scans.items()}
     frames = {view: scan.to_df(spark) for view, scan in scans.items()}
+    frame = None if _outer_first(spark) else _within(spark, named, frames, args)
+    if frame is not None:
+        return frame
+    if frames.keys() <= named.catalogued.keys():
+        return _sparks(spark, named.given, args)
+    return _over_views(spark, named, frames, args)
+
+
+def _outer_first(spark: SparkSession) -> bool:
+    """Whether the session takes a CTE of a query around another one's own of the same name."""
+    return str(spark.conf.get("spark.sql.legacy.ctePrecedencePolicy", "CORRECTED")).upper() == "LEGACY"
+
+
+def _within(spark: SparkSession, named: Named, frames: Mapping[str, DataFrame], args: Any) -> DataFrame | None:
+    """The text as a query within one that has the frames as CTEs; None if Spark does not take it."""
     own = ", ".join(f"`{_escaped(view)}` AS (SELECT * FROM {{frame_{n}}})" for n, view in enumerate(frames))  # noqa: S608
     text = _escaped(named.text.rstrip().removesuffix(";"))
-    within = f"WITH {own} SELECT * FROM (\n{text}\n)"  # noqa: S608
     try:
         with without_sql_log():
-            frame = _sparks(spark, within, args, frames.values())
+            frame = _sparks(spark, f"WITH {own} SELECT * FROM (\n{text}\n)", args, frames.values())  # noqa: S608
             _ = frame.schema  # analysed now
     except Exception as e:
         if not is_sparks(e):
             raise
-        if frames.keys() <= named.catalogued.keys():
-            return _sparks(spark, named.given, args)
-        frame = _over_views(spark, named, frames, args)
+        return None
     return frame
 
 
