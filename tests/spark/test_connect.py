@@ -213,6 +213,13 @@ if __name__ == "__main__":
         found, other = ((frame.columns, sorted(frame.collect())) for frame in frames)
         assert found == other, (text, found, other)
         spark.conf.set(setting, "false")
+    # A path is no column whose collation is as strong as that of another one, and a key in backticks may be two keys.
+    mixed = mica.Table.create(home / "mixed", "c STRING COLLATE UTF8_LCASE, v VARIANT")
+    mixed.append([{"c": "A", "v": {"k": "a", "n.k": 1, "n": {"k": 2}}}])
+    found = mica.sql(f"SELECT c || v:k::string AS x, c = v:k::string FROM delta.`{mixed.path}`", spark)
+    assert (found.schema["x"].dataType.collation, found.collect()) == ("UTF8_LCASE", [("Aa", True)]), found.schema
+    found = mica.sql(f"SELECT v:`n.k`::int AS x FROM delta.`{mixed.path}` WHERE v:`n.k`::int = 2", spark)
+    assert found.collect() == [(2,)]
     # Where a CTE around another one comes first.
     spark.conf.set("spark.sql.legacy.ctePrecedencePolicy", "LEGACY")
     text = "SELECT (SELECT max(id) FROM several), (WITH several AS (SELECT 1 AS id) SELECT max(id) FROM several)"

@@ -183,7 +183,8 @@ def _column_of(read: Extraction, columns: dict[str, str], prefix: str) -> str:
 
     value = column(read.sql)
     if read.failing is None:
-        return f"coalesce({value})"  # a field of struct(…) is called as a column that stands there alone
+        # Not the column itself: a field of struct(…) has its name, and its collation is as strong as another column's.
+        return f"CAST(CAST({value} AS BINARY) AS STRING)" if read.type == "STRING" else f"coalesce({value})"
     failing = column(read.failing.sql)
     # The cast of the text fails as that of the value, with Spark's own error; where it does not, the text is the error.
     cast = f"variant_get(CAST({failing} AS VARIANT), '$', '{read.type}')"
