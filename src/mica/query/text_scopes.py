@@ -39,8 +39,8 @@ _TYPES: Mapping[Any, str] = {
     exp.DType.DATE: "DATE",
 }
 _NAMED = re.compile(rf"({'|'.join(_TYPES.values())}|DECIMAL\(\d+, ?\d+\))", re.IGNORECASE)
-#: What a key of a path may consist of, so that no text is read in two ways.
-_KEY = re.compile(r"[\w $.-]+")
+#: What a key of a path may consist of, so that no text is read in two ways: `a.b` in backticks is two keys for Spark.
+_KEY = re.compile(r"[\w $-]+")
 #: What is read of an expression: one of which sqlglot says more (SYMMETRIC, a subquery, …) is not certain.
 _READ = frozenset("this expression expressions low high to is_string table db catalog negate safe".split())
 

@@ -18,6 +18,8 @@ from sqlglot import TokenType, exp
 from sqlglot.errors import SqlglotError
 
 from mica.engines.spark.catalog import Parsed
+from mica.errors import UserError
+from mica.expressions.parse import parse
 from mica.query.pushed import Pushed
 from mica.query.text_scopes import DIALECT, Scope, Unknown, strict, type_of
 from mica.records import dataclass
@@ -247,6 +249,8 @@ class _Reader:
                 continue
             open_ = sum({"(": 1, ")": -1}.get(token.text, 0) for token in self.tokens[begins : end + 1])
             if again == whole and not open_ and not self._goes_on(end):
+                if not _is_sparks(self.text[start : stop + 1]):
+                    return None
                 return TextPath(column, sql, type_, strict(whole), self._is_conditional(whole), start, stop)
         return None
 
@@ -268,6 +272,15 @@ class _Reader:
         """Whether the token after belongs to the expression still, as in `DECIMAL(10, 2)`."""
         after = self.tokens[end + 1].text if end + 1 < len(self.tokens) else ""
         return after in ("(", ".", "[", ":", "::")
+
+
+def _is_sparks(text: str) -> bool:
+    """Whether Spark takes an expression too: sqlglot reads `v:0::int`, whose error is Spark's."""
+    try:
+        parse(text)
+    except UserError:
+        return False
+    return True
 
 
 def _extraction(column: exp.Column) -> exp.Expr | None:

@@ -70,6 +70,10 @@ def test_conditions_columns_and_paths_of_each_place() -> None:
         ("SELECT 1 FROM events /* '\" */ WHERE s = '--' -- it's", ["(s = '--')"], ["s"], []),
         # A cast to a collation is another one.
         ("SELECT 1 FROM events WHERE CAST(v:k AS STRING COLLATE UTF8_LCASE) = 'X'", [None], ["v"], []),
+        # Of a key in backticks Spark makes two; it has no key that is a number, and no place with a sign.
+        ("SELECT v:`n.k`::int AS n FROM events WHERE v:`n.k`::int = 3", [None], ["v"], []),
+        ("SELECT v:0::int AS n FROM events", [], ["v"], []),
+        ("SELECT v:n[+1]::int AS n FROM events", [], ["v"], []),
         # sqlglot cannot write this again.
         ("SELECT 1 FROM events WHERE regexp_replace(s, 'a') = 'b'", [None], ["s"], []),
         # Names of the result, and a Variant under another name.
