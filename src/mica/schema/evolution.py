@@ -19,7 +19,7 @@ from mica import compute as pc
 from mica.arrays import scalar
 from mica.errors import UserError
 from mica.records import dataclass
-from mica.schema.arrow import from_arrow_type, is_list, is_variant, to_arrow, to_arrow_field
+from mica.schema.arrow import from_arrow_type, is_list, is_variant, to_arrow, to_arrow_field, to_arrow_type
 from mica.schema.ddl import type_to_ddl
 from mica.schema.lists import entries_of, offsets_from_zero
 from mica.schema.types import (
@@ -262,7 +262,7 @@ def _map_cast(source: pa.Field, target: MapType, at: str, variants: VariantCast 
     value_field = StructField("value", target.value, target.value_contains_null)
     key = cast_to(source.type.key_field, key_field, f"{at}.key")
     value = cast_to(source.type.item_field, value_field, f"{at}.value", variants)
-    wanted = pa.map_(to_arrow_field(key_field), to_arrow_field(value_field))
+    wanted = to_arrow_type(target)
 
     def run(array: pa.Array) -> pa.Array:
         listed = entries_of(array)

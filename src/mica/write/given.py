@@ -320,7 +320,8 @@ def _maps(values: list[Any], key: DataType, item: DataType, at: str) -> pa.Array
         if len(pair) != 2 or is_null(pair[0]):
             told = f"the column {at!r} needs pairs of a key that is not null and a value, got {pair!r}"
             raise UserError("INVALID_VALUE", told, column=at)
-    keys = _column([pair[0] for pair in pairs], key, f"{at}.key")
+    # Of no pairs Python's values do not tell a type, and a map has no keys without one.
+    keys = _column([pair[0] for pair in pairs], key, f"{at}.key") if pairs else pa.nulls(0, to_arrow_type(key))
     items = _column([pair[1] for pair in pairs], item, f"{at}.value")
     wanted = pa.map_(_field("key", keys).with_nullable(False), _field("value", items))
     return pa.MapArray.from_arrays(_offsets(rows), keys, items, type=wanted, mask=_mask(values))

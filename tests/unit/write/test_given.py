@@ -17,6 +17,7 @@ import pyarrow.dataset as ds
 import pytest
 
 import mica
+from mica.errors import UserError
 from mica.schema.ddl import parse_ddl
 from mica.write.given import ROWS as DICTS
 from mica.write.given import arrow
@@ -376,3 +377,21 @@ def test_lists_of_any_layout_become_variants(tmp_path: Path, type_: pa.DataType)
     table = mica.Table.create(tmp_path, "v VARIANT")
     table.append(pa.table({"v": pa.array(lists, type_)}).slice(1))
     assert mica.variant.to_python(table.to_arrow().column("v")) == lists[1:]
+
+
+def test_maps_may_all_be_empty_in_the_source_of_a_merge(tmp_path: Path) -> None:
+    """Without a pair nothing tells the type of the keys but the table; a raw TypeError of Arrow's came."""
+    table = mica.Table.create(tmp_path, "k INT, m MAP<STRING, INT>, l ARRAY<MAP<DATE, STRING>>")
+    table.append([{"k": 1, "m": {"a": 1}, "l": [{dt.date(2020, 1, 1): "x"}]}])
+    merge = table.merge([{"k": 1, "m": {}, "l": [{}]}, {"k": 2, "m": [], "l": None}], "target.k = source.k")
+    merge.when_matched_update_all().when_not_matched_insert_all().execute()
+    wanted = [{"k": 1, "m": [], "l": [[]]}, {"k": 2, "m": [], "l": None}]
+    assert sorted(table.to_arrow().to_pylist(), key=str) == wanted
+
+
+def test_maps_whose_keys_have_no_type_are_refused_in_the_source_of_a_merge(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "k INT")
+    untyped = pa.MapArray.from_arrays([0, 0], pa.nulls(0), pa.nulls(0))
+    with pytest.raises(UserError) as refused:
+        table.merge(pa.table({"k": [1], "m": untyped}), "target.k = source.k").when_matched_delete().execute()
+    assert refused.value.code == "UNSUPPORTED_TYPE"
