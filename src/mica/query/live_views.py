@@ -108,18 +108,19 @@ def renew(spark: SparkSession, text: str, query: Query) -> None:
     before = _RUNS.set(True)
     try:
         with _LOCK:
-            _renew(spark, _views(spark), text, query, frozenset())
+            _renew(spark, _views(spark), text, query, set())
     finally:
         _RUNS.reset(before)
 
 
-def _renew(spark: SparkSession, known: dict[str, _Live | str], text: str, query: Query, within: frozenset[str]) -> None:
-    for name in known.keys() & (names.words(text) - within):
+def _renew(spark: SparkSession, known: dict[str, _Live | str], text: str, query: Query, seen: set[str]) -> None:
+    """Makes the views of a text again, those that they name first, and each once."""
+    for name in known.keys() & names.words(text):
         live = known.get(name)
-        if live is None:
+        if live is None or name in seen:
             continue
-        inner = live if isinstance(live, str) else live.view.query
-        _renew(spark, known, inner, query, within | {name})
+        seen.add(name)
+        _renew(spark, known, live if isinstance(live, str) else live.view.query, query, seen)
         if isinstance(live, str):
             continue
         if _identity(spark, name) != live.own:
@@ -195,15 +196,17 @@ def _version(table: Table) -> tuple[str, int]:
     return table.metadata.id, table.version
 
 
-def _others(spark: SparkSession, query: str, within: frozenset[str] = frozenset()) -> dict[str, int]:
+def _others(spark: SparkSession, query: str, found: dict[str, int] | None = None) -> dict[str, int]:
     """The identities of the views that a query reads, and of those in their queries that Spark keeps."""
-    parsed, known, found = relations(spark, query), _views(spark), dict[str, int]()
-    for name in set() if parsed is None else {name.lower() for name in parsed.names} - within:
+    found = {} if found is None else found
+    parsed, known = relations(spark, query), _views(spark)
+    for name in set() if parsed is None else {name.lower() for name in parsed.names} - found.keys():
         own = _identity(spark, name)
         if own is not None:
             found[name] = own
             inner = known.get(name)
-            found |= _others(spark, inner, within | {name}) if isinstance(inner, str) else {}
+            if isinstance(inner, str):
+                _others(spark, inner, found)
     return found
 
 
