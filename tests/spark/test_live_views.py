@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, cast
+
+from pyspark.sql import SparkSession
 
 import mica
 from mica.query import live_views
 from tests.oracle import conf
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 VIEWS = {
     "v": "SELECT * FROM {t}",
@@ -79,6 +78,16 @@ def test_a_view_has_the_settings_of_its_making(spark: SparkSession, tmp_path: Pa
     table.append([{"s": "x"}])
     rows = mica.sql("SELECT * FROM live_set", spark).collect()
     assert sorted(map(tuple, rows), key=str) == [(1, 1767193200), (None, 1767193200)]  # nine hours before UTC
+
+
+def test_a_clone_of_a_session_has_its_views(spark: SparkSession, tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "id BIGINT", data=[{"id": 1}])
+    mica.sql(f"CREATE TEMPORARY VIEW live_cloned AS SELECT * FROM delta.`{tmp_path}`", spark)
+    clone = SparkSession(spark.sparkContext, cast("Any", spark)._jsparkSession.cloneSession())
+    for number in (2, 3):
+        table.append([{"id": number}])
+        for session in (clone, spark):
+            assert mica.sql("SELECT count(*) FROM live_cloned", session).collect() == [(number,)]
 
 
 def test_a_view_that_cannot_be_made_again_keeps_its_versions(spark: SparkSession, tmp_path: Path) -> None:

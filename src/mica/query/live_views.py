@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from contextvars import ContextVar
-from dataclasses import field
+from dataclasses import field, replace
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
@@ -222,6 +222,18 @@ def _settings(spark: SparkSession) -> tuple[str, ...]:
 
 
 def _views(spark: Any) -> dict[str, _Live | str]:
+    """The views of a session by their names. One that is new here may be a clone, as for `foreachBatch`, which has the
+    views that the other one had."""
     if is_connect(spark):
         return {}
-    return _KNOWN.setdefault(str(spark._jsparkSession.sessionUUID()), {})  # noqa: SLF001
+    session = str(spark._jsparkSession.sessionUUID())  # noqa: SLF001
+    with _LOCK:
+        if session not in _KNOWN:
+            others = [one for views in _KNOWN.values() for one in views.items()]
+            here = {name: _identity(spark, name) for name, _ in others}
+            _KNOWN[session] = {
+                name: live if isinstance(live, str) else replace(live)
+                for name, live in others
+                if here[name] is not None and (isinstance(live, str) or live.own == here[name])
+            }
+        return _KNOWN[session]
