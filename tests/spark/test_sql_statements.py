@@ -188,7 +188,7 @@ def test_texts_are_read_for_numbers_and_times(spark: SparkSession, tmp_path: Pat
         mica.sql(f"INSERT INTO {t} (n) VALUES ('five')", spark)
     spark.conf.set("spark.sql.ansi.enabled", "false")
     try:
-        with pytest.raises(mica.UserError, match="INCOMPATIBLE_TYPE"):  # and not a null
+        with pytest.raises(mica.MicaError, match="the value 'five' for the column n cannot be cast"):
             mica.sql(f"INSERT INTO {t} (n) VALUES ('five')", spark)
     finally:
         spark.conf.unset("spark.sql.ansi.enabled")
