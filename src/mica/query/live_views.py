@@ -45,7 +45,8 @@ class _Live:
     #: The tables by their names in `text`: those that are read at no version, and the others.
     tables: dict[str, Table]
     pinned: dict[str, Table]
-    #: The views that it reads: the identities of what the session had by their names.
+    #: What the query names, and the views among it: the identities of what the session had by their names.
+    named: frozenset[str]
     others: dict[str, int]
     settings: tuple[str, ...]
     #: The columns of the query, the identity of the view, and the name of the table all of which it shows, if it does.
@@ -54,8 +55,9 @@ class _Live:
     whole: tuple[str, ...] | None = None
 
 
-#: The views by session and name, in lower case; of one that Spark makes its query.
-_KNOWN: dict[str, dict[str, _Live | str]] = {}
+#: The views by session and name, in lower case; of one that Spark makes what its query names.
+_Known = dict[str, "_Live | frozenset[str]"]
+_KNOWN: dict[str, _Known] = {}
 _LOCK = RLock()
 #: Whether views are made again in this context.
 _RUNS: ContextVar[bool] = ContextVar("mica_renews", default=False)
@@ -77,12 +79,12 @@ def make(spark: SparkSession, view: View, query: Query) -> None:
 
 
 def by_spark(spark: SparkSession, view: View) -> None:
-    """Remembers the query of a view that Spark makes: it may name others."""
+    """Remembers what the query of a view that Spark makes names: that may be other views."""
     known = _views(spark)
     with _LOCK:
         known.pop(view.name.lower(), None)
         if not is_connect(spark):
-            known[view.name.lower()] = view.query
+            known[view.name.lower()] = _named(spark, view)
 
 
 def shows(spark: SparkSession, name: str) -> tuple[str, ...] | None:
@@ -108,20 +110,20 @@ def renew(spark: SparkSession, text: str, query: Query) -> None:
     before = _RUNS.set(True)
     try:
         with _LOCK:
-            _renew(spark, _views(spark), text, query, set())
+            _renew(spark, _views(spark), frozenset(names.words(text)), query, set())
     finally:
         _RUNS.reset(before)
 
 
-def _renew(spark: SparkSession, known: dict[str, _Live | str], text: str, query: Query, seen: set[str]) -> None:
-    """Makes the views of a text again, those that they name first, and each once."""
-    for name in known.keys() & names.words(text):
+def _renew(spark: SparkSession, known: _Known, named: frozenset[str], query: Query, seen: set[str]) -> None:
+    """Makes the views of these names again, those that they name first, and each once."""
+    for name in known.keys() & named:
         live = known.get(name)
         if live is None or name in seen:
             continue
         seen.add(name)
-        _renew(spark, known, live if isinstance(live, str) else live.view.query, query, seen)
-        if isinstance(live, str):
+        _renew(spark, known, live.named if isinstance(live, _Live) else live, query, seen)
+        if not isinstance(live, _Live):
             continue
         if _identity(spark, name) != live.own:
             del known[name]
@@ -134,7 +136,7 @@ def _renew(spark: SparkSession, known: dict[str, _Live | str], text: str, query:
 
 def _remade(spark: SparkSession, live: _Live, query: Query) -> None:
     newest = {name: Table(table.snapshot.refresh()) for name, table in live.tables.items()}
-    others = _others(spark, live.view.query)
+    others = _others(spark, live.named)
     if others == live.others and all(_version(newest[name]) == _version(one) for name, one in live.tables.items()):
         return
     if live.settings == _settings(spark):
@@ -170,11 +172,17 @@ def _new(spark: SparkSession, view: View) -> _Live | None:
     its own name, or a change feed."""
     if view.shared or is_connect(spark) or names.FED in view.query:
         return None
-    parsed, found = relations(spark, view.query), tables_of(view.query, spark)
-    if parsed is None or found is None or view.name.lower() in map(str.lower, parsed.names):
+    named, found = _named(spark, view), tables_of(view.query, spark)
+    if found is None or view.name.lower() in named:
         return None
     pinned = {name: found.views[name] for name in found.pinned}
-    return _Live(view, found.text, _unpinned(found), pinned, _others(spark, view.query), _settings(spark))
+    return _Live(view, found.text, _unpinned(found), pinned, named, _others(spark, named), _settings(spark))
+
+
+def _named(spark: SparkSession, view: View) -> frozenset[str]:
+    """The tables and views that a view's query names, in lower case."""
+    parsed = relations(spark, view.query)
+    return frozenset() if parsed is None else frozenset(map(str.lower, parsed.names))
 
 
 def _made(rows: DataFrame, view: View, *, again: bool = False) -> None:
@@ -196,16 +204,16 @@ def _version(table: Table) -> tuple[str, int]:
     return table.metadata.id, table.version
 
 
-def _others(spark: SparkSession, query: str, found: dict[str, int] | None = None) -> dict[str, int]:
-    """The identities of the views that a query reads, and of those in their queries that Spark keeps."""
+def _others(spark: SparkSession, named: frozenset[str], found: dict[str, int] | None = None) -> dict[str, int]:
+    """The identities of the views of these names, and of those in the queries that Spark keeps."""
     found = {} if found is None else found
-    parsed, known = relations(spark, query), _views(spark)
-    for name in set() if parsed is None else {name.lower() for name in parsed.names} - found.keys():
+    known = _views(spark)
+    for name in named - found.keys():
         own = _identity(spark, name)
         if own is not None:
             found[name] = own
             inner = known.get(name)
-            if isinstance(inner, str):
+            if isinstance(inner, frozenset):
                 _others(spark, inner, found)
     return found
 
@@ -221,7 +229,7 @@ def _settings(spark: SparkSession) -> tuple[str, ...]:
     return (*current, *(str(spark.conf.get(name)) for name in _SETTINGS))
 
 
-def _views(spark: Any) -> dict[str, _Live | str]:
+def _views(spark: Any) -> _Known:
     """The views of a session by their names. One that is new here may be a clone, as for `foreachBatch`, which has the
     views that the other one had."""
     if is_connect(spark):
@@ -232,8 +240,8 @@ def _views(spark: Any) -> dict[str, _Live | str]:
             others = [one for views in _KNOWN.values() for one in views.items()]
             here = {name: _identity(spark, name) for name, _ in others}
             _KNOWN[session] = {
-                name: live if isinstance(live, str) else replace(live)
+                name: replace(live) if isinstance(live, _Live) else live
                 for name, live in others
-                if here[name] is not None and (isinstance(live, str) or live.own == here[name])
+                if here[name] is not None and (not isinstance(live, _Live) or live.own == here[name])
             }
         return _KNOWN[session]
