@@ -22,6 +22,8 @@ apt() {
         apt-get update -qq >&2 || return 1
         updated=yes
     fi
+    # Without a word if this Debian does not have them: other names follow.
+    apt-get install --simulate -qq "$@" >/dev/null 2>&1 || return 1
     say "installing $* from the distribution's packages"
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
 }
@@ -30,7 +32,7 @@ apt() {
 good_python() { "$1" -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
 find_python() {
     local p
-    for p in "${PYTHON:-python3}" python3.13 python3.12 python3.11 /usr/bin/python3; do
+    for p in "${PYTHON:-python3}" python3.14 python3.13 python3.12 python3.11 /usr/bin/python3; do
         if command -v "$p" >/dev/null && good_python "$p"; then
             command -v "$p"
             return 0
