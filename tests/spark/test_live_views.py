@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
-from pyspark.sql import SparkSession
+from pyspark.sql import SparkSession, functions
 
 import mica
 from mica.query import live_views
@@ -115,3 +116,61 @@ def test_a_view_is_made_again_once_a_version(spark: SparkSession, tmp_path: Path
     second = live_views._identity(spark, "live_once")
     mica.sql("SELECT * FROM live_once", spark)
     assert first != second == live_views._identity(spark, "live_once")
+
+
+def test_a_view_is_made_again_however_it_is_named(spark: SparkSession, tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "id BIGINT", data=[{"id": 0}])
+    mica.register("live_rows", tmp_path)
+    session = mica.enable(spark.newSession())
+    one = session.range(1)
+    session.sql("CREATE TEMPORARY VIEW `live ``n` AS SELECT count(*) AS n FROM live_rows")
+    session.sql("CREATE TEMPORARY VIEW live_n AS SELECT * FROM `live ``n`")
+    session.sql("CREATE TEMPORARY FUNCTION live_f() RETURNS BIGINT RETURN (SELECT n FROM live_n)")
+    session.sql("CREATE TEMPORARY VIEW live_of_f AS SELECT live_f() AS n")
+    session.sql("DECLARE VARIABLE live_name STRING DEFAULT 'live_n'")
+    ways: list[Callable[[], Any]] = [
+        lambda: session.sql("SELECT * FROM IDENTIFIER('live_n')"),
+        lambda: session.sql("SELECT * FROM IDENTIFIER('live' || '_n')"),
+        lambda: session.sql("SELECT * FROM IDENTIFIER(live_name)"),
+        lambda: session.sql("SELECT * FROM `live ``N`"),
+        lambda: session.sql("SELECT live_f()"),
+        lambda: session.sql("SELECT n FROM live_of_f"),
+        lambda: session.table("live_n"),
+        lambda: session.read.table("live_n"),
+        lambda: one.selectExpr("(SELECT n FROM live_n)"),
+        lambda: one.select(functions.expr("(SELECT n FROM live_n)")),
+        lambda: one.select(functions.expr("live_f()")),
+        lambda: session.sql(
+            "BEGIN DECLARE a BIGINT DEFAULT 0; INSERT INTO live_rows VALUES (0); "
+            "FOR r AS SELECT n FROM live_n DO SET a = r.n - 1; END FOR; "
+            "IF a + 1 = (SELECT n FROM live_n) THEN SELECT a; END IF; END"
+        ),
+    ]
+    try:
+        for number, way in enumerate(ways):
+            table.append([{"id": number}])
+            assert way().collect() == [(number + 2,)], number
+    finally:
+        mica.disable(session)
+
+
+def test_a_later_view_hides_no_table_from_an_earlier_one(spark: SparkSession, tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "id BIGINT", data=[{"id": 1}])
+    mica.register("live_hidden", tmp_path)
+    mica.sql("CREATE TEMPORARY VIEW live_earlier AS SELECT * FROM live_hidden", spark)
+    mica.sql("CREATE TEMPORARY VIEW live_hidden AS SELECT 7 AS id", spark)
+    table.append([{"id": 2}])
+    try:
+        assert sorted(mica.sql("SELECT * FROM live_earlier", spark).collect()) == [(1,), (2,)]
+        assert mica.sql("SELECT * FROM live_hidden", spark).collect() == [(7,)]
+    finally:
+        spark.catalog.dropTempView("live_hidden")
+
+
+def test_a_clone_has_views_that_were_made_again_since(spark: SparkSession, tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "id BIGINT", data=[{"id": 1}])
+    mica.sql(f"CREATE TEMPORARY VIEW live_since AS SELECT * FROM delta.`{tmp_path}`", spark)
+    clone = SparkSession(spark.sparkContext, cast("Any", spark)._jsparkSession.cloneSession())
+    table.append([{"id": 2}])
+    for session in (spark, clone):
+        assert mica.sql("SELECT count(*) FROM live_since", session).collect() == [(2,)]

@@ -5,7 +5,7 @@ The rule: what names no table of mica's reaches Spark as it was written, and `di
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +14,11 @@ from mica.engines.spark.doors import close_doors, open_doors, with_names
 from mica.engines.spark.errors import reason_first
 from mica.engines.spark.session import current, has_delta, is_connect
 from mica.format.source import register
-from mica.query import names
+from mica.query import live_views, names
 from mica.query.by_format import BY_FORMAT
 from mica.query.by_name import answers, listed, schema_dropped
-from mica.query.entry import run, table
-from mica.query.frames import ACTIONS
+from mica.query.entry import renewed, run, table
+from mica.query.frames import ACTIONS, TEXTS
 from mica.query.located import named_place
 from mica.query.merge_into import merge_into
 from mica.query.write_to import WRITE_TO
@@ -49,7 +49,7 @@ def enable(spark: SparkSession | None = None) -> SparkSession:
     """
     session = current(spark)
     register(session)
-    methods = METHODS if is_connect(session) else {**METHODS, **ACTIONS, **BY_FORMAT, **WRITE_TO}
+    methods = METHODS if is_connect(session) else {**METHODS, **ACTIONS, **_ANEW, **BY_FORMAT, **WRITE_TO}
     answering = answers(session) if is_connect(session) else {**answers(session), "DataFrame.mergeInto": merge_into}
     open_doors(session, _known_as, answering, {door: _with_reason(method) for door, method in methods.items()})
     return session
@@ -94,6 +94,12 @@ def _table(own: Callable[..., DataFrame], spark: SparkSession, tableName: str) -
     return table(tableName, spark, lambda: own(spark, tableName))
 
 
+def _read(own: Callable[..., DataFrame], reader: Any, tableName: str) -> DataFrame:  # noqa: N803
+    """What is no registered name may be a temporary view."""
+    renewed(tableName, reader._spark)  # noqa: SLF001 - it has no public name
+    return own(reader, tableName)
+
+
 def _known_as(spark: SparkSession, name: str) -> tuple[str, str] | None:
     """A registered name and its place; a path, unless delta-spark has these."""
     path = names.path_of(name)
@@ -109,6 +115,31 @@ def _exists(own: Callable[..., bool], catalog: Any, tableName: str, dbName: str 
     return known or own(catalog, tableName, dbName)
 
 
+def _anew(answer: Callable[..., Any]) -> Callable[..., Any]:
+    """The answer of a method that takes texts, which may name temporary views."""
+
+    def answered(own: Callable[..., Any], frame: DataFrame, *args: Any, **kwargs: Any) -> Any:
+        if live_views.are_known():
+            renewed(_texts([*args, *kwargs.values()]), frame.sparkSession)
+        return answer(own, frame, *args, **kwargs)
+
+    return answered
+
+
+def _texts(given: Iterable[Any]) -> str:
+    """The texts that a method is given, and those of its columns."""
+    from pyspark.sql import Column
+
+    found = (one for some in given for one in (some if isinstance(some, list | tuple) else [some]))
+    texts = (str(one) for one in found if isinstance(one, str | Column))
+    return " ".join(text.removeprefix("Column<'").removesuffix("'>") for text in texts)
+
+
+#: Methods that may name a temporary view.
+_ANEW = {
+    "DataFrameReader.table": _read,
+    **{door: _anew(ACTIONS[door]) for door in (f"DataFrame.{name}" for name in TEXTS.split())},
+}
 #: Who answers which method whatever it is given.
 METHODS: dict[str, Callable[..., Any]] = {
     "SparkSession.sql": _sql,

@@ -105,11 +105,12 @@ def sql(
 def run(text: str, spark: SparkSession, args: Any, otherwise: Callable[[], DataFrame]) -> DataFrame:
     """The rows of a text, or what `otherwise` makes of it if it names no table of mica's."""
     text = variables.substituted(text, spark)
-    live_views.renew(spark, text, lambda query: sql(query, spark))
+    renewed(text, spark)
     if not has_delta(spark) and (ours := using_mica(text, partial(settings.is_delta_default, spark))) != text:
         text, otherwise = ours, partial(own_sql, spark, ours, args)
     if scripts.begins(text):
-        return scripts.run(spark, text, args, lambda text, own: run(text, spark, None, own), otherwise)
+        before = partial(renewed, text, spark)
+        return scripts.run(spark, text, args, lambda text, own: run(text, spark, None, own), otherwise, before)
     if listed.lists(text):
         return listed.listed(spark, text, args, otherwise)
     if fed.calls(text):
@@ -153,6 +154,11 @@ def run(text: str, spark: SparkSession, args: Any, otherwise: Callable[[], DataF
     if is_connect(spark):
         return hinted(lambda: connect.run(spark, found, args))
     return hinted(lambda: select.run(spark, found.text, found.views, args, newest=_newest(found)))
+
+
+def renewed(text: str, spark: SparkSession) -> None:
+    """Lets the temporary views that a text names show the newest versions of their tables."""
+    live_views.renew(spark, text, lambda query: sql(query, spark))
 
 
 def _newest(found: names.Named) -> tuple[str, ...] | None:

@@ -256,13 +256,13 @@ def _kept(own: Callable[..., Any], frame: DataFrame) -> Any:
 
 
 _WHOLE = "collect explain foreach foreachPartition tail toArrow toJSON toLocalIterator toPandas write"
-_TEXTS = "agg filter join select selectExpr sort withColumn withColumns"
+TEXTS = "agg filter join select selectExpr sort withColumn withColumns"
 #: Who answers which method: those that run a plan, and those that take texts.
 ACTIONS: dict[str, Callable[..., Any]] = {
     **{f"DataFrame.{name}": _all for name in _WHOLE.split()},
     **{f"DataFrame.{name}": _some for name in ("first", "head", "isEmpty", "show", "take")},
     "DataFrame.count": _number,
-    **{f"DataFrame.{name}": _lending for name in _TEXTS.split()},
+    **{f"DataFrame.{name}": _lending for name in TEXTS.split()},
     **{f"DataFrame.{name}": _beyond for name in ("checkpoint", "localCheckpoint", "mapInArrow", "mapInPandas")},
     "DataFrame.rdd": _kept,
     "DataFrame.inputFiles": _files,

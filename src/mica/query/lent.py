@@ -182,14 +182,21 @@ def mentioned(spark: SparkSession, text: str) -> list[str]:
         return []
     if _COMPUTED.search(text):
         return known
-    functions = catalog.functions(spark)
-    while called := {name for name in functions if _is_word(name, text)}:
-        text = "\n".join([text, *map(functions.pop, called)])
+    text = f"{text}\n{of_functions(spark, text)}"
     spelled = (re.findall(rf"(?i)\b{name}\b", text) for name in known)
     return list(dict.fromkeys(word for found in spelled for word in found))
 
 
-def _is_word(name: str, text: str) -> bool:
+def of_functions(spark: SparkSession, text: str) -> str:
+    """What Spark keeps of the functions of the session that a text calls, and of those that these call."""
+    functions, found = catalog.functions(spark), ""
+    while called := {name for name in functions if is_word(name, f"{text}\n{found}")}:
+        found = "\n".join([found, *map(functions.pop, called)])
+    return found
+
+
+def is_word(name: str, text: str) -> bool:
+    """Whether a text has this name as a word, also in a string."""
     return re.search(rf"(?i)(?<!\w){re.escape(name)}(?!\w)", text) is not None
 
 

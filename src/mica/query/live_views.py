@@ -20,7 +20,7 @@ from mica.engines.spark.making import Maker
 from mica.engines.spark.marks import framed
 from mica.engines.spark.session import is_connect
 from mica.engines.spark.types import unread
-from mica.query import names
+from mica.query import lent, names
 from mica.query.insert import Query
 from mica.query.statements import View
 from mica.query.tables import relations, tables_of
@@ -45,14 +45,17 @@ class _Live:
     #: The tables by their names in `text`: those that are read at no version, and the others.
     tables: dict[str, Table]
     pinned: dict[str, Table]
-    #: What the query names, and the views among it: the identities of what the session had by their names.
+    #: What the query names, and the views among it: the identities of what the session had by their names; None for
+    #: those of an earlier making.
     named: frozenset[str]
-    others: dict[str, int]
+    others: dict[str, int] | None
     settings: tuple[str, ...]
     #: The columns of the query, the identity of the view, and the name of the table all of which it shows, if it does.
     given: list[str] = field(default_factory=list)
     own: int | None = None
     whole: tuple[str, ...] | None = None
+    #: The identities that it had before: a clone of the session may have one of them.
+    past: set[int] = field(default_factory=set)
 
 
 #: The views by session and name, in lower case; of one that Spark makes what its query names.
@@ -100,7 +103,12 @@ def replaced(spark: SparkSession, name: str, by: Callable[[], None]) -> None:
         before = _identity(spark, name)
         by()
         if isinstance(live, _Live) and live.own == before:
-            live.own = _identity(spark, name)
+            _goes_on(live, _identity(spark, name))
+
+
+def are_known() -> bool:
+    """Whether a text may name a view that is made again."""
+    return bool(_KNOWN)
 
 
 def renew(spark: SparkSession, text: str, query: Query) -> None:
@@ -110,9 +118,25 @@ def renew(spark: SparkSession, text: str, query: Query) -> None:
     before = _RUNS.set(True)
     try:
         with _LOCK:
-            _renew(spark, _views(spark), frozenset(names.words(text)), query, set())
+            known = _views(spark)
+            if known:
+                _renew(spark, known, _mentioned(spark, text, known), query, set())
     finally:
         _RUNS.reset(before)
+
+
+def _mentioned(spark: SparkSession, text: str, known: _Known) -> frozenset[str]:
+    """The views that a text may name, as words of it or of a function of the session that it calls; all of them, if it
+    may compute a name."""
+    if "identifier" in text.lower():
+        return frozenset(known)
+    return frozenset(names.words(text)) | _in_functions(spark, text, known)
+
+
+def _in_functions(spark: SparkSession, text: str, known: _Known) -> frozenset[str]:
+    """The views that the functions of a text may name."""
+    said = lent.of_functions(spark, text)
+    return frozenset(name for name in known if said and lent.is_word(name, said))
 
 
 def _renew(spark: SparkSession, known: _Known, named: frozenset[str], query: Query, seen: set[str]) -> None:
@@ -125,7 +149,7 @@ def _renew(spark: SparkSession, known: _Known, named: frozenset[str], query: Que
         _renew(spark, known, live.named if isinstance(live, _Live) else live, query, seen)
         if not isinstance(live, _Live):
             continue
-        if _identity(spark, name) != live.own:
+        if _identity(spark, live.view.name) != live.own:
             del known[name]
             continue
         try:
@@ -141,16 +165,28 @@ def _remade(spark: SparkSession, live: _Live, query: Query) -> None:
         return
     if live.settings == _settings(spark):
         found = tables_of(live.view.query, spark)
-        if found is None or _paths(_unpinned(found)) != _paths(newest):
+        if found is None:
             return
-        rows = query(live.view.query)
+        now, then = _paths(_unpinned(found)), _paths(newest)
+        if now != then and not _are_hidden(spark, now, then):
+            return
+        rows = query(live.view.query) if now == then else _as_then(spark, live, newest)
     else:
         rows = _as_then(spark, live, newest)
     rows = unread(rows)
     if rows.columns != live.given:
         rows = rows.select([rows[quote_if_needed(name)] for name in live.given])  # as of a text that Spark keeps
     _made(rows, live.view, again=True)
-    live.tables, live.others, live.own = newest, others, _identity(spark, live.view.name)
+    live.tables, live.others = newest, others
+    _goes_on(live, _identity(spark, live.view.name))
+
+
+def _are_hidden(spark: SparkSession, now: dict[str, str], then: dict[str, str]) -> bool:
+    """Whether names of a query lead to the tables of its making, but for those that are later views', which hide no
+    table from an earlier one."""
+    lost = [name for name, path in then.items() if now.get(name) != path]
+    others = {*now.values()} - {*then.values()}
+    return not others and all(name not in now and catalog.is_temporary(spark, name) for name in lost)
 
 
 def _as_then(spark: SparkSession, live: _Live, tables: dict[str, Table]) -> DataFrame:
@@ -182,7 +218,8 @@ def _new(spark: SparkSession, view: View) -> _Live | None:
 def _named(spark: SparkSession, view: View) -> frozenset[str]:
     """The tables and views that a view's query names, in lower case."""
     parsed = relations(spark, view.query)
-    return frozenset() if parsed is None else frozenset(map(str.lower, parsed.names))
+    own = frozenset() if parsed is None else frozenset(map(str.lower, parsed.names))
+    return own | _in_functions(spark, view.query, _views(spark))
 
 
 def _made(rows: DataFrame, view: View, *, again: bool = False) -> None:
@@ -218,6 +255,12 @@ def _others(spark: SparkSession, named: frozenset[str], found: dict[str, int] | 
     return found
 
 
+def _goes_on(live: _Live, own: int | None) -> None:
+    """Another view takes the place of one."""
+    live.past |= set() if live.own is None else {live.own}
+    live.own = own
+
+
 def _identity(spark: SparkSession, name: str) -> int | None:
     """Tells the session's view of a name from all others; None if it has none."""
     own = catalog.temporary(spark, name)
@@ -239,9 +282,17 @@ def _views(spark: Any) -> _Known:
         if session not in _KNOWN:
             others = [one for views in _KNOWN.values() for one in views.items()]
             here = {name: _identity(spark, name) for name, _ in others}
-            _KNOWN[session] = {
-                name: replace(live) if isinstance(live, _Live) else live
-                for name, live in others
-                if here[name] is not None and (not isinstance(live, _Live) or live.own == here[name])
-            }
+            _KNOWN[session] = {name: _in_clone(live, here[name]) for name, live in others if _is_in(live, here[name])}
         return _KNOWN[session]
+
+
+def _is_in(live: _Live | frozenset[str], here: int | None) -> bool:
+    """Whether a view is the one that a session has by its name, or one that was made again since."""
+    return here is not None and (not isinstance(live, _Live) or here == live.own or here in live.past)
+
+
+def _in_clone(live: _Live | frozenset[str], here: int | None) -> _Live | frozenset[str]:
+    """A view of a session as its clone has it."""
+    if not isinstance(live, _Live):
+        return live
+    return replace(live, own=here, others=live.others if here == live.own else None, past={*live.past})

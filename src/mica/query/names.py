@@ -324,4 +324,4 @@ def selected(text: str) -> str:
 
 def words(text: str) -> set[str]:
     """The identifiers of a text in lower case, with its keywords."""
-    return {match["word"].strip("`").lower() for match in LEXED.finditer(text) if match["word"]}
+    return {unquoted(match["word"]).lower() for match in LEXED.finditer(text) if match["word"]}

@@ -38,8 +38,15 @@ def begins(text: str) -> bool:
     return _BEGINS.match(text) is not None
 
 
-def run(spark: SparkSession, text: str, args: Any, run_one: Run, otherwise: Callable[[], DataFrame]) -> DataFrame:
-    """The rows of the script's last query; none without one.
+def run(
+    spark: SparkSession,
+    text: str,
+    args: Any,
+    run_one: Run,
+    otherwise: Callable[[], DataFrame],
+    before: Callable[[], None],
+) -> DataFrame:
+    """The rows of the script's last query; none without one. `before` is called before whatever Spark evaluates itself.
 
     Errors: Spark's for the script; those of its statements, if no handler takes them.
     """
@@ -63,6 +70,7 @@ def run(spark: SparkSession, text: str, args: Any, run_one: Run, otherwise: Call
     @contextmanager
     def lending() -> Iterator[None]:
         # Only for the step: a statement may make a view of such a name, drop it, or drop the table.
+        before()
         with Lent(spark, views) as lent:
             lent.lend_named(text)
             yield
