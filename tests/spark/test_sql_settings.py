@@ -355,6 +355,7 @@ CAST_WITHOUT_ANSI = [
     {"i": "parse_json('5')", "n": "'7'", "s": "named_struct('a', 1)"},
     {"i": "true", "x": "true", "s": "X'4142'"},
     {"i": "CAST(NULL AS STRING)", "s": "parse_json('[1]')"},
+    {"i": "parse_json('null')", "n": "INTERVAL '3' DAY", "s": "INTERVAL '14' MONTH", "y": "'a' COLLATE UTF8_LCASE"},
 ]
 
 
@@ -375,6 +376,25 @@ def test_without_ansi_an_insert_casts_whole_values_and_makes_none_null(
                     run(insert.format(column, value))
     assert found[0] == found[1] == sorted(table.refresh().to_arrow().to_pylist(), key=str)
     assert len(found[0]) == 2 * len(CAST_WITHOUT_ANSI)
+
+
+def test_an_insert_casts_intervals_and_variants_to_what_delta_spark_does(
+    delta_session: SparkSession, tmp_path: Path
+) -> None:
+    found = []
+    for name, run in (("theirs", delta_session.sql), ("ours", lambda text: mica.sql(text, delta_session))):
+        ddl = "i INT, s STRING, l ARRAY<INT>, r STRUCT<a: INT, b: STRING>, m MAP<STRING, INT>, y BINARY, v VARIANT"
+        table = mica.Table.create(tmp_path / name, ddl)
+        t = f"delta.`{table.path}`"
+        rest = "parse_json('[1, null]'), parse_json('{\"b\": \"x\"}'), parse_json('{\"k\": 2}')"
+        run(f"INSERT INTO {t} SELECT INTERVAL '7' MONTH, INTERVAL '1' DAY, {rest}, 'a' COLLATE UTF8_LCASE, X'41'")
+        if name == "ours":  # as UPDATE and MERGE do
+            run(f"UPDATE {t} SET i = INTERVAL '7' MONTH, l = parse_json('[1, null]')")
+        columns = {**{name: name for name in "islrmy"}, "v": "cast(v AS BINARY)"}
+        found.append(table.refresh().scan(columns=columns).to_arrow().to_pylist())
+    assert found[0] == found[1]
+    with pytest.raises(Exception, match="INVALID_VARIANT_CAST"):
+        run(f"INSERT INTO {t} (l) SELECT parse_json('[\"x\"]')")
 
 
 def test_upkeep_has_the_zone_of_the_session(delta_session: SparkSession, tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ from mica.schema.types import (
     ArrayType,
     DataType,
     MapType,
+    Primitive,
     StructField,
     StructType,
     renamed,
@@ -201,13 +202,14 @@ def _read(rows: DataFrame, schema: StructType, *, by_name: bool) -> DataFrame:
     columns = {}
     for given in from_spark(rows.schema).fields:
         column = schema.find(given.name)
-        if column is None or not (ansi or is_cast(given.type, column.type)):
+        if column is None or not (ansi or (isinstance(column.type, Primitive) and is_cast(given.type, column.type))):
             continue
-        read = replace(given, type=_as_read(given.type, column.type, by_name=by_name))
-        if read != given:
+        # Without its metadata: a text with a collation may be no text any more.
+        read = StructField(given.name, _as_read(given.type, column.type, by_name=by_name))
+        if read.type != given.type:
             (type_,) = (field.dataType for field in to_spark(StructType((read,))).fields)
             value = rows[quote_if_needed(given.name)]
-            columns[given.name] = value.cast(type_) if ansi else checked(value, type_, given.name)
+            columns[given.name] = value.cast(type_) if ansi else checked(value, given.type, type_, given.name)
     return rows.withColumns(columns) if columns else rows
 
 

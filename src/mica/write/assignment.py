@@ -22,6 +22,7 @@ from mica.expressions.parse import parse
 from mica.expressions.set_field import field_of, with_field
 from mica.expressions.tree import Cast, Collate, Column, Expr, Literal
 from mica.schema.ddl import type_to_ddl
+from mica.schema.interval_types import is_interval
 from mica.schema.special import DEFAULT
 from mica.schema.spelling import spelled, unquoted
 from mica.schema.types import (
@@ -113,13 +114,19 @@ def is_cast(given: DataType, wanted: DataType) -> bool:
         case Primitive("string"):
             return is_read_from_text(wanted) or wanted == BINARY
         case Primitive("variant"):
-            return is_read_from_text(wanted) or wanted in (STRING, BINARY)
+            from mica.expressions.casts import variant_holds
+
+            return wanted != VARIANT and variant_holds(wanted)
         case Primitive("boolean" | "timestamp"):
             return is_number or wanted == VARIANT
-        case Primitive("binary") | StructType() | ArrayType() | MapType():
+        case Primitive("binary"):
+            return wanted in (STRING, VARIANT)
+        case StructType() | ArrayType() | MapType():
             return wanted == STRING
         case Primitive("date" | "timestamp_ntz"):
             return wanted == VARIANT
+    if is_interval(given):
+        return wanted == STRING or is_exact(wanted)
     return (is_exact(given) or is_real(given)) and wanted in (BOOLEAN, TIMESTAMP, VARIANT)
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from pyspark.sql.functions import coalesce, concat, expr, lit, raise_error, when
+from pyspark.sql.functions import coalesce, concat, expr, is_variant_null, lit, raise_error, when
 from pyspark.sql.types import StructType as SparkStructType
 
 from mica.engines.spark.types import cast_text, from_spark, to_spark
+from mica.schema import types
 from mica.schema.special import DEFAULT
 from mica.schema.spelling import quote_if_needed
 from mica.schema.types import StructField, StructType
@@ -33,15 +34,17 @@ def assigned(rows: DataFrame, named: StructType, stored: StructType) -> DataFram
     return rows if wanted == rows.schema else rows.to(wanted)
 
 
-def checked(value: Column, type_: DataType, name: str) -> Column:
-    """The value cast to the type of its column as ANSI does, in a session without: what cannot be cast is an error."""
-    read = value.try_cast(type_)
+def checked(value: Column, given: types.DataType, type_: DataType, name: str) -> Column:
+    """The value, of type `given`, cast to the type of its column as ANSI does, in a session without: what cannot be
+    cast is an error."""
+    read, is_none = value.try_cast(type_), value.isNull()
+    is_none = is_none | is_variant_null(value) if given == types.VARIANT else is_none
     wrong = concat(
         lit("the value '"),
         coalesce(value.try_cast("string"), lit("…")),
         lit(f"' for the column {quote_if_needed(name)} cannot be cast to {type_.simpleString().upper()}"),
     )
-    return when(value.isNull() | read.isNotNull(), read).otherwise(raise_error(wrong))
+    return when(is_none | read.isNotNull(), read).otherwise(raise_error(wrong))
 
 
 def with_constants(rows: DataFrame, texts: Mapping[str, str | None], types: Mapping[str, str]) -> DataFrame:
