@@ -397,6 +397,25 @@ def test_an_insert_casts_intervals_and_variants_to_what_delta_spark_does(
         run(f"INSERT INTO {t} (l) SELECT parse_json('[\"x\"]')")
 
 
+def test_writers_by_a_name_refuse_casts_of_another_policy(spark: SparkSession, tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "i INT")
+    mica.register("other_policy", tmp_path)
+    session = mica.enable(spark.newSession())
+    try:
+        session.conf.set("spark.sql.storeAssignmentPolicy", "STRICT")
+        rows = session.sql("SELECT 1.5D AS i")
+        for write in (
+            rows.writeTo("other_policy").append,
+            lambda: rows.write.mode("append").saveAsTable("other_policy"),
+        ):
+            with pytest.raises(mica.UserError, match="storeAssignmentPolicy"):
+                write()
+        session.sql("SELECT 1 AS i").writeTo("other_policy").append()
+    finally:
+        mica.disable(session)
+    assert table.refresh().to_arrow().to_pylist() == [{"i": 1}]
+
+
 def test_upkeep_has_the_zone_of_the_session(delta_session: SparkSession, tmp_path: Path) -> None:
     """Of two equal tables, with partitions that old writers of Delta spell without a zone."""
     spark, found, old = delta_session, [], "spark.databricks.delta.write.utcTimestampPartitionValues"

@@ -157,7 +157,7 @@ def as_stored(rows: DataFrame, schema: StructType, *, by_name: bool) -> DataFram
     from mica.engines.spark.assigned import assigned
     from mica.engines.spark.types import from_spark
 
-    rows = _read(rows, schema, by_name=by_name)
+    own, rows = rows, _read(rows, schema, by_name=by_name)
     named, stored = [], []
     for given in from_spark(rows.schema).fields:
         column = schema.find(given.name)
@@ -166,7 +166,10 @@ def as_stored(rows: DataFrame, schema: StructType, *, by_name: bool) -> DataFram
             _refuse_fewer(given.type, wanted, given.name)
         named.append(given if by_name else replace(given, type=renamed(given.type, wanted)))
         stored.append(replace(given, type=_cast(named[-1].type, wanted)))
-    return assigned(rows, StructType(tuple(named)), StructType(tuple(stored)))
+    found = assigned(rows, StructType(tuple(named)), StructType(tuple(stored)))
+    if found is not own:
+        settings.refuse_other_casts(found.sparkSession)
+    return found
 
 
 def _refuse_fewer(given: DataType, wanted: DataType, name: str) -> None:

@@ -137,11 +137,25 @@ def refuse_other_meaning(spark: SparkSession, text: str, queries: Iterable[str] 
         ours = ours.replace(query, "")
     for one in _REFUSED:
         if one.mark.search(_searched(one, ours if one.ours else text)) and _differs(spark, one):
-            raise UserError(
-                "UNSUPPORTED_EXPRESSION",
-                f"the session has {one.meaning} ({one.setting}), which statements that change a table do not follow",
-                hint=f"{one.hint}, or set {one.setting} to {one.usual}.",
-            )
+            raise _refusal(one)
+
+
+def refuse_other_casts(spark: SparkSession) -> None:
+    """Refuses rows whose values are cast to the types of their columns, if the session casts them by other rules.
+
+    Errors: UNSUPPORTED_EXPRESSION.
+    """
+    casts = _REFUSED[-1]
+    if _differs(spark, casts):
+        raise _refusal(casts)
+
+
+def _refusal(one: _Refused) -> UserError:
+    return UserError(
+        "UNSUPPORTED_EXPRESSION",
+        f"the session has {one.meaning} ({one.setting}), which statements that change a table do not follow",
+        hint=f"{one.hint}, or set {one.setting} to {one.usual}.",
+    )
 
 
 def _searched(one: _Refused, part: str) -> str:
