@@ -51,6 +51,7 @@ def test_tables_of_a_database_are_listed_as_spark_s(spark: SparkSession, databas
             found.append([tuple(row)[:3] for row in spark.sql(text).collect()])
         found += [catalog.listTables(database, "l*"), catalog.getTable(f"{database}.L2")]
         found += [catalog.listColumns(f"{database}.l1"), catalog.listColumns(f"spark_catalog.{database}.l2")]
+        found += [catalog.listColumns("l1", database)]
         spark.sql(f"USE {database}")
         found += [catalog.getTable("l2"), [row.tableName for row in spark.sql("SHOW TABLES LIKE 'l*'").collect()]]
         spark.sql("USE default")
@@ -62,6 +63,9 @@ def test_tables_of_a_database_are_listed_as_spark_s(spark: SparkSession, databas
     for told in ("Database: of_mica\nTable: l2\nType: MANAGED\nProvider: delta\nLocation: ", "/L2\nSchema: root"):
         assert told in row.information
     assert "VIEW" not in row.information, "it was shown as a view"
+    spark.sql("COMMENT ON TABLE of_mica.l2 IS 'two'")
+    (row,) = spark.sql("SHOW TABLE EXTENDED IN of_mica LIKE 'l2'").collect()
+    assert "\nProvider: delta\nComment: two\nLocation: " in row.information
 
 
 @pytest.mark.usefixtures("enabled", "compiled")

@@ -135,6 +135,13 @@ def _texts(given: Iterable[Any]) -> str:
     return " ".join(text.removeprefix("Column<'").removesuffix("'>") for text in texts)
 
 
+def _columns(own: Callable[..., list[Any]], catalog: Any, tableName: str, dbName: str | None = None) -> list[Any]:  # noqa: N803
+    """The same for the columns of a table."""
+    if dbName is not None and catalog.tableExists(f"{dbName}.{tableName}"):
+        return list(catalog.listColumns(f"{dbName}.{tableName}"))
+    return own(catalog, tableName, dbName)
+
+
 #: Methods that may name a temporary view.
 _ANEW = {
     "DataFrameReader.table": _read,
@@ -146,5 +153,6 @@ METHODS: dict[str, Callable[..., Any]] = {
     "SparkSession.table": _table,
     "Catalog.listTables": listed,
     "Catalog.tableExists": _exists,
+    "Catalog.listColumns": _columns,
     "Catalog.dropDatabase": schema_dropped,  # new in Spark 4.2
 }

@@ -98,9 +98,18 @@ def _information(row: Mapping[str, Any], database: str) -> dict[str, str]:
     known = registry.name_in(database, row["tableName"]) or row["tableName"]
     facts = identity((catalog.CATALOG, database, row["tableName"]), managed=registry.is_managed(known))
     lines = [f"{name}: {text}" for name, text in facts if name != "Namespace"]
-    lines += ["Provider: delta", f"Location: {registry.place_of(known)}"]
+    lines += ["Provider: delta", *_comment(known), f"Location: {registry.place_of(known)}"]
     _, begin, columns = str(row["information"]).partition("Schema: ")
     return {"information": "\n".join([*lines, begin + columns])}
+
+
+def _comment(known: str) -> list[str]:
+    """What describes the table of a name; nothing of one that is gone or damaged."""
+    place = registry.storage_of(known)
+    with suppress(MicaError):
+        text = None if place is None else registry.opened(place).metadata.description
+        return [] if text is None else [f"Comment: {text}"]
+    return []
 
 
 def _names(rows: Iterable[Any]) -> set[str]:
