@@ -62,6 +62,31 @@ def test_what_a_view_is_not_enough_for_says_so(spark: SparkSession, events: mica
         assert caught.value.code == "INVALID_ARGUMENT"
 
 
+def test_a_name_with_its_database_says_what_to_write(spark: SparkSession, events: mica.Table) -> None:
+    """Spark's error was that there is no such table."""
+    mica.sql("CREATE SCHEMA IF NOT EXISTS lent_there", spark)
+    mica.register("lent_there.Events", events.path)
+    mica.sql("CREATE TABLE lent_default USING mica AS SELECT 1 AS id", spark)
+    function = "CREATE OR REPLACE TEMPORARY FUNCTION lent_most() RETURNS BIGINT RETURN (SELECT max(id) FROM {})"
+    try:
+        for name, before in (("spark_catalog.lent_there.`events`", "lent_there"), ("default.lent_default", "default")):
+            for text in (function, "BEGIN FOR r AS SELECT id FROM {} DO SELECT r.id; END FOR; END"):
+                with pytest.raises(mica.UserError, match=f"does not know {before}") as caught:
+                    mica.sql(text.format(name), spark)
+                assert caught.value.code == "INVALID_ARGUMENT"
+                assert f"after USE {before}." in str(caught.value)
+        with pytest.raises(PySparkException, match="TABLE_OR_VIEW_NOT_FOUND"):
+            mica.sql(function.format("lent_there.others"), spark)
+        mica.sql("USE lent_there", spark)
+        mica.sql(function.format("events"), spark)
+        assert mica.sql("SELECT lent_most()", spark).collect() == [(4,)]
+        mica.sql("DROP TEMPORARY FUNCTION lent_most", spark)
+    finally:
+        mica.sql("USE default", spark)
+        mica.sql("DROP TABLE lent_default", spark)
+        mica.sql("DROP SCHEMA lent_there CASCADE", spark)
+
+
 def test_plans_of_statements_that_only_spark_runs(spark: SparkSession, events: mica.Table) -> None:
     for text in ("CACHE TABLE w AS SELECT id FROM lent_events", "EXECUTE IMMEDIATE 'SELECT id FROM lent_events'"):
         plan = "".join(row.plan for row in mica.sql(f"EXPLAIN {text}", spark).collect())

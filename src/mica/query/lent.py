@@ -20,7 +20,7 @@ from mica.errors import MicaError, UserError
 from mica.query import registry
 from mica.query.located import known_as
 from mica.schema.lexical import GAP, QUOTED_STRING, SPACE
-from mica.schema.spelling import quoted
+from mica.schema.spelling import quoted, spelled
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from mica.table import Table
 
 _UNKNOWN = re.compile(r"\[TABLE_OR_VIEW_NOT_FOUND\] The table or view `(\w+)` cannot be found")
+#: The same of a name with its database, which no temporary view has.
+_UNKNOWN_THERE = re.compile(r"\[TABLE_OR_VIEW_NOT_FOUND\] The table or view ((?:`\w+`\.)+`\w+`) cannot be found")
 #: What changes a view: a lent one is none of the session's to be changed, and a renamed one would stay.
 _OF_VIEWS = re.compile(rf"(?is){GAP}ALTER{SPACE}VIEW\b")
 #: A name that may be no constant. No comments are read here: of thousands that never end each would be read to the end.
@@ -230,7 +232,17 @@ def run(spark: SparkSession, work: Callable[[], DataFrame], *, explains: bool = 
 
 
 def refuse(lent: tuple[str, ...], error: Exception) -> None:
-    """Raises INVALID_ARGUMENT, if an error of Spark's is that a view is not enough, and it was lent these."""
+    """Raises INVALID_ARGUMENT, if an error of Spark's is that a view is not enough, and it was lent these; or that it
+    does not know the name of a table with its database."""
+    there = None if isinstance(error, MicaError) else _UNKNOWN_THERE.search(str(error))
+    *database, name = registry.without_catalog(there[1].replace("`", "").split(".")) if there else [""]
+    if there and registry.name_in(".".join(database).lower(), name) is not None:
+        raise UserError(
+            "INVALID_ARGUMENT",
+            f"Spark runs this statement itself, and does not know {spelled((*database, name))}, since only mica knows "
+            f"the table: {there[0]}",
+            hint=f"Name it {name}, without its database, after USE {spelled(tuple(database))}.",
+        ) from error
     if not lent or not (any(is_condition(error, one) for one in _NO_VIEW) or _NO_TABLE in str(error)):
         return
     first = _FIRST.search(str(error))
