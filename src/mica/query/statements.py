@@ -305,7 +305,7 @@ class _Statement(RowStatement):
         self.at += 1
         partition_by: tuple[str, ...] = ()
         cluster_by: tuple[str, ...] = ()
-        location, query = None, None
+        location, query, named = None, None, False
         properties, options, comment = dict[str, str](), dict[str, str](), dict[str, str]()
         while self.token.kind != "end":
             if self.accept("PARTITIONED", "BY"):
@@ -319,20 +319,20 @@ class _Statement(RowStatement):
                 properties = self.pairs()
             elif self.accept("CLUSTER", "BY"):
                 cluster_by = self.each(self.column)
-            elif self.word() == "OPTIONS" and not ddl:
-                return None
             elif self.accept("OPTIONS"):
-                options = self.pairs()
+                named, options = not ddl, self.pairs()
                 paths = [name for name in options if name.lower() == "path"]
                 location = options.pop(paths[-1]) if paths else location
-                if any(not name.lower().startswith(("delta.", "mica.")) for name in options):
-                    self.fail("OPTIONS takes path and properties of delta. and mica.: others are TBLPROPERTIES")
             else:
                 self.accept("AS")
                 if self.word() not in QUERY and self.mark() != "(":
                     self.fail("PARTITIONED BY, CLUSTER BY, LOCATION, COMMENT, TBLPROPERTIES, OPTIONS or AS is expected")
                 query = self.text[self.token.at :]
                 break
+        if named and query is None:
+            return None
+        if any(not name.lower().startswith(("delta.", "mica.")) for name in options):
+            self.fail("OPTIONS takes path and properties of delta. and mica.: others are TBLPROPERTIES")
         if external and location is None:
             self.fail("LOCATION '…' is expected, as for any EXTERNAL table")
         made = {**options, **properties, **comment}

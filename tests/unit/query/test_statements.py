@@ -360,11 +360,19 @@ def test_a_query_behind_a_with_may_have_one_of_its_own(query: str) -> None:
         ("t (a INT) USING mica OPTIONS (path '/p', delta.appendOnly = true) TBLPROPERTIES ('x' = 'y')",
          {"ddl": "a INT", "location": "/p", "properties": {"delta.appendOnly": "true", "x": "y"}}),
         ("t (a INT) USING mica OPTIONS (PATH '/p')", {"ddl": "a INT", "location": "/p"}),
+        ("t USING mica OPTIONS (path '/p', 'delta.appendOnly' 'true') COMMENT 'c' AS SELECT 1",
+         {"ddl": "", "location": "/p", "properties": {"delta.appendOnly": "true", "comment": "c"}, "query": "SELECT 1"}),
     ],
 )  # fmt: skip
 def test_partitions_may_have_types_and_options_are_properties(text: str, expected: dict[str, Any]) -> None:
     found = parse_statement(f"CREATE TABLE {text}")
     assert found == Create(("t",), mode="error", **expected)
+
+
+def test_options_without_columns_and_query_are_a_name_in_spark_s_catalog() -> None:
+    assert parse_statement("CREATE TABLE t USING mica OPTIONS (path '/p', typedPaths 'a INT')") is None
+    with pytest.raises(mica.UserError, match="others are TBLPROPERTIES"):
+        parse_statement("CREATE TABLE t USING mica OPTIONS (k 'v') AS SELECT 1")
 
 
 @pytest.mark.parametrize(
