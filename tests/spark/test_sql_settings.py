@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
@@ -40,6 +41,17 @@ def test_a_time_to_restore_is_read_as_that_of_a_query(spark: SparkSession, tmp_p
     assert table.refresh().count() == 0
     with conf(spark, {"spark.sql.ansi.enabled": "false"}), pytest.raises(mica.UserError, match="TIMESTAMP AS OF"):
         mica.sql(f"RESTORE delta.`{table.path}` TO TIMESTAMP AS OF 'yesterday''s'", spark)
+
+
+def test_settings_count_in_every_thread(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark's parser evaluates VALUES, without a session in a new thread (as one of dbt) by its defaults: ANSI."""
+    table = mica.Table.create(tmp_path / "t", "id INT, d DECIMAL(10, 2)")
+    rows = "VALUES (1, CAST('None' AS DECIMAL(10, 2)))"
+    texts = (f"INSERT INTO delta.`{table.path}` {rows}", f"BEGIN INSERT INTO delta.`{table.path}` {rows}; END")
+    with conf(spark, {"spark.sql.ansi.enabled": "false"}), ThreadPoolExecutor(1) as pool:
+        for text in texts:
+            pool.submit(lambda text=text: mica.sql(text, spark)).result()
+    assert table.refresh().to_arrow().to_pylist() == [{"id": 1, "d": None}] * 2
 
 
 def test_statements_follow_the_settings_of_delta_spark(delta_session: SparkSession, pair: list[mica.Table]) -> None:

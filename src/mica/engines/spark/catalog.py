@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from mica.engines.spark.doors import own_sql
 from mica.engines.spark.making import Maker
 from mica.engines.spark.nodes import items
-from mica.engines.spark.session import is_connect, without_sql_log
+from mica.engines.spark.session import active, is_connect, without_sql_log
 from mica.records import dataclass
 from mica.schema.spelling import quoted
 
@@ -47,8 +47,12 @@ class Parsed:
 
 
 def relations(spark: SparkSession, text: str) -> Parsed:
-    """The tables that a text names. Errors: Spark's own for a text that does not parse."""
-    plan = _state(spark).sqlParser().parsePlan(text)
+    """The tables that a text names. Errors: Spark's own for a text that does not parse.
+
+    Spark's parser evaluates VALUES, by the settings of the thread's active session: another thread may have none.
+    """
+    with active(spark):
+        plan = _state(spark).sqlParser().parsePlan(text)
     tree = str(plan.treeString())
     if _CUT.search(tree):
         before = str(spark.conf.get(_LONGEST))
