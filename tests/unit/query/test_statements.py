@@ -361,7 +361,8 @@ def test_a_query_behind_a_with_may_have_one_of_its_own(query: str) -> None:
          {"ddl": "a INT", "location": "/p", "properties": {"delta.appendOnly": "true", "x": "y"}}),
         ("t (a INT) USING mica OPTIONS (PATH '/p')", {"ddl": "a INT", "location": "/p"}),
         ("t USING mica OPTIONS (path '/p', 'delta.appendOnly' 'true') COMMENT 'c' AS SELECT 1",
-         {"ddl": "", "location": "/p", "properties": {"delta.appendOnly": "true", "comment": "c"}, "query": "SELECT 1"}),
+         {"ddl": "", "location": "/p", "properties": {"delta.appendOnly": "true", "comment": "c"},
+          "query": "SELECT 1"}),
     ],
 )  # fmt: skip
 def test_partitions_may_have_types_and_options_are_properties(text: str, expected: dict[str, Any]) -> None:
