@@ -54,10 +54,12 @@ class _Live:
     given: list[str] = field(default_factory=list)
     own: int | None = None
     whole: tuple[str, ...] | None = None
-    #: The identities that it had before: a clone of the session may have one of them.
-    past: set[int] = field(default_factory=set)
+    #: The last identities that it had before: a clone of the session may have one of them.
+    past: tuple[int, ...] = ()
 
 
+#: How many earlier makings of a view are known.
+_PAST = 1000
 #: The views by session and name, in lower case; of one that Spark makes what its query names.
 _Known = dict[str, "_Live | frozenset[str]"]
 _KNOWN: dict[str, _Known] = {}
@@ -257,7 +259,7 @@ def _others(spark: SparkSession, named: frozenset[str], found: dict[str, int] | 
 
 def _goes_on(live: _Live, own: int | None) -> None:
     """Another view takes the place of one."""
-    live.past |= set() if live.own is None else {live.own}
+    live.past = (*live.past, *(() if live.own is None else (live.own,)))[-_PAST:]
     live.own = own
 
 
@@ -295,4 +297,4 @@ def _in_clone(live: _Live | frozenset[str], here: int | None) -> _Live | frozens
     """A view of a session as its clone has it."""
     if not isinstance(live, _Live):
         return live
-    return replace(live, own=here, others=live.others if here == live.own else None, past={*live.past})
+    return replace(live, own=here, others=live.others if here == live.own else None)
