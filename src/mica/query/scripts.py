@@ -51,13 +51,20 @@ def run(
     Errors: Spark's for the script; those of its statements, if no handler takes them.
     """
     try:
-        return _run(spark, text, args, run_one, otherwise)
+        return _run(spark, text, args, run_one, otherwise, before)
     except Exception as e:
         refuse((), e)
         raise
 
 
-def _run(spark: SparkSession, text: str, args: Any, run_one: Run, otherwise: Callable[[], DataFrame]) -> DataFrame:
+def _run(
+    spark: SparkSession,
+    text: str,
+    args: Any,
+    run_one: Run,
+    otherwise: Callable[[], DataFrame],
+    before: Callable[[], None],
+) -> DataFrame:
     if has_delta(spark) and not _NAMES.search(text) and not mentioned(spark, text):
         return otherwise()
     with suppress(UserError):  # a value without a literal is Spark's to bind; `?` it refuses in a script
