@@ -34,6 +34,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "engines/spark/at_once.py": "tests/spark/test_at_once.py",
         "query/by_format.py": "tests/spark/test_by_format.py",
         "query/listed.py": "tests/spark/test_listed.py",
+        "query/kept_names.py": "tests/spark/test_metastore.py",
         "query/here.py": "tests/property/test_sql_spark.py",
         "query/insert.py": "tests/spark/test_sql_statements.py",
         "query/inserts.py": "tests/spark/test_sql_around.py",

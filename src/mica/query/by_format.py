@@ -20,7 +20,7 @@ from mica.format.options import STORAGE, local_path
 from mica.log import clustering
 from mica.log.snapshot import exists
 from mica.maintain.create import base_of
-from mica.query import names, registry, settings
+from mica.query import kept_names, names, registry, settings
 from mica.query.create_text import literal
 from mica.query.entry import by_text, table, version_clause
 from mica.query.located import new_name
@@ -218,7 +218,7 @@ def _made(
     with as_before(writer) as told:
         known, place, storage = _place(writer, name, _given(told, options))
         writer.save(place, "mica", mode, partitionBy, **options)
-        registry.give(known, storage, managed=place is not None)
+        kept_names.give(writer._spark, known, storage, managed=place is not None)  # noqa: SLF001
 
 
 def _streamed(
@@ -231,7 +231,7 @@ def _streamed(
     with as_before(writer) as told:
         known, place, storage = _place(writer, tableName, _given(told, options))
         started = writer.start(place, "mica", outputMode, partitionBy, queryName, **options)
-        registry.promise(known, storage, managed=place is not None)
+        kept_names.promise(writer._spark, known, storage, managed=place is not None)  # noqa: SLF001
         return started
 
 

@@ -23,7 +23,7 @@ from mica.errors import UserError
 from mica.log.user_metadata import user_metadata
 from mica.maintain.drop import drop
 from mica.properties import parse_names
-from mica.query import described, inserts, names, registry, settings, views
+from mica.query import described, inserts, kept_names, names, registry, settings, views
 from mica.query.cloned import is_catalogs, make_clone
 from mica.query.insert import Query, insert
 from mica.query.lent import is_hidden
@@ -399,7 +399,7 @@ def _renamed(spark: SparkSession, statement: Rename) -> DataFrame | None:
     new = (*known[:-1], *statement.name) if len(statement.name) == 1 else new_name(spark, statement.name)
     if len(new) > len(known):
         raise UserError.bad_value("RENAME TO", spelled(new), f"one name, as {spelled(known)} is a registered one")
-    registry.rename(".".join(known), ".".join(new))
+    kept_names.rename(spark, ".".join(known), ".".join(new))
     return _nothing(spark)
 
 
@@ -408,7 +408,7 @@ def _relocated(spark: SparkSession, statement: Relocate) -> DataFrame | None:
     known = _named(spark, statement)
     if known is None:
         return None
-    registry.relocate(".".join(known), statement.location)
+    kept_names.relocate(spark, ".".join(known), statement.location)
     return _nothing(spark)
 
 
@@ -422,7 +422,7 @@ def _dropped(spark: SparkSession, statement: Drop) -> DataFrame | None:
     storage = registry.storage_of(name)
     if storage is not None and registry.is_managed(name):
         drop(storage)
-    registry.forget(name)
+    kept_names.forget(spark, name)
     return _nothing(spark)
 
 

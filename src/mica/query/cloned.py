@@ -43,7 +43,7 @@ def make_clone(spark: SparkSession, statement: CloneOf, source: Table) -> pa.Tab
     named = not names.is_path(statement.table)
     if is_there and statement.mode == "ignore":
         if named:
-            name_it(statement, target, there)
+            name_it(spark, statement, target, there)
         return None
     if statement.replaces and not is_there:
         raise UserError("TABLE_NOT_FOUND", f"there is no table at {target} to replace", hint="Write CREATE OR REPLACE.")
@@ -53,7 +53,7 @@ def make_clone(spark: SparkSession, statement: CloneOf, source: Table) -> pa.Tab
         at = load(at.storage, statement.version, moment)
     clone(at, target, statement.properties, replaces=statement.mode == "overwrite")
     if named:
-        name_it(statement, target, there)
+        name_it(spark, statement, target, there)
     return described.counts(
         {
             "source_table_size": pc.sum(at.files.column("size")).as_py() or 0,

@@ -23,6 +23,7 @@ from mica.query import (
     changes,
     connect,
     fed,
+    kept_names,
     lent,
     listed,
     live_views,
@@ -102,6 +103,7 @@ def sql(
     return run(text, session, args, lambda: session.sql(text, args))
 
 
+@kept_names.once_a_text
 def run(text: str, spark: SparkSession, args: Any, otherwise: Callable[[], DataFrame]) -> DataFrame:
     """The rows of a text, or what `otherwise` makes of it if it names no table of mica's."""
     text = variables.substituted(text, spark)
@@ -176,6 +178,7 @@ def by_text(text: str, spark: SparkSession, args: Any = None) -> DataFrame:
     return run(text, spark, args, lambda: own_sql(spark, text, args))
 
 
+@kept_names.once_a_text
 def table(name: str, spark: SparkSession, otherwise: Callable[[], DataFrame], as_of: str = "") -> DataFrame:
     """A table for methods of DataFrames, which nobody knows yet: by Spark's own reader, where it may be, which prunes
     what they leave out. What `otherwise` makes of the name if it is none of mica's tables. A name of one part may be

@@ -17,7 +17,7 @@ from mica.engines.spark import catalog
 from mica.engines.spark.cloned_session import beside_names
 from mica.engines.spark.session import is_connect
 from mica.errors import MicaError
-from mica.query import names, registry
+from mica.query import kept_names, names, registry
 from mica.query.described import identity
 from mica.query.lent import Lent, counts
 from mica.query.statement_parts import name_parts
@@ -56,6 +56,8 @@ def listed(spark: SparkSession, text: str, args: Any, work: Callable[[], DataFra
             return work()
     shows = kind is not None and kind["views"] is None
     database = database_of(spark, None if kind is None else kind["database"])
+    if shows and not by_name:
+        kept_names.learn_all(spark, database, lambda: _names(work().collect()))
     own = set(registry.in_database(database)) if shows else set[str]()
     others = {name for name in registry.all_registered() if counts(spark, name) and registry.is_everywhere(name)}
     views = {name for name in own | others if not catalog.is_temporary(spark, name)}
@@ -84,7 +86,7 @@ def _in_database(
         for row in temporary
         if row["tableName"] in own
     ]
-    known = [row for row in rows if not row["isTemporary"]]
+    known = [row for row in rows if not row["isTemporary"] and row["tableName"] not in own]
     tables = sorted([*known, *mine], key=lambda row: str(row["tableName"]))
     rest = [row for row in temporary if row["tableName"] not in lent]
     fields = [pa.field(name, _COLUMNS[name], nullable=False) for name in shown.columns]

@@ -14,7 +14,7 @@ from mica.engines.spark import catalog
 from mica.engines.spark.session import is_connect
 from mica.errors import MicaError
 from mica.log.snapshot import exists
-from mica.query import registry
+from mica.query import kept_names, registry
 from mica.query.statement_parts import name_parts
 from mica.schema.spelling import spelled
 from mica.storage import Storage
@@ -45,6 +45,7 @@ def in_database(spark: SparkSession, parts: Sequence[str]) -> Storage | None:
 def known_as(spark: SparkSession, parts: Sequence[str]) -> tuple[str, ...] | None:
     """The registered name that is meant. One of one part is that of a table in the database default, or one of
     `mica.register`, which each database has that has no other by this name."""
+    kept_names.learn(spark, parts)
     given = tuple(parts)
     if len(given) != 1:
         return _of_several(given)

@@ -31,7 +31,7 @@ from mica.properties import (
     IN_COMMIT_TIMESTAMPS,
     NAMES_OF_WRITERS,
 )
-from mica.query import names, registry, settings
+from mica.query import kept_names, names, registry, settings
 from mica.query.create_text import column_text, create_text
 from mica.query.frames import narrowed
 from mica.query.insert import Query
@@ -89,7 +89,7 @@ def make(
                     "TABLE_EXISTS", f"the name {spelled(parts)} is that of the table {there} already", hint=hint
                 )
             _refuse_another(statement, Table(base))
-        registry.give(".".join(parts), storage)
+        kept_names.give(spark, ".".join(parts), storage)
         return None
     rows = None if statement.query is None else query(statement.query)
     made: Any = parse_ddl(statement.ddl) if statement.ddl else None
@@ -114,7 +114,7 @@ def make(
         verb="REPLACE" if statement.replaces else "CREATE OR REPLACE",
     )
     if not names.is_path(parts):
-        name_it(statement, storage, there)
+        name_it(spark, statement, storage, there)
     return None if done is base else Table(done)
 
 
@@ -138,10 +138,10 @@ def make_of_rows(spark: SparkSession, statement: Create, rows: DataFrame, option
         make(spark, statement, lambda _: narrowed(rows) or rows)
 
 
-def name_it(statement: Create | CloneOf, storage: Storage, there: str | None) -> None:
+def name_it(spark: SparkSession, statement: Create | CloneOf, storage: Storage, there: str | None) -> None:
     """Gives a statement's name to its table; a new one without a location goes when the name does, as Spark's do.
     `there` as for `storage_for`."""
-    registry.give(".".join(statement.table), storage, managed=there is None and statement.location is None)
+    kept_names.give(spark, ".".join(statement.table), storage, managed=there is None and statement.location is None)
 
 
 def place_of(statement: Create | CloneOf) -> str | None:
@@ -250,7 +250,7 @@ def in_warehouse(spark: SparkSession, parts: Sequence[str]) -> str:
 
 def refuse_other_table(spark: SparkSession, name: str) -> None:
     """Refuses the name of a table of Spark's that is no Delta table: its files would be beside mica's."""
-    if spark.catalog.tableExists(name) and catalog.delta_location(spark, name) is None:
+    if catalog.delta_location(spark, name) is None and spark.catalog.tableExists(name):
         raise UserError(
             "TABLE_EXISTS",
             f"Spark's catalog has a table or view {name} that is not a Delta table",

@@ -47,6 +47,8 @@ class _Named:
     managed: str | None = None
     #: The temporary view that the session had by the name when it was registered.
     before: Any = None
+    #: The place that a metastore gives it, as it spells that.
+    kept: str | None = None
 
 
 #: By their parts in lower case, without the session's catalog before them.
@@ -106,6 +108,18 @@ def promise(name: str, place: Storage, *, managed: bool = False) -> None:
     """Gives a name to a table that is about to be made. `managed`: nobody said where; so it stays while the name has
     this place."""
     _lead(name, place, **({"managed": str(place)} if managed else {}))
+
+
+def keep(name: str, place: Storage, entry: str, *, managed: bool) -> None:
+    """Gives a name to a place that a metastore says it has, in its spelling `entry`."""
+    with _LOCK:
+        _NAMES[_key(name)] = _Named(place, managed=str(place) if managed else None, kept=entry)
+
+
+def kept_at(name: str) -> str | None:
+    """What the metastore says of a name's place; None for a name that this process alone has."""
+    found = _NAMES.get(_key(name))
+    return None if found is None else found.kept
 
 
 def _lead(name: str, known: Table | Storage, **facts: Any) -> None:

@@ -1,0 +1,193 @@
+"""Names of tables in a Hive metastore: mica's processes, and delta-spark's, find each other's."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.support import delta_jars
+
+pytestmark = [pytest.mark.slow, pytest.mark.spark]
+
+#: Runs texts and Python expressions (`>…`, over `spark`) in a session of its own; prints what they give as JSON.
+PROCESS = """
+import json, sys
+from pathlib import Path
+import mica
+
+engine, home, given = sys.argv[1], Path(sys.argv[2]), json.loads(sys.argv[3])
+conf = {
+    "spark.sql.warehouse.dir": str(home / "wh"), "spark.local.dir": str(home / "local"), "spark.driver.memory": "1g",
+    "spark.sql.catalogImplementation": "hive", "spark.sql.codegen.wholeStage": "false",
+    "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={home / 'metastore'};create=true",
+}
+if engine == "delta":
+    conf |= {
+        "spark.jars": sys.argv[4],
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.databricks.delta.snapshotPartitions": "1",
+    }
+spark = mica.session("local[1]", **conf)
+if engine == "mica":
+    mica.enable(spark)
+
+def answer(text):
+    if text.startswith(">"):
+        return repr(eval(text[1:]))
+    return sorted(map(list, spark.sql(text).collect()), key=repr)
+
+def tried(text):
+    try:
+        return answer(text)
+    except Exception as e:
+        return str(e)
+
+answers = [tried(text) for text in given]
+print(json.dumps(answers, default=str))
+"""
+
+#: A JVM that lives for seconds compiles little.
+FAST = {"SPARK_SUBMIT_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+
+Runs = Callable[..., list[Any]]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory, spark: Any) -> Runs:
+    """Runs texts in a new process of `mica` or `delta` over one metastore; `home` is its folder."""
+    home = tmp_path_factory.mktemp("metastore")
+
+    def run(engine: str, *texts: str) -> list[Any]:
+        texts = tuple(text.replace("$HOME", str(home)) for text in texts)
+        jars = ",".join(map(str, delta_jars()))
+        command = [sys.executable, "-c", PROCESS, engine, str(home), json.dumps(texts), jars]
+        done = subprocess.run(
+            command, check=True, capture_output=True, text=True, timeout=300, cwd=home, env={**os.environ, **FAST}
+        )
+        found: list[Any] = json.loads(done.stdout.splitlines()[-1])
+        return found
+
+    return run
+
+
+def test_another_process_finds_what_is_made_renamed_moved_and_dropped(runs: Runs) -> None:
+    first = runs(
+        "mica",
+        "CREATE SCHEMA shop",
+        "CREATE TABLE shop.Made (id INT, v VARIANT) USING delta",
+        "INSERT INTO shop.made VALUES (1, parse_json('{\"a\": 5}'))",
+        "CREATE TABLE plain USING delta AS SELECT 1 AS id",
+        "CREATE TABLE shop.there USING mica LOCATION '$HOME/ex t' AS SELECT 2 AS id",
+        "CREATE TABLE shop.gone (id INT) USING delta",
+        "DROP TABLE shop.gone",
+        "CREATE TABLE shop.old USING delta AS SELECT 3 AS id",
+        "ALTER TABLE shop.old RENAME TO shop.new",
+        "SELECT * FROM shop.new",
+        "ALTER TABLE shop.made RENAME TO shop.kept",
+        "SELECT id, v:a::int FROM shop.kept",
+        ">spark.sql('SELECT 4 AS id').write.format('delta').saveAsTable('shop.saved')",
+        ">spark.sql('SELECT 5 AS id').writeTo('shop.written').using('delta').create()",
+        "CREATE TABLE shop.moved USING delta LOCATION '$HOME/one' AS SELECT 6 AS id",
+        "CREATE TABLE delta.`$HOME/two` USING delta AS SELECT 7 AS id",
+        "ALTER TABLE shop.moved SET LOCATION '$HOME/two'",
+        "SHOW TABLES IN shop",
+    )
+    names = ["kept", "moved", "new", "saved", "there", "written"]
+    assert first[9] == [[3]]
+    assert first[11] == [[1, 5]]
+    assert [row[1] for row in first[-1]] == names
+
+    second = runs(
+        "mica",
+        "SHOW TABLES IN shop",
+        "SELECT id, v:a::int FROM shop.kept",
+        "SELECT * FROM plain",
+        "SELECT * FROM shop.there",
+        "SELECT * FROM shop.new",
+        "SELECT * FROM shop.saved",
+        "SELECT * FROM shop.written",
+        "SELECT * FROM shop.moved",
+        "CREATE TABLE IF NOT EXISTS shop.new (other STRING) USING delta",
+        "SELECT * FROM shop.new",
+        "CREATE OR REPLACE TABLE shop.new USING delta AS SELECT 9 AS id",
+        "DROP TABLE shop.there",
+        "DROP TABLE shop.saved",
+        ">sorted(path.name for path in (home / 'wh' / 'shop.db').iterdir() if any(path.iterdir()))",
+        ">mica.Table.open(home / 'ex t').version",
+        "SELECT * FROM shop.new",
+    )
+    assert [row[1] for row in second[0]] == names
+    assert second[1:8] == [[[1, 5]], [[1]], [[2]], [[3]], [[4]], [[5]], [[7]]]
+    assert second[9] == [[3]]
+    assert "saved" not in second[13]
+    assert second[14:] == ["0", [[9]]]
+
+
+def test_each_engine_finds_the_tables_of_the_other(runs: Runs, delta_session: Any) -> None:
+    runs(
+        "delta",
+        "CREATE SCHEMA both",
+        "CREATE TABLE both.theirs (id INT, s STRING) USING delta",
+        "INSERT INTO both.theirs VALUES (1, 'a'), (2, 'b')",
+        "CREATE TABLE both.file USING parquet AS SELECT 8 AS id",
+        "CREATE TABLE both.dropped USING delta AS SELECT 1 AS id",
+    )
+    answers = runs(
+        "mica",
+        "CREATE TABLE both.ours USING delta AS SELECT 1 AS id",
+        "DELETE FROM both.theirs WHERE id = 1",
+        "ALTER TABLE both.theirs ADD COLUMN w INT",
+        "COMMENT ON TABLE both.theirs IS 'hers'",
+        "DESCRIBE both.theirs",
+        "SHOW TBLPROPERTIES both.theirs ('delta.minReaderVersion')",
+        ">spark.catalog.tableExists('both.theirs'), spark.catalog.getTable('both.theirs').tableType",
+        ">spark.sql(\"SELECT 3 AS id, 'c' AS s, 4 AS w\").write.mode('append').saveAsTable('both.theirs')",
+        ">[row.tableName for row in spark.sql(\"SHOW TABLE EXTENDED IN both LIKE 't*'\").collect()]",
+        "SELECT * FROM both.file",
+        "USE both",
+        "SELECT count(*) FROM theirs",
+        "DROP TABLE dropped",
+        ">spark.sql('SHOW TABLES').count()",
+        "RESTORE TABLE theirs TO VERSION AS OF 1",
+    )
+    assert answers[4] == [["id", "int", None], ["s", "string", None], ["w", "int", None]]
+    assert answers[5] == [["delta.minReaderVersion", "1"]]
+    assert answers[6] == "(True, 'MANAGED')"
+    assert answers[8] == "['theirs']"
+    assert answers[9] == [[8]]
+    assert answers[11] == [[2]]
+    assert answers[13] == "3"
+    assert runs("delta", "SELECT * FROM both.theirs", "SELECT * FROM both.ours", "SHOW TABLES IN both") == [
+        [[1, "a"], [2, "b"]],
+        [[1]],
+        [["both", "file", False], ["both", "ours", False], ["both", "theirs", False]],
+    ]
+
+
+def test_a_name_that_is_taken_away_is_unknown_and_one_of_this_process_comes_first(runs: Runs) -> None:
+    found = runs(
+        "mica",
+        "CREATE TABLE lost USING delta AS SELECT 1 AS id",
+        "SELECT * FROM lost",
+        # What another process does: the entry goes, and later leads to another table.
+        ">spark._jsparkSession.sessionState().catalog().externalCatalog().dropTable('default', 'lost', False, False)",
+        "SELECT * FROM lost",
+        "CREATE TABLE lost USING delta AS SELECT 2 AS id",
+        "SELECT * FROM lost",
+        "CREATE TABLE mine USING delta AS SELECT 1 AS id",
+        ">mica.Table.create(home / 'other', 'id INT').append([{'id': 5}])",
+        ">mica.register('mine', home / 'other')",
+        "SELECT * FROM mine",
+        ">mica.Table.open(home / 'wh' / 'mine').to_arrow().to_pylist()",
+    )
+    assert found[1] == [[1]]
+    assert "TABLE_OR_VIEW_NOT_FOUND" in found[3]
+    assert found[5] == [[2]]
+    assert found[9:] == [[[5]], "[{'id': 1}]"]
