@@ -6,7 +6,6 @@ The rule: an entry says where a table is, and whether its files go with its name
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 from mica.engines.spark.catalog import CATALOG, PROVIDERS
 from mica.engines.spark.session import has_delta, is_connect
@@ -16,10 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyspark.sql import SparkSession
-
-
-#: What `is_ours` says of a session, for as long as it lives.
-_OURS: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -32,14 +27,9 @@ class Entry:
 
 def is_ours(spark: SparkSession) -> bool:
     """Whether the session has a metastore whose Delta tables nobody else reads: with delta-spark they are its own."""
-    if is_connect(spark):
+    if is_connect(spark) or spark.conf.get("spark.sql.catalogImplementation", "") != "hive":
         return False
-    found = _OURS.get(spark)
-    if found is None:
-        has_one = spark.conf.get("spark.sql.catalogImplementation", "") == "hive"
-        found = has_one and not has_delta(spark) and not spark.conf.get(f"spark.sql.catalog.{CATALOG}", "")
-        _OURS[spark] = found
-    return found
+    return not has_delta(spark) and not spark.conf.get(f"spark.sql.catalog.{CATALOG}", "")
 
 
 def entry(spark: SparkSession, database: str | None, name: str) -> Entry | None:
