@@ -13,6 +13,7 @@ from mica.arguments import SESSION, takes
 from mica.engines.spark.doors import close_doors, open_doors, with_names
 from mica.engines.spark.errors import reason_first
 from mica.engines.spark.session import current, has_delta, is_connect
+from mica.engines.spark.types import is_column
 from mica.format.source import register
 from mica.query import live_views, names
 from mica.query.by_format import BY_FORMAT
@@ -128,10 +129,8 @@ def _anew(answer: Callable[..., Any]) -> Callable[..., Any]:
 
 def _texts(given: Iterable[Any]) -> str:
     """The texts that a method is given, and those of its columns."""
-    from pyspark.sql import Column
-
     found = (one for some in given for one in (some if isinstance(some, list | tuple) else [some]))
-    texts = (str(one) for one in found if isinstance(one, str | Column))
+    texts = (str(one) for one in found if isinstance(one, str) or is_column(one))
     return " ".join(text.removeprefix("Column<'").removesuffix("'>") for text in texts)
 
 

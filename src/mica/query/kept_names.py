@@ -130,7 +130,7 @@ def _entered(spark: SparkSession, name: str, place: Storage, *, managed: bool) -
         return
     database, last = _parts(name)
     if spark.catalog.databaseExists(database):
-        metastore.enter(spark, database, last, metastore.Entry(str(place), managed))
+        metastore.enter(spark, database, last, metastore.TableEntry(str(place), managed))
         found = metastore.entry(spark, database, last)
         if found is not None:
             registry.keep(name, place, found.place, managed=managed)

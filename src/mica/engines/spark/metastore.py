@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Entry:
+class TableEntry:
     """What a metastore says of a table. `managed`: its files go with its name."""
 
     place: str
@@ -32,7 +32,7 @@ def is_ours(spark: SparkSession) -> bool:
     return not has_delta(spark) and not spark.conf.get(f"spark.sql.catalog.{CATALOG}", "")
 
 
-def entry(spark: SparkSession, database: str | None, name: str) -> Entry | None:
+def entry(spark: SparkSession, database: str | None, name: str) -> TableEntry | None:
     """The entry of a Delta table; None for anything else. `database`: None is the current one."""
     catalog = _catalog(spark)
     identifier = _identifier(spark, database, name)
@@ -42,10 +42,10 @@ def entry(spark: SparkSession, database: str | None, name: str) -> Entry | None:
     if found.provider().isEmpty() or str(found.provider().get()).lower() not in PROVIDERS:
         return None
     path = _jvm(spark).org.apache.hadoop.fs.Path(found.location())  # a URI has %20 for a blank
-    return Entry(str(path.toString()), str(found.tableType().name()) == "MANAGED")
+    return TableEntry(str(path.toString()), str(found.tableType().name()) == "MANAGED")
 
 
-def enter(spark: SparkSession, database: str, name: str, made: Entry) -> None:
+def enter(spark: SparkSession, database: str, name: str, made: TableEntry) -> None:
     """Gives a name to a table; one that has an entry keeps it."""
     jvm = _jvm(spark)
     types = jvm.org.apache.spark.sql.catalyst.catalog

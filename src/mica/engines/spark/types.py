@@ -61,6 +61,11 @@ def is_frame(data: Any) -> bool:
     return _is_sparks(data, "mapInArrow")
 
 
+def is_column(data: Any) -> bool:
+    """Whether it is a Spark Column. Does not import pyspark."""
+    return _is_sparks(data, "isNotNull")
+
+
 def unread(frame: Any) -> Any:
     """The DataFrame, whose rows are read by tasks whenever somebody asks for them (`deferred`), not now."""
     made = getattr(type(frame), "unread", None)
