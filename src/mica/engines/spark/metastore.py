@@ -27,7 +27,7 @@ class TableEntry:
 
 def is_ours(spark: SparkSession) -> bool:
     """Whether the session has a metastore whose Delta tables nobody else reads: with delta-spark they are its own."""
-    if is_connect(spark) or spark.conf.get("spark.sql.catalogImplementation", "") != "hive":
+    if is_connect(spark) or spark.conf.get("spark.sql.catalogImplementation", "in-memory") != "hive":
         return False
     return not has_delta(spark) and not spark.conf.get(f"spark.sql.catalog.{CATALOG}", "")
 
