@@ -64,7 +64,7 @@ def learn(spark: SparkSession, parts: Sequence[str]) -> None:
     if found is None and before is not None:
         registry.forget(known)
     elif found is not None and found.place != before:
-        registry.keep(known, Storage.open(found.place), found.place, managed=found.managed)
+        _kept(known, found)
 
 
 def learn_all(spark: SparkSession, database: str, names: Callable[[], Iterable[str]]) -> None:
@@ -112,7 +112,7 @@ def rename(spark: SparkSession, name: str, new: str) -> None:
         metastore.moved(spark, database, wanted, str(before))
         found = metastore.entry(spark, database, wanted)
     if found is not None:
-        registry.keep(new, Storage.open(found.place), found.place, managed=found.managed)
+        _kept(new, found)
 
 
 def relocate(spark: SparkSession, name: str, path: str) -> None:
@@ -133,7 +133,12 @@ def _entered(spark: SparkSession, name: str, place: Storage, *, managed: bool) -
         metastore.enter(spark, database, last, metastore.TableEntry(str(place), managed))
         found = metastore.entry(spark, database, last)
         if found is not None:
-            registry.keep(name, place, found.place, managed=managed)
+            _kept(name, found, place)
+
+
+def _kept(name: str, found: metastore.TableEntry, place: Storage | None = None) -> None:
+    """Registers what the metastore has; `place` if it is known with its options."""
+    registry.keep(name, place or Storage.open(found.place), found.place, managed=found.managed)
 
 
 def _parts(name: str) -> tuple[str, str]:

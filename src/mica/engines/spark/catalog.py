@@ -46,13 +46,16 @@ class Parsed:
     changes: bool = False
 
 
-def relations(spark: SparkSession, text: str) -> Parsed:
-    """The tables that a text names. Errors: Spark's own for a text that does not parse.
-
-    Spark's parser evaluates VALUES, by the settings of the thread's active session: another thread may have none.
-    """
+def parsed(spark: SparkSession, text: str) -> Any:
+    """Spark's plan of a text, before any name is resolved. Its parser evaluates VALUES, by the settings of the thread's
+    active session: another thread may have none."""
     with active(spark):
-        plan = _state(spark).sqlParser().parsePlan(text)
+        return _state(spark).sqlParser().parsePlan(text)
+
+
+def relations(spark: SparkSession, text: str) -> Parsed:
+    """The tables that a text names. Errors: Spark's own for a text that does not parse."""
+    plan = parsed(spark, text)
     tree = str(plan.treeString())
     if _CUT.search(tree):
         before = str(spark.conf.get(_LONGEST))
@@ -72,14 +75,14 @@ def is_temporary(spark: SparkSession, name: str) -> bool:
     if is_connect(spark):
         rows = _described(spark, quoted(name))
         return rows is not None and not _details(rows)
-    return bool(_state(spark).catalog().getTempView(name).isDefined())
+    return bool(session_catalog(spark).getTempView(name).isDefined())
 
 
 def temporary(spark: SparkSession, name: str) -> Any:
     """The session's temporary view of this name; None without one, and on Spark Connect."""
     if is_connect(spark):
         return None
-    found = _state(spark).catalog().getRawTempView(name)
+    found = session_catalog(spark).getRawTempView(name)
     return found.get() if found.isDefined() else None
 
 
@@ -116,7 +119,7 @@ def table_in(database: str, name: str, description: str | None, *, managed: bool
 
 def set_temporary(spark: SparkSession, name: str, view: Any) -> None:
     """Makes a temporary view that `temporary` gave."""
-    _state(spark).catalog().createTempView(name, view, True)
+    session_catalog(spark).createTempView(name, view, True)
 
 
 def source_of_view(spark: SparkSession, name: str, format_name: str) -> tuple[dict[str, str], list[str]] | None:
@@ -210,7 +213,7 @@ def functions(spark: Any) -> dict[str, str]:
     it. None on Spark Connect."""
     if is_connect(spark):
         return {}
-    known = _state(spark).catalog()
+    known = session_catalog(spark)
     found = items(known.listTemporaryFunctions())
     return {str(one.funcName()): str(known.lookupFunctionInfo(one).getUsage()) for one in found}
 
@@ -219,20 +222,34 @@ def delta_location(spark: Any, name: str) -> str | None:
     """The path of a Delta table of the session's catalog; None for anything else."""
     if is_connect(spark):
         return _described_location(spark, name)
-    catalog = _state(spark).catalog()
+    catalog = session_catalog(spark)
     try:
         if str(_state(spark).catalogManager().currentCatalog().name()) != CATALOG:
             return None  # a name without a catalog is one of the current catalog
         identifier = _state(spark).sqlParser().parseTableIdentifier(_IN_CATALOG.sub("", name))
-        if catalog.isTempView(identifier) or not catalog.tableExists(identifier):
-            return None
-        found = catalog.getTableMetadata(identifier)
-        if found.provider().isEmpty() or str(found.provider().get()).lower() not in PROVIDERS:
-            return None
-        # The URI of a location has %20 for a blank.
-        return str(spark.sparkContext._jvm.org.apache.hadoop.fs.Path(found.location()).toString())  # noqa: SLF001
+        found = None if catalog.isTempView(identifier) else delta_table(spark, identifier)
+        return None if found is None else location_of(spark, found)
     except Exception:  # noqa: BLE001 - a name of another catalog: Spark reads it, or says what is wrong
         return None
+
+
+def session_catalog(spark: Any) -> Any:
+    """Spark's own catalog of a session: its views, functions, and the tables of its metastore."""
+    return _state(spark).catalog()
+
+
+def delta_table(spark: Any, identifier: Any) -> Any:
+    """What that has of a Delta table; None for anything else."""
+    catalog = session_catalog(spark)
+    found = catalog.getTableMetadata(identifier) if catalog.tableExists(identifier) else None
+    if found is None or found.provider().isEmpty() or str(found.provider().get()).lower() not in PROVIDERS:
+        return None
+    return found
+
+
+def location_of(spark: Any, found: Any) -> str:
+    """The path of a table that the catalog has, whose URI has %20 for a blank."""
+    return str(spark.sparkContext._jvm.org.apache.hadoop.fs.Path(found.location()).toString())  # noqa: SLF001
 
 
 def _described_location(spark: SparkSession, name: str) -> str | None:

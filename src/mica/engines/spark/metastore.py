@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mica.engines.spark.catalog import CATALOG, PROVIDERS
+from mica.engines.spark.catalog import CATALOG, delta_table, location_of, session_catalog
 from mica.engines.spark.session import has_delta, is_connect
 from mica.records import dataclass
 
@@ -32,17 +32,12 @@ def is_ours(spark: SparkSession) -> bool:
     return not has_delta(spark) and not spark.conf.get(f"spark.sql.catalog.{CATALOG}", "")
 
 
-def entry(spark: SparkSession, database: str | None, name: str) -> TableEntry | None:
-    """The entry of a Delta table; None for anything else. `database`: None is the current one."""
-    catalog = _catalog(spark)
-    identifier = _identifier(spark, database, name)
-    if not catalog.tableExists(identifier):
+def entry(spark: SparkSession, database: str, name: str) -> TableEntry | None:
+    """The entry of a Delta table; None for anything else."""
+    found = delta_table(spark, _identifier(spark, database, name))
+    if found is None:
         return None
-    found = catalog.getTableMetadata(identifier)
-    if found.provider().isEmpty() or str(found.provider().get()).lower() not in PROVIDERS:
-        return None
-    path = _jvm(spark).org.apache.hadoop.fs.Path(found.location())  # a URI has %20 for a blank
-    return TableEntry(str(path.toString()), str(found.tableType().name()) == "MANAGED")
+    return TableEntry(location_of(spark, found), str(found.tableType().name()) == "MANAGED")
 
 
 def enter(spark: SparkSession, database: str, name: str, made: TableEntry) -> None:
@@ -50,19 +45,16 @@ def enter(spark: SparkSession, database: str, name: str, made: TableEntry) -> No
     jvm = _jvm(spark)
     types = jvm.org.apache.spark.sql.catalyst.catalog
     kind = types.CatalogTableType.MANAGED() if made.managed else types.CatalogTableType.EXTERNAL()
-    place, columns = (
-        _at(jvm, types.CatalogStorageFormat.empty(), made.place),
-        jvm.org.apache.spark.sql.types.StructType(),
-    )
-    given = _identifier(spark, database, name), kind, place, columns, jvm.scala.Some("delta")
+    place, columns = _at(jvm, types.CatalogStorageFormat.empty(), made.place), jvm.org.apache.spark.sql.types
+    given = _identifier(spark, database, name), kind, place, columns.StructType(), jvm.scala.Some("delta")
     table = types.CatalogTable
     whole = table(*given, *_defaults(table, "apply", _rest(jvm, "CatalogTable", len(given))))
-    _catalog(spark).createTable(whole, True, False)
+    session_catalog(spark).createTable(whole, True, False)
 
 
 def moved(spark: SparkSession, database: str, name: str, place: str) -> None:
     """Lets a name lead to the table at another place."""
-    jvm, catalog = _jvm(spark), _catalog(spark)
+    jvm, catalog = _jvm(spark), session_catalog(spark)
     found = catalog.getTableMetadata(_identifier(spark, database, name))
     rest = _defaults(found, "copy", _rest(jvm, "CatalogTable", 3))
     catalog.alterTable(found.copy(found.identifier(), found.tableType(), _at(jvm, found.storage(), place), *rest))
@@ -70,26 +62,21 @@ def moved(spark: SparkSession, database: str, name: str, place: str) -> None:
 
 def renamed(spark: SparkSession, database: str, name: str, new: str) -> None:
     """Gives a table another name in its database; the folder of a managed one may move with it, as Hive decides."""
-    _catalog(spark).renameTable(_identifier(spark, database, name), _identifier(spark, database, new))
+    session_catalog(spark).renameTable(_identifier(spark, database, name), _identifier(spark, database, new))
 
 
 def leave(spark: SparkSession, database: str, name: str) -> None:
     """Takes a name away; of a managed table the metastore deletes what is left in its folder."""
-    _catalog(spark).dropTable(_identifier(spark, database, name), True, False)
-
-
-def _catalog(spark: SparkSession) -> Any:
-    return spark._jsparkSession.sessionState().catalog()  # noqa: SLF001
+    session_catalog(spark).dropTable(_identifier(spark, database, name), True, False)
 
 
 def _jvm(spark: SparkSession) -> Any:
     return spark.sparkContext._jvm  # noqa: SLF001
 
 
-def _identifier(spark: SparkSession, database: str | None, name: str) -> Any:
+def _identifier(spark: SparkSession, database: str, name: str) -> Any:
     jvm = _jvm(spark)
-    known = jvm.scala.Option.empty() if database is None else jvm.scala.Some(database)
-    return jvm.org.apache.spark.sql.catalyst.TableIdentifier(name, known)
+    return jvm.org.apache.spark.sql.catalyst.TableIdentifier(name, jvm.scala.Some(database))
 
 
 def _at(jvm: Any, storage: Any, place: str) -> Any:

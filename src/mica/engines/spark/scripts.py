@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
+from mica.engines.spark.catalog import parsed
 from mica.engines.spark.jobs import translate
 from mica.engines.spark.nodes import items
-from mica.engines.spark.session import active, is_connect
+from mica.engines.spark.session import is_connect
 from mica.errors import MicaError
 
 if TYPE_CHECKING:
@@ -62,8 +63,7 @@ class Script:
         """The script of a text; None if this Spark's interpreter cannot be asked. Errors: Spark's, for the syntax."""
         from py4j.protocol import Py4JError
 
-        with active(spark):  # whose settings the parser takes
-            body = spark._jsparkSession.sessionState().sqlParser().parsePlan(text)  # noqa: SLF001
+        body = parsed(spark, text)
         try:
             return Script(spark, body)
         except (Py4JError, TypeError):
