@@ -7,8 +7,8 @@ session's own by that name is back after it. Spark is asked first without: only 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Self
 
@@ -229,6 +229,16 @@ def run(spark: SparkSession, work: Callable[[], DataFrame], *, explains: bool = 
             else:
                 if missing is None or not lent.lend(missing[1]):
                     return found
+
+
+@contextmanager
+def refusing(lent: Lent | None = None) -> Iterator[None]:
+    """For work of Spark's: an error that `refuse` knows is its own."""
+    try:
+        yield
+    except Exception as e:
+        refuse(() if lent is None else lent.names, e)
+        raise
 
 
 def refuse(lent: tuple[str, ...], error: Exception) -> None:

@@ -15,7 +15,7 @@ from mica.engines.spark.scripts import Script, is_command
 from mica.engines.spark.session import has_delta, is_connect
 from mica.errors import UserError
 from mica.query import fed
-from mica.query.lent import Lent, Views, mentioned, refuse
+from mica.query.lent import Lent, Views, mentioned, refusing
 from mica.query.parameters import bound
 from mica.query.statements import parse_statement
 from mica.schema.lexical import GAP
@@ -38,6 +38,7 @@ def begins(text: str) -> bool:
     return _BEGINS.match(text) is not None
 
 
+@refusing()
 def run(
     spark: SparkSession,
     text: str,
@@ -50,21 +51,6 @@ def run(
 
     Errors: Spark's for the script; those of its statements, if no handler takes them.
     """
-    try:
-        return _run(spark, text, args, run_one, otherwise, before)
-    except Exception as e:
-        refuse((), e)
-        raise
-
-
-def _run(
-    spark: SparkSession,
-    text: str,
-    args: Any,
-    run_one: Run,
-    otherwise: Callable[[], DataFrame],
-    before: Callable[[], None],
-) -> DataFrame:
     if has_delta(spark) and not _NAMES.search(text) and not mentioned(spark, text):
         return otherwise()
     with suppress(UserError):  # a value without a literal is Spark's to bind; `?` it refuses in a script
@@ -72,13 +58,9 @@ def _run(
             text, args = bound(text, args), None
     script = None if args or is_connect(spark) else Script.of(spark, text)
     if script is None:
-        with Lent(spark) as lent:
+        with Lent(spark) as lent, refusing(lent):
             lent.lend_named(text)
-            try:
-                return otherwise()
-            except Exception as e:
-                refuse(lent.names, e)
-                raise
+            return otherwise()
 
     views: Views = {}
 

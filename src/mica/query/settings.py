@@ -56,6 +56,11 @@ class _Refused:
     lenient: bool = False
 
 
+#: Casts of values to the types of their columns, which writers of DataFrames make, too.
+_CASTS = _Refused(
+    "spark.sql.storeAssignmentPolicy", "ANSI", re.compile(r"(?i)\A\s*(?:insert|update|merge)\b"),
+    "other casts to the types of columns", "Cast the values to the types of the columns in a DataFrame", ours=True,
+)  # fmt: skip
 _REFUSED = (
     _Refused(
         "spark.sql.ansi.doubleQuotedIdentifiers", "false", re.compile('"'), "double quotes for names",
@@ -111,10 +116,7 @@ _REFUSED = (
         "strings of dates and times where they are compared with strings",
         "Write DATE'2026-01-31' or TIMESTAMP'2026-01-31 12:00:00'", ours=True, lenient=True,
     ),
-    _Refused(
-        "spark.sql.storeAssignmentPolicy", "ANSI", re.compile(r"(?i)\A\s*(?:insert|update|merge)\b"),
-        "other casts to the types of columns", "Cast the values to the types of the columns in a DataFrame", ours=True,
-    ),
+    _CASTS,
 )  # fmt: skip
 
 #: What is no word of a statement: a comment, a string, a name in backticks.
@@ -145,9 +147,8 @@ def refuse_other_casts(spark: SparkSession) -> None:
 
     Errors: UNSUPPORTED_EXPRESSION.
     """
-    casts = _REFUSED[-1]
-    if _differs(spark, casts):
-        raise _refusal(casts)
+    if _differs(spark, _CASTS):
+        raise _refusal(_CASTS)
 
 
 def _refusal(one: _Refused) -> UserError:
