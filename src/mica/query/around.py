@@ -27,11 +27,13 @@ from mica.query.located import known_as
 from mica.query.parameters import Sql, bound, has_places
 from mica.query.row_statements import behind
 from mica.query.statement_parts import QUERY, VALUE_QUERY, Parts, ended
-from mica.query.statements import Create, Inserts, Selected, Statement, StoredView, UnkeptView, View, parse_statement
+from mica.query.statements import Create, Inserts, Selected, Statement, parse_statement
 from mica.query.subqueries import constants
 from mica.query.table_statements import ConvertToDelta, Drop, DropSchema, Relocate, Rename, Unread
 from mica.query.tables import tables_of, target
+from mica.query.view_statements import DropView, RenameView, StoredView, UnkeptView, View
 from mica.query.viewed import over_views
+from mica.query.views import is_stored
 from mica.records import dataclass
 from mica.schema.lexical import GAP, SPACE
 from mica.schema.spelling import quote_if_needed, spelled
@@ -210,7 +212,7 @@ class _Statement(Parts):
 
 def _is_ours(spark: SparkSession, statement: Statement) -> bool:
     """Whether Spark has no plan of a statement: delta-spark has one of its own, for what it knows by path or name."""
-    if isinstance(statement, View | UnkeptView | StoredView | Selected | DropSchema):
+    if isinstance(statement, View | UnkeptView | StoredView | RenameView | DropView | Selected | DropSchema):
         return False
     if isinstance(statement, Create):
         return True
@@ -227,8 +229,8 @@ def _is_ours(spark: SparkSession, statement: Statement) -> bool:
 
 def _refuse_whole(spark: SparkSession, table: tuple[str, ...]) -> None:
     """Refuses to cache a table of mica's without a query: its scans read files, whatever Spark holds in memory."""
-    is_path = names.is_path(table) and not has_delta(spark)
-    if is_path or (known_as(spark, table) is not None and not (len(table) == 1 and is_hidden(spark, table[0]))):
+    is_ours = (names.is_path(table) and not has_delta(spark)) or is_stored(spark, table)
+    if is_ours or (known_as(spark, table) is not None and not (len(table) == 1 and is_hidden(spark, table[0]))):
         name = spelled(table)
         raise UserError(
             "INVALID_ARGUMENT",

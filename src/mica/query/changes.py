@@ -32,24 +32,12 @@ from mica.query.made import like, make
 from mica.query.optimized import optimized
 from mica.query.row_statements import Delete, Insert, MergeInto, RowChange, Update, behind, of_columns
 from mica.query.statement_parts import ended
-from mica.query.statements import (
-    CloneOf,
-    Create,
-    CreateLike,
-    History,
-    Inserts,
-    Optimize,
-    Selected,
-    Statement,
-    StoredView,
-    UnkeptView,
-    VacuumOf,
-    View,
-)
+from mica.query.statements import CloneOf, Create, CreateLike, History, Inserts, Optimize, Selected, Statement, VacuumOf
 from mica.query.subqueries import with_values
 from mica.query.table_statements import ConvertToDelta, Drop, DropSchema, LetGo, Question, Relocate, Rename, TableCall
 from mica.query.tables import tables_of, target, unknown
 from mica.query.view_changes import viewed
+from mica.query.view_statements import DropView, RenameView, StoredView, UnkeptView, View
 from mica.query.viewed import over_views
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
@@ -88,6 +76,11 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str) -> D
             return _cloned(spark, statement)
         case View() | UnkeptView() | StoredView():
             return _nothing(spark) if views.make(spark, statement, query) else None
+        case RenameView():
+            return _nothing(spark) if views.rename(spark, statement) else None
+        case DropView():
+            views.refuse_table(spark, statement.name, f"DROP TABLE {spelled(statement.name)}")
+            return None
         case Selected():
             return _selected(spark, statement, query) if views.reads_ours(spark, statement.query) else None
         case Inserts():
@@ -100,7 +93,8 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str) -> D
             return _dropped(spark, statement)
         case LetGo():
             is_path = names.is_path(statement.table) and not has_delta(spark)
-            return _nothing(spark) if is_path or _named(spark, statement) is not None else None
+            known = is_path or _named(spark, statement) is not None or views.is_stored(spark, statement.table)
+            return _nothing(spark) if known else None
         case DropSchema():
             _empty_schema(spark, statement)
             return None
@@ -119,6 +113,7 @@ def _on_rows(spark: SparkSession, statement: RowChange, query: Query, text: str)
         if isinstance(statement, Insert):
             return _into_sparks(spark, statement, query, text)
         _refuse_hidden(spark, statement, statement.table)
+        views.refuse_stored(spark, statement.table)
         return None
     settings.refuse_other_meaning(spark, text, [ctes, _query_of(statement)])
     if not isinstance(statement, Insert) or statement.where is not None:
@@ -210,6 +205,7 @@ def _refuse_unknown(spark: SparkSession, statement: Shaping | CloneOf) -> None:
             return
     if has_delta(spark):
         return
+    views.refuse_stored(spark, name)
     raise unknown(name)
 
 

@@ -10,18 +10,19 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from mica.arguments import SESSION, takes
-from mica.engines.spark.doors import close_doors, open_doors, with_names
+from mica.engines.spark.doors import as_before, close_doors, open_doors, with_names
 from mica.engines.spark.errors import reason_first
 from mica.engines.spark.session import current, has_delta, is_connect
 from mica.engines.spark.types import is_column
 from mica.format.source import register
-from mica.query import live_views, names
+from mica.query import live_views, names, views
 from mica.query.by_format import BY_FORMAT
 from mica.query.by_name import answers, listed, schema_dropped
-from mica.query.entry import renewed, run, table
+from mica.query.entry import by_text, renewed, run, table
 from mica.query.frames import ACTIONS, TEXTS
 from mica.query.located import named_place
 from mica.query.merge_into import merge_into
+from mica.query.statement_parts import name_parts
 from mica.query.write_to import WRITE_TO
 
 if TYPE_CHECKING:
@@ -96,9 +97,34 @@ def _table(own: Callable[..., DataFrame], spark: SparkSession, tableName: str) -
 
 
 def _read(own: Callable[..., DataFrame], reader: Any, tableName: str) -> DataFrame:  # noqa: N803
-    """What is no registered name may be a temporary view."""
-    renewed(tableName, reader._spark)  # noqa: SLF001 - it has no public name
+    """What is no registered name may be a temporary view, or a stored one."""
+    spark = reader._spark  # noqa: SLF001 - it has no public name
+    with as_before(reader) as told:
+        is_plain = not told.options and not told.schema
+    if is_plain and _is_stored(spark, tableName):
+        return table(tableName, spark, lambda: own(reader, tableName))
+    renewed(tableName, spark)
     return own(reader, tableName)
+
+
+def _is_stored(spark: SparkSession, name: str) -> bool:
+    parts = name_parts(name)
+    return parts is not None and views.is_stored(spark, parts)
+
+
+def _stated(before: str | None) -> Callable[..., Any]:
+    """A method of a stored view over tables as the statement, or one that knows no such view."""
+
+    def answered(own: Callable[..., Any], catalog: Any, tableName: str, *more: Any, **named: Any) -> Any:  # noqa: N803
+        session = catalog._sparkSession  # noqa: SLF001
+        if not _is_stored(session, tableName):
+            return own(catalog, tableName, *more, **named)
+        if before is None:
+            return False
+        by_text(f"{before} {tableName}", session)
+        return None
+
+    return answered
 
 
 def _known_as(spark: SparkSession, name: str) -> tuple[str, str] | None:
@@ -154,4 +180,8 @@ METHODS: dict[str, Callable[..., Any]] = {
     "Catalog.tableExists": _exists,
     "Catalog.listColumns": _columns,
     "Catalog.dropDatabase": schema_dropped,  # new in Spark 4.2
+    "Catalog.cacheTable": _stated("CACHE TABLE"),
+    "Catalog.uncacheTable": _stated("UNCACHE TABLE"),
+    "Catalog.refreshTable": _stated("REFRESH TABLE"),
+    "Catalog.isCached": _stated(None),
 }

@@ -33,6 +33,7 @@ from mica.query import (
     select,
     settings,
     variables,
+    views,
 )
 from mica.query.create_text import literal
 from mica.query.located import located
@@ -127,7 +128,9 @@ def run(text: str, spark: SparkSession, args: Any, otherwise: Callable[[], DataF
     explains = around.explains(text)
 
     def hinted(work: Callable[[], DataFrame]) -> DataFrame:
-        return _hinted(text, work if lent.alters(text) else lambda: lent.run(spark, work, explains=explains))
+        stored = partial(views.rows_of, spark, query=partial(sql, spark=spark))
+        lending = partial(lent.run, spark, work, text, stored, explains=explains)
+        return _hinted(text, work if lent.alters(text) else lending)
 
     if around.begins(text):
         done = _around(text, spark, args, otherwise)
@@ -155,7 +158,7 @@ def run(text: str, spark: SparkSession, args: Any, otherwise: Callable[[], DataF
         return hinted(otherwise)
     if is_connect(spark):
         return hinted(lambda: connect.run(spark, found, args))
-    return hinted(lambda: select.run(spark, found.text, found.views, args, newest=_newest(found)))
+    return hinted(lambda: select.run(spark, found, args, newest=_newest(found)))
 
 
 def renewed(text: str, spark: SparkSession) -> None:
@@ -165,7 +168,7 @@ def renewed(text: str, spark: SparkSession) -> None:
 
 def _newest(found: names.Named) -> tuple[str, ...] | None:
     """The name, or path, of the one table of a text, if that is read at no version."""
-    if len(found.views) != 1 or found.pinned:
+    if len(found.views) != 1 or found.pinned or found.stored:
         return None
     ((view, table),) = found.views.items()
     if registry.is_registered(view):
@@ -188,7 +191,7 @@ def table(name: str, spark: SparkSession, otherwise: Callable[[], DataFrame], as
         return otherwise()
     text = f"SELECT * FROM {name}{as_of}" if as_of else f"TABLE {name}"  # noqa: S608 - a table by its name
     found = None if is_connect(spark) else tables_of(text, spark)
-    if found is None or len(found.views) != 1:
+    if found is None or len(found.views) != 1 or found.stored:
         return run(text, spark, None, otherwise)
     (ours,) = found.views.values()
     named = (parts,) if as_of else (marked.NEWEST, parts)

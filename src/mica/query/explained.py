@@ -55,10 +55,7 @@ def explain(
             "the text is not a query of a table that mica reads",
             hint="Name a table as delta.`path`, or give it a name with mica.register.",
         )
-    if is_connect(spark):
-        scans = connect.narrowed(spark, found)
-    else:
-        scans = select.narrowed(spark, found.text, found.views, args)
+    scans = connect.narrowed(spark, found) if is_connect(spark) else select.narrowed(spark, found, args)
     return QueryExplanation(tuple(scans), analyze)
 
 

@@ -23,8 +23,9 @@ from mica.query import names, settings
 from mica.query.parameters import bound
 from mica.query.row_statements import INSIDE
 from mica.query.statement_parts import Parts
-from mica.query.statements import View, parse_statement
+from mica.query.statements import parse_statement
 from mica.query.tables import target, unknown
+from mica.query.view_statements import View
 from mica.schema.lexical import GAP, SPACE
 from mica.schema.types import INTEGRALS
 from mica.table import Table

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import replace
+from functools import partial
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +34,7 @@ from mica.engines.spark.marks import (
     with_cached,
 )
 from mica.engines.spark.session import is_connect
-from mica.query import lent, select
+from mica.query import lent, select, views
 from mica.query.file_names import left_to_spark
 from mica.query.narrowed import Narrowed
 from mica.scan.scan import Scan
@@ -227,7 +228,9 @@ def _lending(own: Callable[..., Any], frame: DataFrame, *args: Any, **kwargs: An
     except Exception as e:
         if not is_condition(e, "TABLE_OR_VIEW_NOT_FOUND"):
             raise
-        return lent.run(frame.sparkSession, lambda: own(frame, *args, **kwargs))
+        text, spark = " ".join(map(str, [*args, *kwargs.values()])), frame.sparkSession
+        stored = partial(views.rows_of, spark, query=spark.sql)
+        return lent.run(spark, lambda: own(frame, *args, **kwargs), text, stored)
 
 
 def _given(frame: DataFrame) -> DataFrame | None:

@@ -1,13 +1,14 @@
 """Lends tables of mica's to Spark, for statements that only Spark runs.
 
-The rule: a table is a temporary view under its registered name, for as long as Spark takes to run a text; a view of the
-session's own by that name is back after it. Spark is asked first without: only a name that it does not find is lent.
+The rule: a table is a temporary view under its registered name, and a stored view over tables one under its own, for as
+long as Spark takes to run a text; a view of the session's own by that name is back after it. Spark is asked first
+without: only a name that it does not find is lent, or a view in which it does not find one.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Self
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 from mica.engines.spark import catalog
 from mica.engines.spark.errors import is_condition
 from mica.engines.spark.session import is_connect, without_sql_log
+from mica.engines.spark.stored_views import stored_names
 from mica.engines.spark.types import unread
 from mica.errors import MicaError, UserError
 from mica.query import registry
@@ -49,6 +51,8 @@ _NO_TABLE = "[INTERNAL_ERROR] Unexpected table relation"
 
 #: What was lent before, to be lent again while it is the newest version.
 Views = dict[str, "tuple[Snapshot, DataFrame]"]
+#: Gives the rows of a stored view over tables of mica's; None for any other name.
+Stored = Callable[[str], "DataFrame | None"]
 
 
 class _Held:
@@ -65,10 +69,11 @@ _LOCK = RLock()
 class Lent:
     """The tables that are lent to a session; as a context manager it takes them back."""
 
-    def __init__(self, spark: SparkSession, views: Views | None = None) -> None:
-        self._spark = spark
+    def __init__(self, spark: SparkSession, views: Views | None = None, stored: Stored | None = None) -> None:
+        """`stored` gives the rows of stored views, which are not lent without."""
+        self._spark, self._stored = spark, stored
         self._views: Views = {} if views is None else views
-        self._lent: dict[str, Snapshot] = {}
+        self._lent: dict[str, Snapshot | None] = {}
         self._listed: list[str] = []
 
     def __enter__(self) -> Self:
@@ -109,6 +114,24 @@ class Lent:
         table = self._table(name)
         if table is None or self._lent.get(name) is table.snapshot:
             return False
+        before = self._views.get(name)
+        if before is None or before[0] is not table.snapshot:
+            before = self._views[name] = table.snapshot, unread(table.to_df(self._spark))
+        return self._give(name, *before)
+
+    def lend_stored(self, text: str) -> bool:
+        """Lends every stored view of the current database that a text may mean; False if there is none."""
+        if self._stored is None:
+            return False
+        found = [name for name in _words_of(self._spark, text, stored_names(self._spark)) if name not in self._lent]
+        given = False
+        for name in found:
+            with suppress(Exception):  # what is wrong with it is said where it is really asked for
+                rows = None if catalog.is_temporary(self._spark, name) else self._stored(name)
+                given = (rows is not None and self._give(name, None, unread(rows))) or given
+        return given
+
+    def _give(self, name: str, snapshot: Snapshot | None, rows: DataFrame) -> bool:
         with _LOCK:
             key = self._key(name)
             held = _HELD.get(key)
@@ -116,12 +139,9 @@ class Lent:
                 if is_connect(self._spark) and catalog.is_temporary(self._spark, name):
                     return False  # there it could not be given back
                 held = _Held(catalog.temporary(self._spark, name))
-            before = self._views.get(name)
-            if before is None or before[0] is not table.snapshot:
-                before = self._views[name] = table.snapshot, unread(table.to_df(self._spark))
-            before[1].createOrReplaceTempView(quoted(name))
+            rows.createOrReplaceTempView(quoted(name))
             held.times += name not in self._lent
-            _HELD[key], self._lent[name] = held, table.snapshot
+            _HELD[key], self._lent[name] = held, snapshot
         return True
 
     def _table(self, name: str) -> Table | None:
@@ -138,6 +158,7 @@ class Lent:
         for name in mentioned(self._spark, text):
             with suppress(MicaError):  # lost, or damaged, which is said where it is really asked for
                 self.lend(name)
+        self.lend_stored(text)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -179,13 +200,17 @@ def mentioned(spark: SparkSession, text: str) -> list[str]:
     name."""
     database = _database(spark)
     own = [] if database is None else registry.in_database(database)
-    known = sorted({*registry.all_registered(), *own})
+    return _words_of(spark, text, sorted({*registry.all_registered(), *own}))
+
+
+def _words_of(spark: SparkSession, text: str, known: Sequence[str]) -> list[str]:
+    """Those of the known names that a text may mean."""
     if not known:
         return []
     if _COMPUTED.search(text):
-        return known
+        return [*known]
     text = f"{text}\n{of_functions(spark, text)}"
-    spelled = (re.findall(rf"(?i)\b{name}\b", text) for name in known)
+    spelled = (re.findall(rf"(?i)(?<!\w){re.escape(name)}(?!\w)", text) for name in known)
     return list(dict.fromkeys(word for found in spelled for word in found))
 
 
@@ -207,15 +232,17 @@ def alters(text: str) -> bool:
     return _OF_VIEWS.match(text) is not None
 
 
-def run(spark: SparkSession, work: Callable[[], DataFrame], *, explains: bool = False) -> DataFrame:
-    """What `work` gives, which may be called again: Spark finds all names of a text before it does anything.
-    `explains`: the rows are a plan, which tells what is missing.
+def run(
+    spark: SparkSession, work: Callable[[], DataFrame], text: str, stored: Stored, *, explains: bool = False
+) -> DataFrame:  # fmt: skip
+    """What `work` gives of a text, which may be called again: Spark finds all names of it before it does anything.
+    `stored` gives the rows of stored views. `explains`: the rows are a plan, which tells what is missing.
 
     Errors: those of `work`; INVALID_ARGUMENT for a statement that a view is not enough for.
     """
     # An error that leads to another try is none to be logged.
     quiet = without_sql_log if registry.has_names() else nullcontext
-    with Lent(spark) as lent:
+    with Lent(spark, stored=stored) as lent:
         while True:
             try:
                 with quiet():
@@ -223,11 +250,11 @@ def run(spark: SparkSession, work: Callable[[], DataFrame], *, explains: bool = 
                 missing = _UNKNOWN.search("".join(row[0] for row in found.collect())) if explains else None
             except Exception as e:
                 missing = _UNKNOWN.search(str(e))
-                if missing is None or not lent.lend(missing[1]):
+                if missing is None or not (lent.lend(missing[1]) or lent.lend_stored(text)):
                     refuse(lent.names, e)
                     raise
             else:
-                if missing is None or not lent.lend(missing[1]):
+                if missing is None or not (lent.lend(missing[1]) or lent.lend_stored(text)):
                     return found
 
 

@@ -8,22 +8,23 @@ names other tables, keeps the versions that it has.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import field, replace
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from mica.engines.spark import catalog
-from mica.engines.spark.cloned_session import over_frames
 from mica.engines.spark.making import Maker
 from mica.engines.spark.marks import framed
 from mica.engines.spark.session import is_connect
+from mica.engines.spark.stored_views import Definition
 from mica.engines.spark.types import unread
 from mica.query import lent, names
 from mica.query.insert import Query
-from mica.query.statements import View
+from mica.query.select import whole_tables
 from mica.query.tables import relations, tables_of
+from mica.query.view_statements import View
 from mica.records import dataclass
 from mica.schema.spelling import quote_if_needed
 from mica.table import Table, marked
@@ -38,11 +39,11 @@ _SETTINGS = ("spark.sql.ansi.enabled", "spark.sql.session.timeZone", "spark.sql.
 
 @dataclass
 class _Live:
-    """A view as it was made last: its query, which has names of its own in `text`, and what that rests on."""
+    """A view as it was made last: its query, what that names, and what it rests on."""
 
     view: View
-    text: str
-    #: The tables by their names in `text`: those that are read at no version, and the others.
+    found: names.Named
+    #: The tables by their names in `found`: those that are read at no version, and the others.
     tables: dict[str, Table]
     pinned: dict[str, Table]
     #: What the query names, and the views among it: the identities of what the session had by their names; None for
@@ -162,17 +163,24 @@ def _renew(spark: SparkSession, known: _Known, named: frozenset[str], query: Que
 
 def _remade(spark: SparkSession, live: _Live, query: Query) -> None:
     newest = {name: Table(table.snapshot.refresh()) for name, table in live.tables.items()}
-    others = _others(spark, live.named)
-    if others == live.others and all(_version(newest[name]) == _version(one) for name, one in live.tables.items()):
+    others, stored = _others(spark, live.named), live.found.stored
+    found = tables_of(live.view.query, spark) if stored else None
+    changed = found is not None and not _are_same(found.stored, stored)
+    same = others == live.others and all(_version(newest[name]) == _version(one) for name, one in live.tables.items())
+    if same and not changed:
         return
     if live.settings == _settings(spark):
-        found = tables_of(live.view.query, spark)
+        found = found or tables_of(live.view.query, spark)
         if found is None:
             return
+        if changed:
+            newest, live.found, live.pinned = _unpinned(found), found, _pinned(found)
         now, then = _paths(_unpinned(found)), _paths(newest)
         if now != then and not _are_hidden(spark, now, then):
             return
         rows = query(live.view.query) if now == then else _as_then(spark, live, newest)
+    elif changed:
+        return
     else:
         rows = _as_then(spark, live, newest)
     rows = unread(rows)
@@ -193,7 +201,6 @@ def _are_hidden(spark: SparkSession, now: dict[str, str], then: dict[str, str]) 
 
 def _as_then(spark: SparkSession, live: _Live, tables: dict[str, Table]) -> DataFrame:
     """The rows of the query under the settings of its making, as Spark keeps them with a view."""
-    frames = {name: table.to_df(spark) for name, table in {**live.pinned, **tables}.items()}
 
     def set_back(clone: Any) -> None:
         current, database, *values = live.settings
@@ -202,7 +209,7 @@ def _as_then(spark: SparkSession, live: _Live, tables: dict[str, Table]) -> Data
         for name, value in zip(_SETTINGS, values, strict=True):
             clone.conf().set(name, value)
 
-    return framed(spark, over_frames(spark, live.text, frames, None, set_back))
+    return framed(spark, whole_tables(spark, live.found, {**live.pinned, **tables}, None, set_back))
 
 
 def _new(spark: SparkSession, view: View) -> _Live | None:
@@ -213,8 +220,7 @@ def _new(spark: SparkSession, view: View) -> _Live | None:
     named, found = _named(spark, view), tables_of(view.query, spark)
     if found is None or view.name.lower() in named:
         return None
-    pinned = {name: found.views[name] for name in found.pinned}
-    return _Live(view, found.text, _unpinned(found), pinned, named, _others(spark, named), _settings(spark))
+    return _Live(view, found, _unpinned(found), _pinned(found), named, _others(spark, named), _settings(spark))
 
 
 def _named(spark: SparkSession, view: View) -> frozenset[str]:
@@ -233,6 +239,17 @@ def _made(rows: DataFrame, view: View, *, again: bool = False) -> None:
 def _unpinned(found: names.Named) -> dict[str, Table]:
     """The tables that a query reads at no version."""
     return {name: table for name, table in found.views.items() if name not in found.pinned}
+
+
+def _pinned(found: names.Named) -> dict[str, Table]:
+    return {name: found.views[name] for name in found.pinned}
+
+
+def _are_same(now: Mapping[str, Definition], then: Mapping[str, Definition]) -> bool:
+    """Whether stored views are those that they were."""
+    return now.keys() == then.keys() and all(
+        one.entry.equals(then[name].entry) and _are_same(one.views, then[name].views) for name, one in now.items()
+    )
 
 
 def _paths(tables: dict[str, Table]) -> dict[str, str]:

@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from mica.engines.spark.catalog import CATALOG, PROVIDERS
+from mica.engines.spark.stored_views import Definition
 from mica.errors import UserError
 from mica.log.at_path import at_path
 from mica.log.snapshot import load
@@ -63,6 +64,7 @@ Locate = Callable[[str], Storage | str | None]
 class Named:
     """A text whose tables are views: `views` maps the name of each to its table, `pinned` those that the text reads at
     a version or time, `catalogued` those of the session's catalog, with their names there. `given` is the text before.
+    `stored` are stored views that it names; a table of the text of one is in `views` as `view.name`.
     """
 
     text: str
@@ -70,6 +72,22 @@ class Named:
     pinned: frozenset[str] = frozenset()
     catalogued: Mapping[str, str] = field(default_factory=dict)
     given: str = ""
+    stored: Mapping[str, Definition] = field(default_factory=dict)
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The texts of stored views that name tables, by the names of these in `views`."""
+        return {key: text for name, one in self.stored.items() for key, text in one.texts(name).items()}
+
+    @property
+    def own(self) -> dict[str, Table]:
+        """The tables that the text itself names."""
+        return {view: table for view, table in self.views.items() if view not in self.texts}
+
+    @property
+    def said(self) -> str:
+        """The text with those of its stored views."""
+        return "\n".join([self.text, *self.texts.values()])
 
 
 def by_path(

@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from mica.engines.spark.doors import own_sql
 from mica.engines.spark.scripts import Script, is_command
 from mica.engines.spark.session import has_delta, is_connect
 from mica.errors import UserError
-from mica.query import fed
+from mica.query import fed, views
 from mica.query.lent import Lent, Views, mentioned, refusing
 from mica.query.parameters import bound
 from mica.query.statements import parse_statement
@@ -56,19 +58,23 @@ def run(
     with suppress(UserError):  # a value without a literal is Spark's to bind; `?` it refuses in a script
         if isinstance(args, Mapping):
             text, args = bound(text, args), None
+
+    def stored(name: str) -> DataFrame | None:
+        return views.rows_of(spark, name, lambda text: run_one(text, partial(own_sql, spark, text)))
+
     script = None if args or is_connect(spark) else Script.of(spark, text)
     if script is None:
-        with Lent(spark) as lent, refusing(lent):
+        with Lent(spark, stored=stored) as lent, refusing(lent):
             lent.lend_named(text)
             return otherwise()
 
-    views: Views = {}
+    known: Views = {}
 
     @contextmanager
     def lending() -> Iterator[None]:
         # Only for the step: a statement may make a view of such a name, drop it, or drop the table.
         before()
-        with Lent(spark, views) as lent:
+        with Lent(spark, known, stored) as lent:
             lent.lend_named(text)
             yield
 

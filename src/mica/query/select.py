@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from mica.engines.spark import text_marks
 from mica.engines.spark.batches import REFUSED
 from mica.engines.spark.catalyst import Query, Relation
-from mica.engines.spark.cloned_session import over_frames
+from mica.engines.spark.cloned_session import give_rows, over_frames
 from mica.engines.spark.doors import is_enabled
 from mica.engines.spark.engine import Spark
 from mica.engines.spark.folds import Folded, find
@@ -25,12 +25,13 @@ from mica.engines.spark.needs import Needs
 from mica.engines.spark.nodes import Node
 from mica.engines.spark.replaced import Rows, with_scans
 from mica.engines.spark.session import without_sql_log
+from mica.engines.spark.stored_views import define
 from mica.engines.spark.types import unread
 from mica.errors import UserError
 from mica.log.row_tracking import materialized
 from mica.query import file_names, here
 from mica.query.conditions import Conditions
-from mica.query.names import without_star, words
+from mica.query.names import Named, without_star, words
 from mica.query.narrowed import Narrowed
 from mica.query.pushed import implied, translate, value_text
 from mica.scan import little
@@ -47,31 +48,30 @@ T = TypeVar("T")
 _LOG = logging.getLogger("mica")
 
 
-def run(
-    spark: SparkSession, text: str, views: Mapping[str, Table], args: Any = None, *, newest: Sequence[str] | None = None
-) -> DataFrame:
+def run(spark: SparkSession, named: Named, args: Any = None, *, newest: Sequence[str] | None = None) -> DataFrame:
     """The rows of a query over these tables. `newest`: the name of the one table, which is asked for as that of no
     version: a view of all of it stands for the table. Errors: Spark's own for the text."""
     from mica.engines.spark.deferred import Deferred
 
+    said, views = named.said, named.views
     try:
-        planned = _planned(spark, text, views, args)
+        planned = _planned(spark, named, args)
     except UserError as refused:
-        named = _named_by_hidden(spark, text, views, args) if file_names.is_refused(refused, text) else None
-        if named is None:
+        found = _named_by_hidden(spark, named, args) if file_names.is_refused(refused, said) else None
+        if found is None:
             raise
-        return named
+        return found
 
     def made(at_once: bool) -> Any:
         needs, places = planned
         query = needs.query
         # A view is asked again and again, and in an optimised plan the time is that of its making.
         anew = not at_once and query.asks_time
-        if query.is_correlated and (anew or query.is_streaming) and METADATA not in words(text):
+        if query.is_correlated and (anew or query.is_streaming) and METADATA not in words(said):
             # Spark optimises what stands in a subquery for columns from outside: no scan can take its place before.
-            return over_frames(spark, text, {view: table.to_df(spark) for view, table in views.items()}, args)
+            return whole_tables(spark, named, views, args)
         if anew:
-            needs, places = _planned(spark, text, views, args, optimised=False)
+            needs, places = _planned(spark, named, args, optimised=False)
         rows = _all_rows(spark, places, at_once)
         java = with_scans(needs, rows)
         if plan is not None and whole is not None:
@@ -83,24 +83,44 @@ def run(
     query = planned[0].query
     plan = whole = None
     # Another plan has no stream's state, and no names of files.
-    if not (query.is_streaming or METADATA in words(text) or file_names.asked(text)):
+    if not (query.is_streaming or METADATA in words(said) or file_names.asked(said)):
         whole = partial(query.over, lambda view, columns: marked.in_place(spark, views[view], columns))
         if is_enabled(spark) and not query.asks_time:
             plan = partial(_marked, query, views)
     return Deferred(spark, query.schema, made, plan, whole)
 
 
-def _named_by_hidden(spark: SparkSession, text: str, views: Mapping[str, Table], args: Any) -> DataFrame | None:
+def whole_tables(
+    spark: SparkSession,
+    named: Named,
+    tables: Mapping[str, Table],
+    args: Any = None,
+    prepared: Callable[[Any], None] | None = None,
+) -> Any:
+    """The rows of a query as a Dataset of the JVM: Spark reads it over all rows of these tables. `prepared`: what
+    changes the session that reads it."""
+    frames = {view: table.to_df(spark) for view, table in tables.items()}
+
+    def defined(clone: Any) -> None:
+        if prepared is not None:
+            prepared(clone)
+        for name, one in named.stored.items():
+            define(spark, clone, name, one, lambda own, view, key: give_rows(spark, own, view, frames[key]))
+
+    return over_frames(spark, named.text, {view: frames[view] for view in named.own}, args, defined)
+
+
+def _named_by_hidden(spark: SparkSession, named: Named, args: Any) -> DataFrame | None:
     """The rows of a text that asks for names of files that the kernel reads: `_metadata` has them; None if it has not
     all of them."""
     from mica.engines.spark.deferred import Deferred
 
-    tables = {marked.mark_of(table.snapshot): table for table in views.values()}
+    tables = {marked.mark_of(table.snapshot): table for table in named.views.values()}
     try:
         rows = partial(marked.in_place, spark, found_again=True)
-        plan = _query(spark, text, views, args, True).over(lambda view, columns: rows(views[view], columns))
-        named = by_hidden(spark, plan, is_mark)
-        frame = None if named is None else framed_plan(spark, named)
+        plan = _query(spark, named, args, True).over(lambda view, columns: rows(named.views[view], columns))
+        hidden = by_hidden(spark, plan, is_mark)
+        frame = None if hidden is None else framed_plan(spark, hidden)
     except Exception:  # noqa: BLE001 - it is refused
         _LOG.debug("names of files are not in _metadata", exc_info=True)
         return None
@@ -116,9 +136,9 @@ def _marked(query: Query, views: Mapping[str, Table]) -> Any:
     return query.named({view: marked.mark_of(table.snapshot) for view, table in views.items()})
 
 
-def narrowed(spark: SparkSession, text: str, views: Mapping[str, Table], args: Any = None) -> list[Narrowed]:
+def narrowed(spark: SparkSession, named: Named, args: Any = None) -> list[Narrowed]:
     """The scans of a query over these tables. Errors: Spark's own for the text."""
-    return _planned(spark, text, views, args)[1]
+    return _planned(spark, named, args)[1]
 
 
 def of_plan(spark: SparkSession, given: MarkedPlan, tables: Mapping[str, Table]) -> DataFrame:
@@ -134,10 +154,10 @@ def planned(spark: SparkSession, given: MarkedPlan, tables: Mapping[str, Table])
 
 
 def _planned(
-    spark: SparkSession, text: str, views: Mapping[str, Table], args: Any, *, optimised: bool = True
-) -> tuple[Needs, list[Narrowed]]:
-    query = _query(spark, text, views, args, optimised)
-    return _places(spark, query, views, by_file=file_names.asked(text))
+    spark: SparkSession, named: Named, args: Any, *, optimised: bool = True
+) -> tuple[Needs, list[Narrowed]]:  # fmt: skip
+    query = _query(spark, named, args, optimised)
+    return _places(spark, query, named.views, by_file=file_names.asked(named.said))
 
 
 def _places(
@@ -154,23 +174,27 @@ def _places(
     ]
 
 
-def _query(spark: SparkSession, text: str, views: Mapping[str, Table], args: Any, optimised: bool) -> Query:
+def _query(spark: SparkSession, named: Named, args: Any, optimised: bool) -> Query:
     """The text's plan. One that names `_metadata`, and no column of its own by that, has it as a column of the tables,
     which no star means.
 
     Errors: Spark's own; UNSUPPORTED_EXPRESSION for a star over what has no such column.
     """
+    texts = named.texts
 
     def made(text: str, shows: bool) -> Query:
-        schemas = {view: _shown(table, text) if shows else table.schema for view, table in views.items()}
-        return Query.of_text(spark, text, schemas, args, optimised=optimised)
+        schemas = {view: shown_in(table, text, shows) for view, table in named.own.items()}
+        inner = {view: shown_in(named.views[view], text, METADATA in words(text)) for view, text in texts.items()}
+        return Query.of_text(spark, text, schemas, args, optimised=optimised, stored=named.stored, inner=inner)
 
-    return with_metadata(text, made)
+    return with_metadata(named.text, made)
 
 
-def _shown(table: Table, text: str) -> StructType:
-    """A table's columns and `_metadata`, which has ids of rows where it tracks them, or where the text names one: then
-    the error says what is missing."""
+def shown_in(table: Table, text: str, shows: bool) -> StructType:
+    """A table's columns in a text, and if it `shows` it `_metadata`, which has ids of rows where it tracks them, or
+    where the text names one: then the error says what is missing."""
+    if not shows:
+        return table.schema
     named = not words(text).isdisjoint(name for _, name in (ROW_ID, ROW_VERSION))
     return shown(table.schema, ids=named or materialized(table.snapshot.metadata) is not None)
 

@@ -16,7 +16,7 @@ an error that names the place.
         [TBLPROPERTIES (…)] [LOCATION '…']
     (OPTIMIZE, VACUUM, DESCRIBE HISTORY and DESCRIBE DETAIL take a path in quotes for t, too)
     CREATE [OR REPLACE] [GLOBAL] TEMPORARY VIEW w [(c, …)] AS query          CREATE [OR REPLACE] TABLE … AS query
-    ALTER VIEW w AS query          [WITH …] FROM … INSERT … SELECT … [INSERT … SELECT …]
+    {ALTER | DROP} VIEW w …  (see `view_statements`)    [WITH …] FROM … INSERT … SELECT … [INSERT … SELECT …]
 
 Source: Spark's SqlBaseParser.g4 and delta-spark's DeltaSqlBase.g4.
 """
@@ -34,6 +34,7 @@ from mica.properties import COMMENT
 from mica.query.row_statements import Delete, Insert, MergeInto, RowChange, RowStatement, Update
 from mica.query.statement_parts import QUERY, ended
 from mica.query.table_statements import TABLE_STATEMENTS, TableStatementRead, Unread, read_table_statement
+from mica.query.view_statements import DropView, RenameView, StoredView, UnkeptView, View, read_altered, read_dropped
 from mica.records import dataclass
 from mica.schema.ddl import parse_ddl
 from mica.schema.lexical import GAP, SPACE
@@ -112,33 +113,6 @@ class CloneOf:
 
 
 @dataclass(frozen=True)
-class View:
-    """CREATE TEMPORARY VIEW … AS; `columns` as they are named, or none."""
-
-    name: str
-    columns: tuple[str, ...]
-    replace: bool
-    shared: bool
-    query: str
-
-
-@dataclass(frozen=True)
-class UnkeptView:
-    """CREATE TEMPORARY VIEW … AS with a clause that a view of a DataFrame does not have."""
-
-    query: str
-
-
-@dataclass(frozen=True)
-class StoredView:
-    """CREATE VIEW … AS, which Spark's catalog keeps as a text; or ALTER VIEW … AS of the view `altered`."""
-
-    before: str
-    query: str
-    altered: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class Inserts:
     """Several INSERTs that share a FROM: the tables, and a statement of its own for each."""
 
@@ -156,7 +130,7 @@ class Selected:
 
 Statement = (
     Delete | Update | Insert | MergeInto | Optimize | VacuumOf | History | Create | CreateLike | CloneOf | View |
-    UnkeptView | StoredView | Selected | Inserts | TableStatementRead
+    UnkeptView | StoredView | RenameView | DropView | Selected | Inserts | TableStatementRead
 )  # fmt: skip
 
 
@@ -404,14 +378,6 @@ class _Statement(RowStatement):
         """The text up to one of these words outside of parentheses, which may come next."""
         return "" if self.word() in words else f"{self.until(*words)} "
 
-    def altered(self) -> StoredView | None:
-        """ALTER VIEW … AS; None for what else may be altered."""
-        self.accept("ALTER", "VIEW")
-        name = self.table()
-        if not self.accept("AS"):
-            return None
-        return StoredView(self.text[: self.token.at], self.text[self.token.at :], name)
-
     def written(self) -> Selected | None:
         """INSERT OVERWRITE DIRECTORY … and a query."""
         while self.token.kind != "end":
@@ -453,7 +419,7 @@ class _Statement(RowStatement):
                     return View(name[0], columns, replace, shared, query)
                 if is_view:
                     return UnkeptView(query)
-                return (StoredView if stored else Selected)(before, query)
+                return StoredView(before, query, name) if stored else Selected(before, query)
             self.at += 1
         return None
 
@@ -492,7 +458,8 @@ _STATEMENTS: Mapping[str, _Read] = {
     r"CREATE (?:OR REPLACE )?(?:(?:GLOBAL )?TEMP(?:ORARY)? )?VIEW(?=.*\b(?:USING mica|AS|LIKE|CLONE)\b)": _by(
         _Statement.selected
     ),
-    r"ALTER VIEW(?=.*\bAS\b)": _by(_Statement.altered),
+    r"ALTER VIEW(?=.*\b(?:AS|RENAME)\b)": read_altered,
+    "DROP VIEW": read_dropped,
     **{begin: partial(read_table_statement, read=read) for begin, read in TABLE_STATEMENTS.items()},
 }
 _READERS = tuple(_STATEMENTS.values())

@@ -1,22 +1,27 @@
 """The tables of mica's that a text names in a session: all of a query, or the one of a statement.
 
-The rule: a path comes first, then a registered name, then one of the session's catalog. What else a name means is
-Spark's.
+The rule: a path comes first, then a registered name, then one of the session's catalog: a table's, or that of a stored
+view whose text names tables of mica's. What else a name means is Spark's.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from mica import late
 from mica.engines.spark import catalog
 from mica.engines.spark.session import is_connect
+from mica.engines.spark.stored_views import Definition, stored
 from mica.errors import UserError
 from mica.query import connect, lent, names, registry, settings
 from mica.query.located import in_database, known_as, located
+from mica.query.statement_parts import name_parts
+from mica.records import dataclass
+from mica.schema.hidden import METADATA
 from mica.schema.lexical import SKIPPED
 from mica.schema.spelling import spelled
 from mica.table import Table
@@ -26,14 +31,21 @@ if TYPE_CHECKING:
 
     from mica.storage import Storage
 
+#: A stored view as Spark is given it, and what its text names.
+_View = tuple[Definition, names.Named]
 #: How a query begins. `WITH` and `FROM` may also lead to an INSERT, as Spark's parser decides.
 _QUERY = re.compile(rf"(?>(?:\s|\(|{SKIPPED})*)(?:SELECT|WITH|FROM|VALUES|TABLE|MAP|REDUCE)\b", re.IGNORECASE)
 
 
 def tables_of(text: str, spark: SparkSession) -> names.Named | None:
     """The mica tables of a query; None if the text is not a query."""
+    return _tables_of(text, _Names(spark))
+
+
+def _tables_of(text: str, session: _Names) -> names.Named | None:
     if not _QUERY.match(text):
         return None
+    spark = session.spark
     moment, given = partial(settings.moment, spark), text
     text = names.selected(text) if is_connect(spark) else text  # sqlglot does not read TABLE
     parsed = relations(spark, text)
@@ -42,40 +54,119 @@ def tables_of(text: str, spark: SparkSession) -> names.Named | None:
         return names.Named(named.text, {**named.views, **_mentioned(named.text)}, named.pinned)
     if parsed.changes:
         return None
-    is_taken = partial(catalog.is_temporary, spark)
-    named = names.by_path(text, moment, is_taken, partial(_place, spark), parsed.names)
+    named = names.by_path(text, moment, session.is_view, session.place, parsed.names)
     if named.text != text:
         parsed = relations(spark, named.text) or parsed
     text, views = named.text, dict(named.views)
-    catalogued = dict[str, str]()
+    catalogued, kept = dict[str, str](), dict[str, _View]()
     for name in parsed.names:
         if name.lower() in {view.lower() for view in views}:
             continue
-        table = lent.registered(spark, name)
+        table = session.registered(name)
         if table is not None:
             views[name] = table
             continue
         # Of a version or time that mica does not read, the table is Spark's.
-        place = None if name in parsed.travelled else located(spark, name)
-        if place is None:
+        place = None if name in parsed.travelled else session.located(name)
+        own = session.view(name) if place is None else None
+        if place is None and own is None:
             continue
-        table = registry.opened(place)
+        view: str | None = name
         if "." in name:
             # Of two tables with the same last part, neither view is called so.
             others = {other.rpartition(".")[2].lower() for other in parsed.names if other != name}
-            taken = {view.lower() for view in views} | others
-            is_others = partial(_is_others, spark, known_as(spark, name.split(".")))
-            found = names.renamed(text, name.split("."), taken, is_others, only_here=not isinstance(place, str))
+            taken = {view.lower() for view in (*views, *kept)} | others
+            only_here = not isinstance(place, str)
+            found = names.renamed(text, name.split("."), taken, session.is_others(name), only_here=only_here)
             # Without a view Spark reads the table itself. A name may stand in the text with its catalog, too.
-            if found is not None and found[0] != text:
-                text, view = found
-                views[view] = table
-                catalogued |= {view: name} if isinstance(place, str) else {}
-        else:
-            views[name] = table
-            catalogued |= {name: name} if isinstance(place, str) else {}
+            text, view = (text, None) if found is None or found[0] == text else found
+        elif session.database is None:
             text = names.shortened(text, (spark.catalog.currentDatabase(), name))
-    return names.Named(text, views, named.pinned, catalogued, given)
+        if view is not None and own is not None:
+            kept[view] = own
+        elif view is not None and place is not None:
+            views[view] = registry.opened(place)
+            catalogued |= {view: name} if isinstance(place, str) else {}
+    return _with_stored(names.Named(text, views, named.pinned, catalogued, given), kept)
+
+
+def _with_stored(named: names.Named, stored: Mapping[str, _View]) -> names.Named:
+    """The tables with those of stored views."""
+    if not stored:
+        return named
+    views, pinned = dict(named.views), set(named.pinned)
+    for name, (_, inner) in stored.items():
+        views |= {f"{name}.{key}": table for key, table in inner.views.items()}
+        pinned |= {f"{name}.{key}" for key in inner.pinned}
+    definitions = {name: definition for name, (definition, _) in stored.items()}
+    return replace(named, views=views, pinned=frozenset(pinned), stored=definitions)
+
+
+@dataclass(frozen=True)
+class _Names:
+    """Where names lead in a session, or in the text of a stored view: names of one part are those of its `database`
+    then, and no temporary view has any. `inside`: the views that are being read."""
+
+    spark: SparkSession
+    database: str | None = None
+    inside: tuple[str, ...] = ()
+
+    def is_view(self, name: str) -> bool:
+        """Whether a temporary view has the name."""
+        return self.database is None and catalog.is_temporary(self.spark, name)
+
+    def registered(self, name: str) -> Table | None:
+        """The table of a registered name that each database has, or of one in the current database."""
+        if self.database is None:
+            return lent.registered(self.spark, name)
+        everywhere = "." not in name and registry.is_everywhere(name) and self.located(name) is None
+        return registry.registered(name) if everywhere else None
+
+    def located(self, name: str) -> Storage | str | None:
+        """The place of a table that a database has."""
+        return located(self.spark, self._whole(name))
+
+    def place(self, name: str) -> Storage | str | None:
+        """The place of a table of mica's by the name that a text has for it."""
+        table = self.registered(name.replace("`", ""))
+        return self.located(name) if table is None else table.snapshot.storage
+
+    def view(self, name: str) -> _View | None:
+        """The stored view of a name, if it reads tables of mica's. Errors: INVALID_ARGUMENT if it reads itself."""
+        found = stored(self.spark, self._whole(name))
+        if found is None:
+            return None
+        if found.name in self.inside:
+            raise UserError(
+                "INVALID_ARGUMENT",
+                f"the view {found.name} reads itself",
+                hint="Make it anew: CREATE OR REPLACE VIEW … AS a query of other tables.",
+            )
+        named = _tables_of(found.text, _Names(self.spark, found.database, (*self.inside, found.name)))
+        if named is None or not named.views:
+            return None
+        text, own = named.text, named.own
+        if METADATA in names.words(text) and all(one.schema.find(METADATA) is None for one in own.values()):
+            text = names.without_star(text, METADATA)
+        return Definition(text, found.entry, tuple(own), named.stored), named
+
+    def is_others(self, name: str) -> Callable[[str], bool]:
+        """Whether a view of a name would hide another table than the one that has this name."""
+        if self.database is not None:
+            return lambda _: False
+        return partial(_is_others, self.spark, known_as(self.spark, name.split(".")))
+
+    def _whole(self, name: str) -> str:
+        is_short = self.database is not None and len(name_parts(name) or ()) == 1
+        return f"{self.database}.{name}" if is_short else name
+
+
+def view_of(spark: SparkSession, parts: Sequence[str]) -> names.Named | None:
+    """What a stored view of a name reads; None for any other name."""
+    if names.is_path(parts) or known_as(spark, parts) is not None:
+        return None
+    found = _Names(spark).view(spelled(tuple(parts)))
+    return None if found is None else found[1]
 
 
 def relations(spark: SparkSession, text: str) -> catalog.Parsed | None:
@@ -86,12 +177,6 @@ def relations(spark: SparkSession, text: str) -> catalog.Parsed | None:
 def _is_others(spark: SparkSession, own: Sequence[str] | None, name: str) -> bool:
     """Whether a view of this name would hide another table than the registered one of the name `own`."""
     return catalog.is_temporary(spark, name) or (registry.is_registered(name) and own != (name,))
-
-
-def _place(spark: SparkSession, name: str) -> Storage | str | None:
-    """The place of a table of mica's by the name that a text has for it."""
-    table = lent.registered(spark, name.replace("`", ""))
-    return located(spark, name) if table is None else table.snapshot.storage
 
 
 def _mentioned(text: str) -> dict[str, Table]:

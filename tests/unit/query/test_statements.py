@@ -18,12 +18,10 @@ from mica.query.statements import (
     Optimize,
     Selected,
     Statement,
-    StoredView,
-    UnkeptView,
     VacuumOf,
-    View,
     parse_statement,
 )
+from mica.query.view_statements import StoredView, UnkeptView, View
 from mica.schema.ddl import parse_ddl
 
 STATEMENTS: dict[str, Statement] = {
@@ -37,10 +35,10 @@ STATEMENTS: dict[str, Statement] = {
     "WITH q AS (TABLE r) FROM q INSERT INTO t SELECT *": Inserts(
         (("t",),), ("WITH q AS (TABLE r) INSERT INTO t FROM q SELECT *",)
     ),
-    "ALTER VIEW w AS SELECT 1": StoredView("ALTER VIEW w AS ", "SELECT 1", ("w",)),
+    "ALTER VIEW w AS SELECT 1": StoredView("ALTER VIEW w AS ", "SELECT 1", ("w",), alters=True),
     "/* a */ DELETE -- b\n FROM t": Delete(("t",), "t", None),
     "DESCRIBE/* a */HISTORY t": History(("t",), None),
-    "ALTER /* a */ VIEW /* b */ w AS SELECT 1": StoredView("ALTER /* a */ VIEW /* b */ w AS ", "SELECT 1", ("w",)),
+    "ALTER /* a */ VIEW w AS SELECT 1": StoredView("ALTER /* a */ VIEW w AS ", "SELECT 1", ("w",), alters=True),
     "DELETE FROM delta.`/a b`": Delete(("delta", "/a b"), "/a b", None),
     "delete from t as x where x.a = 1 and v:x.a::int = 2;": Delete(("t",), "x", "x.a = 1 and v:x.a::int = 2"),
     "UPDATE t SET a = a + 1, t.b = concat('x,y', t.c) WHERE t.a > 1": Update(

@@ -27,7 +27,7 @@ PROVIDERS = ("delta", "mica")
 #: The catalog that mica reads them of, which may stand before any name.
 CATALOG = "spark_catalog"
 #: It, before a name of two parts.
-_IN_CATALOG = re.compile(rf"(?i)\s*`?{CATALOG}`?\s*\.(?=.*\.)")
+IN_CATALOG = re.compile(rf"(?i)\s*`?{CATALOG}`?\s*\.(?=.*\.)")
 
 #: How long Spark prints plans, and how one ends that is longer.
 _LONGEST, _CUT = "spark.sql.maxPlanStringLength", re.compile(r"\.\.\. \d+ more characters$|^Truncated plan of")
@@ -222,13 +222,24 @@ def delta_location(spark: Any, name: str) -> str | None:
     """The path of a Delta table of the session's catalog; None for anything else."""
     if is_connect(spark):
         return _described_location(spark, name)
+    found = entry(spark, name)
+    if found is None or not _is_delta(found):
+        return None
+    try:
+        return location_of(spark, found)
+    except Exception:  # noqa: BLE001 - the entry has none
+        return None
+
+
+def entry(spark: Any, name: str) -> Any:
+    """What Spark's own catalog has of a table or stored view; None for anything else."""
     catalog = session_catalog(spark)
     try:
         if str(_state(spark).catalogManager().currentCatalog().name()) != CATALOG:
             return None  # a name without a catalog is one of the current catalog
-        identifier = _state(spark).sqlParser().parseTableIdentifier(_IN_CATALOG.sub("", name))
-        found = None if catalog.isTempView(identifier) else delta_table(spark, identifier)
-        return None if found is None else location_of(spark, found)
+        identifier = _state(spark).sqlParser().parseTableIdentifier(IN_CATALOG.sub("", name))
+        there = not catalog.isTempView(identifier) and catalog.tableExists(identifier)
+        return catalog.getTableMetadata(identifier) if there else None
     except Exception:  # noqa: BLE001 - a name of another catalog: Spark reads it, or says what is wrong
         return None
 
@@ -242,9 +253,11 @@ def delta_table(spark: Any, identifier: Any) -> Any:
     """What that has of a Delta table; None for anything else."""
     catalog = session_catalog(spark)
     found = catalog.getTableMetadata(identifier) if catalog.tableExists(identifier) else None
-    if found is None or found.provider().isEmpty() or str(found.provider().get()).lower() not in PROVIDERS:
-        return None
-    return found
+    return found if found is not None and _is_delta(found) else None
+
+
+def _is_delta(found: Any) -> bool:
+    return not found.provider().isEmpty() and str(found.provider().get()).lower() in PROVIDERS
 
 
 def location_of(spark: Any, found: Any) -> str:

@@ -18,6 +18,7 @@ from mica.engines.spark.catalog import arguments, past_same
 from mica.engines.spark.cloned_session import cloned, in_place_of, view_of
 from mica.engines.spark.making import Maker
 from mica.engines.spark.nodes import Node, Tree, ids, ids_of, items, leaves_below, names_of, node
+from mica.engines.spark.stored_views import Definition, define
 from mica.records import dataclass
 from mica.schema.types import StructType
 
@@ -96,11 +97,27 @@ class Query:
 
     @classmethod
     def of_text(
-        cls, spark: Any, text: str, tables: Mapping[str, StructType], args: Any = None, *, optimised: bool = True
+        cls,
+        spark: Any,
+        text: str,
+        tables: Mapping[str, StructType],
+        args: Any = None,
+        *,
+        optimised: bool = True,
+        stored: Mapping[str, Definition] | None = None,
+        inner: Mapping[str, StructType] | None = None,
     ) -> Query:
-        """The plan of a text that names the tables."""
+        """The plan of a text that names the tables, and `stored` views; `inner` are the tables of these, by what each
+        is known by."""
         clone = _optimising(spark)
         views = {view_of(spark, clone, *one): one for one in tables.items()}
+
+        def give(own: Any, view: str, key: str) -> None:
+            schema = (inner or {})[key]
+            views[view_of(spark, own, view, schema, key)] = key, schema
+
+        for name, one in (stored or {}).items():
+            define(spark, clone, name, one, give)
         return cls(spark, clone.sql(text, arguments(spark, args)), views, optimised=optimised)
 
     @classmethod

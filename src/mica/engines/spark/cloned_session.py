@@ -36,17 +36,21 @@ def cloned(spark: Any) -> Any:
 
 
 def over_frames(
-    spark: Any, text: str, frames: Mapping[str, Any], args: Any, prepared: Callable[[Any], None] | None = None
-) -> Any:
+    spark: Any, text: str, frames: Mapping[str, Any], args: Any, prepared: Callable[[Any], None]
+) -> Any:  # fmt: skip
     """The text over DataFrames by their names, as a Dataset of the JVM: Spark alone reads it. `prepared`: what changes
-    the settings of the session that reads the text."""
-    make, clone = Maker.of(spark), cloned(spark)
-    if prepared is not None:
-        prepared(clone)
+    the session that reads the text."""
+    clone = cloned(spark)
+    prepared(clone)
     for name, frame in frames.items():
-        rows = make.dataset.ofRows(clone, frame._jdf.queryExecution().analyzed())  # noqa: SLF001
-        rows.createOrReplaceTempView(f"`{name}`")
+        give_rows(spark, clone, name, frame)
     return _given_back(spark, clone, text, args)
+
+
+def give_rows(spark: Any, clone: Any, view: str, frame: Any) -> None:
+    """Makes the view of a DataFrame in the clone."""
+    rows = Maker.of(spark).dataset.ofRows(clone, frame._jdf.queryExecution().analyzed())  # noqa: SLF001
+    rows.createOrReplaceTempView(f"`{view}`")
 
 
 def beside_names(spark: Any, text: str, names: Mapping[str, StructType], args: Any) -> Any:
@@ -57,7 +61,7 @@ def beside_names(spark: Any, text: str, names: Mapping[str, StructType], args: A
     views = clone.sessionState().catalog()
     for name, schema in names.items():
         if schema not in known:
-            _without_rows(spark, clone, schema).createOrReplaceTempView(f"`{name}`")
+            without_rows(spark, clone, schema).createOrReplaceTempView(f"`{name}`")
             known[schema] = views.getRawTempView(name).get()
         else:
             views.createTempView(name, known[schema], True)
@@ -70,9 +74,10 @@ def _given_back(spark: Any, clone: Any, text: str, args: Any) -> Any:
     return Maker.of(spark).dataset.ofRows(spark._jsparkSession, plan)  # noqa: SLF001
 
 
-def view_of(spark: Any, clone: Any, view: str, schema: StructType) -> int:
-    """Makes the view of a table without rows in the clone; gives the identity of its rows."""
-    found, number, is_new = _relation(spark, clone, view, schema)
+def view_of(spark: Any, clone: Any, view: str, schema: StructType, known_as: str | None = None) -> int:
+    """Makes the view of a table without rows in the clone; gives the identity of its rows. `known_as`: what tells the
+    table from others by the name of the view."""
+    found, number, is_new = _relation(spark, clone, view, schema, known_as or view)
     if not is_new:
         # Columns with ids of their own: the rows of two queries can be joined, as those of two of Spark's.
         clone.sessionState().catalog().createTempView(view, Maker.of(spark).anew(found), True)
@@ -81,17 +86,17 @@ def view_of(spark: Any, clone: Any, view: str, schema: StructType) -> int:
 
 def in_place_of(spark: Any, clone: Any, plan: Any, view: str, schema: StructType) -> tuple[int, Any]:
     """The identity of the rows of a table without rows, and its relation with the columns of a plan."""
-    found, number, _ = _relation(spark, clone, view, schema)
+    found, number, _ = _relation(spark, clone, view, schema, view)
     return number, Maker.of(spark).with_output(found.plan().get(), plan.output())
 
 
-def _relation(spark: Any, clone: Any, view: str, schema: StructType) -> tuple[Any, int, bool]:
+def _relation(spark: Any, clone: Any, view: str, schema: StructType, known_as: str) -> tuple[Any, int, bool]:
     """A view without rows, the identity of these, and whether it was made now; then the clone has it."""
-    known, key = _EMPTY.setdefault(spark, {}), (view, schema)
+    known, key = _EMPTY.setdefault(spark, {}), (known_as, schema)
     is_new = key not in known
     if is_new:
         # Making the view again costs more than the rest of the clone.
-        frame = _without_rows(spark, clone, schema)
+        frame = without_rows(spark, clone, schema)
         frame.createOrReplaceTempView(f"`{view}`")  # it may be of digits, or have letters beyond ASCII
         number = int(Maker.of(spark).identity(frame.queryExecution().analyzed().rdd()))
         known[key] = clone.sessionState().catalog().getRawTempView(view).get(), number
@@ -100,7 +105,8 @@ def _relation(spark: Any, clone: Any, view: str, schema: StructType) -> tuple[An
     return *known[key], is_new
 
 
-def _without_rows(spark: Any, clone: Any, schema: StructType) -> Any:
-    """A Dataset of the clone with these columns, and no row."""
-    rows, columns = spark.sparkContext._jsc.emptyRDD(), to_spark(schema).json()  # noqa: SLF001
-    return clone.createDataFrame(rows, Maker.of(spark).type.fromJson(columns))
+def without_rows(spark: Any, clone: Any, schema: Any) -> Any:
+    """A Dataset of the clone with these columns (a schema of mica's, or of the JVM), and no row."""
+    if isinstance(schema, StructType):
+        schema = Maker.of(spark).type.fromJson(to_spark(schema).json())
+    return clone.createDataFrame(spark.sparkContext._jsc.emptyRDD(), schema)  # noqa: SLF001

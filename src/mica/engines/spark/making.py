@@ -5,7 +5,7 @@ The rule: what is made here is plain: no name in it is left for Spark to resolve
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -61,7 +61,7 @@ class Maker:
         self.outer = catalyst.trees.TreePattern.OUTER_REFERENCE()
         self.identity = system.identityHashCode
         self._none, self._some = jvm.scala.Option.empty(), jvm.scala.Some
-        self._view = catalyst.catalog.TemporaryViewRelation
+        self._view, self._table_name = catalyst.catalog.TemporaryViewRelation, catalyst.TableIdentifier
         #: One row without columns, of which Spark makes rows of literals: joined by NOT IN, a row of its own is lost.
         row = self.seq([catalyst.InternalRow.empty()])
         self.one_row = catalyst.plans.logical.LocalRelation(self.seq([]), row, False, self._none)
@@ -129,6 +129,19 @@ class Maker:
     def anew(self, view: Any) -> Any:
         """A temporary view of the same rows, whose columns have other ids."""
         return self._view(view.tableMeta(), self._some(view.plan().get().newInstance()))
+
+    def some(self, value: Any) -> Any:
+        """A value that may be missing, and is not."""
+        return self._some(value)
+
+    def text_view(self, entry: Any, name: str, text: str, properties: Mapping[str, str]) -> Any:
+        """A temporary view that Spark reads as the stored one of a catalog's entry, but for its text, and with these
+        properties, too."""
+        known = entry.properties()
+        for key, value in properties.items():
+            known = known.updated(key, value)
+        made = copied(entry, identifier=self._table_name(name), viewText=self._some(text), properties=known)
+        return self._view(made, self._none)
 
     def with_output(self, relation: Any, output: Any) -> Any:
         """A relation of rows (`LogicalRDD`) under other columns of the same types. How many parts it has is another
@@ -204,6 +217,13 @@ class Maker:
         """The sum of a BIGINT column, 0 of no rows."""
         total = self._sum(column).toAggregateExpression()
         return self._coalesce(self.seq([total, self._literal.default(self.type.fromDDL("BIGINT"))]))
+
+
+def copied(made: Any, **changes: Any) -> Any:
+    """A node, or another case class of Scala's, with other parts of these names. How many it has is another number in
+    each version of Spark."""
+    names = [str(made.productElementName(i)) for i in range(int(made.productArity()))]
+    return made.copy(*(changes[name] if name in changes else made.productElement(i) for i, name in enumerate(names)))
 
 
 _MAKERS: WeakKeyDictionary[Any, Maker] = WeakKeyDictionary()
