@@ -63,5 +63,5 @@ def test_rows_are_those_of_spark(spark: SparkSession, table: mica.Table, where: 
     assert {row.id for row in mica.sql(text, spark).collect()} == wanted
     named = tables_of(text, spark)
     assert named is not None
-    (scan,) = select.narrowed(spark, named.text, named.views)
+    (scan,) = select.narrowed(spark, named)
     assert scan.scan.kept.num_rows == files

@@ -138,6 +138,9 @@ def test_each_engine_finds_the_tables_of_the_other(runs: Runs, delta_session: An
         "INSERT INTO both.theirs VALUES (1, 'a'), (2, 'b')",
         "CREATE TABLE both.file USING parquet AS SELECT 8 AS id",
         "CREATE TABLE both.dropped USING delta AS SELECT 1 AS id",
+        "CREATE VIEW both.seen AS SELECT s, count(*) AS n FROM both.theirs GROUP BY s",
+        "USE both",
+        "CREATE VIEW few (a COMMENT 'x') AS SELECT id FROM theirs WHERE id > 1",
     )
     answers = runs(
         "mica",
@@ -156,6 +159,17 @@ def test_each_engine_finds_the_tables_of_the_other(runs: Runs, delta_session: An
         "DROP TABLE dropped",
         ">spark.sql('SHOW TABLES').count()",
         "RESTORE TABLE theirs TO VERSION AS OF 1",
+        "SELECT * FROM seen",
+        "CREATE VIEW more AS SELECT a, s FROM few JOIN default.elsewhere USING (a)",
+        "USE default",
+        "CREATE VIEW elsewhere AS SELECT id AS a, s FROM both.theirs",
+        "CREATE VIEW both.more AS SELECT a, s FROM both.few JOIN elsewhere USING (a)",
+        ">spark.table('both.more').where('a = 2').collect()[0].asDict()",
+        "ALTER VIEW both.more RENAME TO both.named",
+        "ALTER VIEW both.seen AS SELECT max(id) AS m FROM both.theirs",
+        ">mica.register('mine', home / 'wh' / 'both.db' / 'ours').version",
+        "CREATE VIEW both.mine AS SELECT * FROM mine",
+        ">[table.name for table in spark.catalog.listTables('both') if table.tableType == 'VIEW']",
     )
     assert answers[4] == [["id", "int", None], ["s", "string", None], ["w", "int", None]]
     assert answers[5] == [["delta.minReaderVersion", "1"]]
@@ -163,11 +177,19 @@ def test_each_engine_finds_the_tables_of_the_other(runs: Runs, delta_session: An
     assert answers[8] == "['theirs']"
     assert answers[9] == [[8]]
     assert answers[11] == [[2]]
-    assert answers[13] == "3"
-    assert runs("delta", "SELECT * FROM both.theirs", "SELECT * FROM both.ours", "SHOW TABLES IN both") == [
+    assert answers[13] == "5"
+    assert answers[15] == [["a", 1], ["b", 1]]
+    assert answers[20] == "{'a': 2, 's': 'b'}"
+    assert "not mine, which mica.register has here alone" in answers[24]
+    assert answers[25] == "['few', 'named', 'seen']"
+    views = ["SELECT * FROM both.named", "SELECT * FROM both.seen", "DESCRIBE both.few"]
+    assert runs("delta", "SELECT * FROM both.theirs", "SELECT * FROM both.ours", "SHOW TABLES IN both", *views) == [
         [[1, "a"], [2, "b"]],
         [[1]],
-        [["both", "file", False], ["both", "ours", False], ["both", "theirs", False]],
+        [["both", name, False] for name in ("few", "file", "named", "ours", "seen", "theirs")],
+        [[2, "b"]],
+        [[2]],
+        [["a", "int", "x"]],
     ]
 
 

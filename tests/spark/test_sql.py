@@ -35,7 +35,7 @@ def events(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> mic
 def scans(spark: SparkSession, text: str) -> list[Narrowed]:
     found = tables_of(text, spark)
     assert found is not None
-    return select.narrowed(spark, found.text, found.views)
+    return select.narrowed(spark, found)
 
 
 def test_tables_are_named_by_path_by_name_and_in_the_catalog(delta_session: SparkSession, events: mica.Table) -> None:

@@ -41,7 +41,7 @@ def test_parts_of_times_skip_files(spark: SparkSession, table: mica.Table, where
     text = f"SELECT d FROM delta.`{table.path}` WHERE {where}"
     found = tables_of(text, spark)
     assert found is not None
-    (place,) = select.narrowed(spark, found.text, found.views)
+    (place,) = select.narrowed(spark, found)
     assert place.left == ()
     assert place.scan.kept.num_rows == table.scan(where).kept.num_rows == files
     assert sorted(mica.sql(text, spark).collect()) == sorted(
@@ -85,7 +85,7 @@ def test_conditions_on_times_skip_in_any_zone(spark: SparkSession, tmp_path: Pat
         text = f"SELECT n FROM delta.`{made.path}` WHERE {where}"
         found = tables_of(text, spark)
         assert found is not None
-        (place,) = select.narrowed(spark, found.text, found.views)
+        (place,) = select.narrowed(spark, found)
         assert place.left == ()
         assert 1 <= place.scan.kept.num_rows <= 3
         expected = sorted(made.to_df(spark).where(where).select("n").collect())
@@ -112,7 +112,7 @@ def test_casts_of_texts_and_days_skip_with_and_without_ansi(
         text = f"SELECT s FROM delta.`{made.path}` WHERE {where}"
         found = tables_of(text, spark)
         assert found is not None
-        (place,) = select.narrowed(spark, found.text, found.views)
+        (place,) = select.narrowed(spark, found)
         assert place.scan.kept.num_rows == files
         assert sorted(mica.sql(text, spark).collect()) == sorted(made.to_df(spark).where(where).select("s").collect())
 
@@ -125,7 +125,7 @@ def test_conditions_that_only_skip_skip_within_files_too(spark: SparkSession, tm
     where = "unix_timestamp(ts) >= unix_timestamp(TIMESTAMP'2024-09-10 00:00:00') AND n % 2 = 0"
     found = tables_of(f"SELECT n FROM delta.`{made.path}` WHERE {where}", spark)
     assert found is not None
-    (place,) = select.narrowed(spark, found.text, found.views)
+    (place,) = select.narrowed(spark, found)
     assert len(place.skipping) >= 1
     spec, (part,) = place.read.spec(), place.read.whole_files()
     assert 0 < rows_of(DataFileReader(spec, part).candidates(spec.predicate)) < count / 4

@@ -61,7 +61,7 @@ Shaping = Optimize | VacuumOf | History | TableCall | Question
 def run(spark: SparkSession, statement: Statement, query: Query, text: str) -> DataFrame | None:
     """The statement's result; None if it names no table of mica's.
 
-    Errors: those of the calls of `Table`; INVALID_ARGUMENT for a view that Spark cannot store.
+    Errors: those of the calls of `Table`; INVALID_ARGUMENT for a view that cannot be stored.
     """
     if isinstance(statement, Create | CreateLike | CloneOf) and not names.is_path(statement.table):
         statement = replace(statement, table=new_name(spark, statement.table))

@@ -90,14 +90,14 @@ def sql(
 
     CREATE TEMPORARY VIEW … AS, CREATE TABLE … AS and INSERT of Spark's take their rows from a query of such tables; the
     view shows their newest versions and asks for the time whenever a text names it, and keeps the versions if it is
-    GLOBAL, or on Spark Connect. CREATE VIEW is stored with the tables' paths, if
-    the session has delta-spark, which reads them. `_metadata` is as in `Table.scan`, but for Spark Connect.
+    GLOBAL, or on Spark Connect. CREATE VIEW is stored by the session's catalog as its text: mica reads that, or
+    delta-spark, for which it has the tables' paths. `_metadata` is as in `Table.scan`, but for Spark Connect.
 
     On Spark Connect, which shows no plan, the text is read with sqlglot (the extra `connect`): what it says with
     certainty of a table is done by its scan, and a text that sqlglot cannot read runs over whole tables.
 
     Errors: Spark's own for the text (a wrong syntax, an unknown column); TABLE_NOT_FOUND for a path without a table;
-    INVALID_ARGUMENT for a view that Spark cannot store; UNSUPPORTED_EXPRESSION for a star beside `_metadata` over other
+    INVALID_ARGUMENT for a view that cannot be stored; UNSUPPORTED_EXPRESSION for a star beside `_metadata` over other
     rows than a table's; those of reading.
     """
     session: Any = current(spark)

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 _UNKNOWN = re.compile(r"\[TABLE_OR_VIEW_NOT_FOUND\] The table or view `(\w+)` cannot be found")
 #: The same of a name with its database, which no temporary view has.
 _UNKNOWN_THERE = re.compile(r"\[TABLE_OR_VIEW_NOT_FOUND\] The table or view ((?:`\w+`\.)+`\w+`) cannot be found")
-#: What changes a view: a lent one is none of the session's to be changed, and a renamed one would stay.
-_OF_VIEWS = re.compile(rf"(?is){GAP}ALTER{SPACE}VIEW\b")
+#: What changes a view, or takes it away: a lent one is none of the session's, and a renamed one would stay.
+_OF_VIEWS = re.compile(rf"(?is){GAP}(?:ALTER{SPACE}VIEW|DROP)\b")
 #: A name that may be no constant. No comments are read here: of thousands that never end each would be read to the end.
 _COMPUTED = re.compile(rf"(?i)\bIDENTIFIER\b(?!\s*+\(\s*+{QUOTED_STRING}\s*+\))")
 #: What Spark says of a statement that wants more than a temporary view.
@@ -228,7 +228,7 @@ def is_word(name: str, text: str) -> bool:
 
 
 def alters(text: str) -> bool:
-    """Whether a text changes a view."""
+    """Whether a text changes a view, or takes something away."""
     return _OF_VIEWS.match(text) is not None
 
 

@@ -37,7 +37,7 @@ def reads_ours(spark: SparkSession, query: str, ctes: str = "") -> bool:
 
 
 def make(spark: SparkSession, statement: View | UnkeptView | StoredView, query: Query) -> bool:
-    """Makes the view; False if Spark is to make it. Errors: INVALID_ARGUMENT for one that Spark cannot store, and for a
+    """Makes the view; False if Spark is to make it. Errors: INVALID_ARGUMENT for one that cannot be stored, and for a
     temporary one with a clause that it would not keep."""
     statement = _temporary(spark, statement) if isinstance(statement, StoredView) else statement
     if isinstance(statement, StoredView):

@@ -21,7 +21,7 @@ from mica.query.statements import (
     VacuumOf,
     parse_statement,
 )
-from mica.query.view_statements import StoredView, UnkeptView, View
+from mica.query.view_statements import DropView, RenameView, StoredView, UnkeptView, View
 from mica.schema.ddl import parse_ddl
 
 STATEMENTS: dict[str, Statement] = {
@@ -35,6 +35,9 @@ STATEMENTS: dict[str, Statement] = {
     "WITH q AS (TABLE r) FROM q INSERT INTO t SELECT *": Inserts(
         (("t",),), ("WITH q AS (TABLE r) INSERT INTO t FROM q SELECT *",)
     ),
+    "ALTER VIEW a.w RENAME TO x": RenameView(("a", "w"), ("x",)),
+    "ALTER VIEW w SET TBLPROPERTIES ('RENAME' = 'x')": None,
+    "DROP VIEW IF EXISTS a.`w`": DropView(("a", "w")),
     "ALTER VIEW w AS SELECT 1": StoredView("ALTER VIEW w AS ", "SELECT 1", ("w",), alters=True),
     "/* a */ DELETE -- b\n FROM t": Delete(("t",), "t", None),
     "DESCRIBE/* a */HISTORY t": History(("t",), None),
@@ -90,7 +93,7 @@ STATEMENTS: dict[str, Statement] = {
         "CREATE TABLE s.c USING parquet COMMENT 'AS SELECT' AS ", "(SELECT a AS b FROM t)"
     ),
     "CREATE OR REPLACE VIEW a.v (x COMMENT 'y') AS SELECT 1": StoredView(
-        "CREATE OR REPLACE VIEW a.v (x COMMENT 'y') AS ", "SELECT 1"
+        "CREATE OR REPLACE VIEW a.v (x COMMENT 'y') AS ", "SELECT 1", ("a", "v")
     ),
     "CREATE TEMPORARY VIEW w (a COMMENT 'x', b) COMMENT r'c\\' AS SELECT 1, 2 ; -- done\n;": View(
         "w", ("a", "b"), False, False, "SELECT 1, 2"

@@ -134,12 +134,12 @@ class Maker:
         """A value that may be missing, and is not."""
         return self._some(value)
 
-    def text_view(self, entry: Any, name: str, text: str, properties: Mapping[str, str]) -> Any:
-        """A temporary view that Spark reads as the stored one of a catalog's entry, but for its text, and with these
-        properties, too."""
+    def text_view(self, entry: Any, name: str, text: str, properties: Mapping[str, str | None]) -> Any:
+        """A temporary view that Spark reads as the stored one of a catalog's entry, but for its text and these
+        properties; None takes one away."""
         known = entry.properties()
         for key, value in properties.items():
-            known = known.updated(key, value)
+            known = known.removed(key) if value is None else known.updated(key, value)
         made = copied(entry, identifier=self._table_name(name), viewText=self._some(text), properties=known)
         return self._view(made, self._none)
 

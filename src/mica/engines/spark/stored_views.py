@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 #: Where an entry tells the temporary views that its text may name, as lists of their parts.
 _REFERRED = "view.referredTempViewNames"
+#: Where it tells the class of the catalog of its making: that of delta-spark is not here.
+_CATALOG = f"view.sqlConfig.spark.sql.catalog.{CATALOG}"
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,7 @@ def define(
     for inner, one in view.views.items():
         define(spark, own, inner, one, give, within)
     referred = json.dumps([[one] for one in (*view.tables, *view.views)])
-    as_text = make.text_view(view.entry, name, view.text, {_REFERRED: referred})
+    as_text = make.text_view(view.entry, name, view.text, {_REFERRED: referred, _CATALOG: None})
     own.sessionState().catalog().createTempView(name, as_text, True)
     rows = make.dataset.ofRows(clone, own.table(quoted(name)).queryExecution().analyzed())
     rows.createOrReplaceTempView(quoted(name))
