@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import mica
 from mica.engines.spark import stored_views
-from mica.query import around, changes, scripts, views
+from mica.query import around, changes, scripts, tables, views
 from tests.oracle import conf
 
 Sql = Callable[[str], list[tuple[Any, ...]]]
@@ -26,7 +26,7 @@ ROWS = "SELECT CAST(id AS INT) AS id, 's' || id % 3 AS s, id * 0.5D AS d, named_
 def sql(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sql]:
     """Runs a text as in a session without delta-spark, whose tables `ev` (mica's) and `pq` (Spark's) have the same
     rows; what it makes in `kept` is gone after the test."""
-    for module in (stored_views, views, changes, around, scripts):
+    for module in (stored_views, tables, views, changes, around, scripts):
         monkeypatch.setattr(module, "has_delta", lambda _: False)
 
     def run(text: str) -> list[tuple[Any, ...]]:
@@ -166,7 +166,7 @@ def test_a_view_keeps_its_columns_while_its_table_changes(sql: Sql) -> None:
     sql("CREATE VIEW evolves WITH SCHEMA EVOLUTION AS SELECT * FROM ev")
     sql("ALTER TABLE ev ADD COLUMN more INT FIRST")
     assert len(sql("SELECT * FROM v LIMIT 1")[0]) == 4
-    assert len(sql("SELECT * FROM evolves LIMIT 1")[0]) == 5
+    assert len(sql("SELECT * FROM evolves LIMIT 1")[0]) == len(sql("DESCRIBE evolves")) == 5
     sql("CREATE OR REPLACE TABLE ev USING mica AS SELECT 1 AS other")
     with pytest.raises(AnalysisException, match="INCOMPATIBLE_VIEW_SCHEMA_CHANGE"):
         sql("SELECT * FROM v")
@@ -250,3 +250,25 @@ def test_methods_know_stored_views(sql: Sql, spark: SparkSession) -> None:
             spark.catalog.cacheTable("v")
     finally:
         mica.disable(spark)
+
+
+@pytest.mark.usefixtures("compiled")
+def test_views_of_delta_spark_are_read_as_their_tables_are(delta_session: SparkSession, tmp_path: Path) -> None:
+    spark, run = delta_session, lambda text: mica.sql(text, delta_session).collect()
+    spark.sql("CREATE SCHEMA theirs")
+    try:
+        spark.sql("CREATE TABLE theirs.t (id INT, v VARIANT) USING delta PARTITIONED BY (id)")
+        spark.sql("INSERT INTO theirs.t SELECT id, parse_json('{\"k\": ' || id || '}') FROM range(5)")
+        spark.sql("CREATE VIEW theirs.a AS SELECT id, v:k::int AS k FROM theirs.t")
+        run("CREATE VIEW theirs.b AS SELECT a.k FROM theirs.a WHERE id > 1")
+        mica.register("views_own", mica.Table.create(tmp_path, "id INT", data=[{"id": 3}]).path)
+        run("CREATE VIEW theirs.c AS SELECT k FROM theirs.b JOIN views_own ON k = views_own.id")
+        assert "files: 1 of 5" in str(mica.explain("SELECT * FROM theirs.a WHERE id = 3", spark))
+        assert run("SELECT * FROM theirs.b WHERE k < 4 ORDER BY k") == [(2,), (3,)]
+        assert run("SELECT * FROM theirs.c") == [(3,)] == spark.sql("SELECT * FROM theirs.c").collect()
+        assert "AS SELECT a.k FROM theirs.a WHERE id > 1" in run("SHOW CREATE TABLE theirs.b")[0][0]
+        run("ALTER VIEW theirs.b RENAME TO theirs.d")
+        run("DROP VIEW theirs.c")
+        assert [name for database, name, _ in run("SHOW VIEWS IN theirs") if database] == ["a", "d"]
+    finally:
+        spark.sql("DROP SCHEMA theirs CASCADE")

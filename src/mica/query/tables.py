@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from mica import late
 from mica.engines.spark import catalog
-from mica.engines.spark.session import is_connect
+from mica.engines.spark.session import has_delta, is_connect
 from mica.engines.spark.stored_views import Definition, stored
 from mica.errors import UserError
 from mica.query import connect, lent, names, registry, settings
@@ -37,9 +37,9 @@ _View = tuple[Definition, names.Named]
 _QUERY = re.compile(rf"(?>(?:\s|\(|{SKIPPED})*)(?:SELECT|WITH|FROM|VALUES|TABLE|MAP|REDUCE)\b", re.IGNORECASE)
 
 
-def tables_of(text: str, spark: SparkSession) -> names.Named | None:
-    """The mica tables of a query; None if the text is not a query."""
-    return _tables_of(text, _Names(spark))
+def tables_of(text: str, spark: SparkSession, *, in_views: bool = True) -> names.Named | None:
+    """The mica tables of a query, with those of stored views; None if the text is not a query."""
+    return _tables_of(text, _Names(spark, in_views=in_views))
 
 
 def _tables_of(text: str, session: _Names) -> names.Named | None:
@@ -110,6 +110,7 @@ class _Names:
     spark: SparkSession
     database: str | None = None
     inside: tuple[str, ...] = ()
+    in_views: bool = True
 
     def is_view(self, name: str) -> bool:
         """Whether a temporary view has the name."""
@@ -133,7 +134,7 @@ class _Names:
 
     def view(self, name: str) -> _View | None:
         """The stored view of a name, if it reads tables of mica's. Errors: INVALID_ARGUMENT if it reads itself."""
-        found = stored(self.spark, self._whole(name))
+        found = stored(self.spark, self._whole(name)) if self.in_views else None
         if found is None:
             return None
         if found.name in self.inside:
@@ -162,8 +163,8 @@ class _Names:
 
 
 def view_of(spark: SparkSession, parts: Sequence[str]) -> names.Named | None:
-    """What a stored view of a name reads; None for any other name."""
-    if names.is_path(parts) or known_as(spark, parts) is not None:
+    """What a stored view of a name reads that Spark cannot read; None for any other name."""
+    if has_delta(spark) or names.is_path(parts) or known_as(spark, parts) is not None:
         return None
     found = _Names(spark).view(spelled(tuple(parts)))
     return None if found is None else found[1]

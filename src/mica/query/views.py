@@ -1,8 +1,8 @@
 """Makes views of queries over tables of mica's: CREATE VIEW … AS, ALTER VIEW … AS.
 
 The rule: a temporary view is one of the query's rows, made again where its tables change (`live_views.py`). A catalog
-keeps a text: with delta-spark, which reads it, the tables have their paths there; without, mica reads it where a query
-names the view (`tables.py`). A view over no table of mica's is Spark's to make.
+keeps a text, in which with delta-spark the tables have their paths; mica reads it where a query names the view
+(`tables.py`). A view over no table of mica's is Spark's to make.
 """
 
 from __future__ import annotations
@@ -42,9 +42,11 @@ def make(spark: SparkSession, statement: View | UnkeptView | StoredView, query: 
     statement = _temporary(spark, statement) if isinstance(statement, StoredView) else statement
     if isinstance(statement, StoredView):
         refuse_table(spark, statement.name, "Choose another name")
-        named = tables_of(statement.query, spark)
+        named = tables_of(statement.query, spark, in_views=not has_delta(spark))
         if named is None or not named.views:
             return False
+        if has_delta(spark) and named.views.keys() == named.catalogued.keys():
+            return False  # which finds all of them by their names
         (_stored_by_paths if has_delta(spark) else _stored)(spark, statement, named)
         return True
     if not reads_ours(spark, statement.query):

@@ -1,4 +1,4 @@
-"""Views that a session's catalog keeps as texts, over tables that Spark does not know.
+"""Views that a session's catalog keeps as texts, over tables that mica reads.
 
 The rule: Spark makes the entry and reads it, with the settings, the database and the columns that it keeps there. Only
 the tables that the text names are given to it, in a clone of the session.
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 #: Where an entry tells the temporary views that its text may name, as lists of their parts.
 _REFERRED = "view.referredTempViewNames"
-#: Where it tells the class of the catalog of its making: that of delta-spark is not here.
+#: Where it tells the class of the catalog of its making: that of delta-spark may not be here.
 _CATALOG = f"view.sqlConfig.spark.sql.catalog.{CATALOG}"
 
 
@@ -58,8 +58,8 @@ class Definition:
 
 
 def stored(spark: SparkSession, name: str) -> StoredText | None:
-    """The view of a name; None for any other name, and where Spark reads the tables of its views."""
-    if is_connect(spark) or has_delta(spark):
+    """The view of a name; None for any other name, and on Spark Connect."""
+    if is_connect(spark):
         return None
     found = entry(spark, name)
     if found is None or str(found.tableType().name()) != "VIEW" or found.viewText().isEmpty():
@@ -71,7 +71,7 @@ def stored(spark: SparkSession, name: str) -> StoredText | None:
 
 
 def stored_names(spark: SparkSession) -> list[str]:
-    """The names of the views of the current database, where `stored` may give them."""
+    """The names of the views of the current database whose tables Spark may not know."""
     if is_connect(spark) or has_delta(spark):
         return []
     views = session_catalog(spark)
@@ -119,7 +119,19 @@ def define(
     for inner, one in view.views.items():
         define(spark, own, inner, one, give, within)
     referred = json.dumps([[one] for one in (*view.tables, *view.views)])
-    as_text = make.text_view(view.entry, name, view.text, {_REFERRED: referred, _CATALOG: None})
+    properties = {_REFERRED: referred, **({} if has_delta(spark) else {_CATALOG: None})}
+    as_text = make.text_view(view.entry, name, view.text, properties)
     own.sessionState().catalog().createTempView(name, as_text, True)
-    rows = make.dataset.ofRows(clone, own.table(quoted(name)).queryExecution().analyzed())
-    rows.createOrReplaceTempView(quoted(name))
+    plan = own.table(quoted(name)).queryExecution().analyzed()
+    if "EVOLUTION" in str(view.entry.viewSchemaMode()):
+        _evolved(spark, view.entry, plan)
+    make.dataset.ofRows(clone, plan).createOrReplaceTempView(quoted(name))
+
+
+def _evolved(spark: SparkSession, entry: Any, plan: Any) -> None:
+    """Brings the columns of a view that evolves up to date in the catalog, as Spark does where it reads one."""
+    jvm: Any = spark.sparkContext._jvm  # noqa: SLF001
+    with active(spark):
+        jvm.org.apache.spark.sql.execution.datasources.ViewSyncSchemaToMetaStore.apply(
+            copied(plan.child(), desc=entry, isTempView=False)
+        )
