@@ -76,6 +76,14 @@ def test_what_is_made_in_default_is_listed_there_only(spark: SparkSession) -> No
     spark.sql("CREATE SCHEMA IF NOT EXISTS of_others")
     assert spark.sql(text.format("of_others")).collect() == []
     assert spark.catalog.getTable("listed_alone").namespace == ["default"]
+    spark.sql("USE of_others")
+    try:
+        assert not spark.catalog.tableExists("of_others.listed_alone")
+        for text in ("SELECT * FROM of_others.listed_alone", "INSERT INTO of_others.listed_alone VALUES (2)"):
+            with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
+                spark.sql(text)
+    finally:
+        spark.sql("USE default")
 
 
 @pytest.mark.usefixtures("enabled", "compiled")

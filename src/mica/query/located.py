@@ -88,7 +88,7 @@ def full_name(spark: SparkSession, parts: Sequence[str]) -> str | None:
 def _in_current(spark: SparkSession, parts: Sequence[str]) -> str | None:
     """A name of `mica.register` that is written with the current database, which has no other table by it."""
     own = registry.without_catalog(parts)
-    if len(own) != 2 or not registry.is_registered(own[1]) or registry.is_table(own[1]):
+    if len(own) != 2 or not registry.is_everywhere(own[1]) or registry.is_table(own[1]):
         return None
     if own[0].lower() != str(spark.catalog.currentDatabase()).lower():
         return None
