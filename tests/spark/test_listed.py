@@ -60,7 +60,7 @@ def test_tables_of_a_database_are_listed_as_spark_s(spark: SparkSession, databas
     assert of_mica == of_spark
     (row,) = spark.sql("SHOW TABLE EXTENDED IN of_mica LIKE 'l2'").collect()
     assert "|-- id: long" in row.information
-    for told in ("Database: of_mica\nTable: l2\nType: MANAGED\nProvider: delta\nLocation: ", "/L2\nSchema: root"):
+    for told in ("Database: of_mica\nTable: l2\nType: MANAGED\nProvider: delta\nLocation: ", "/l2\nSchema: root"):
         assert told in row.information
     assert "VIEW" not in row.information, "it was shown as a view"
     spark.sql("COMMENT ON TABLE of_mica.l2 IS 'two'")

@@ -213,3 +213,20 @@ def test_a_name_that_is_taken_away_is_unknown_and_one_of_this_process_comes_firs
     assert "TABLE_OR_VIEW_NOT_FOUND" in found[3]
     assert found[5] == [[2]]
     assert found[9:] == [[[5]], "[{'id': 1}]"]
+
+
+def test_a_table_is_where_spark_has_it_and_goes_with_its_folder(runs: Runs) -> None:
+    """Folders had the case of their names, which Hive's do not, and of a database the %20 of its place's URI."""
+    found = runs(
+        "mica",
+        "CREATE SCHEMA placed LOCATION '$HOME/p l/a%20b'",
+        "CREATE TABLE placed.Plain USING delta AS SELECT 1 AS id",
+        "ALTER TABLE placed.plain RENAME TO placed.Other",
+        ">spark.sql('SELECT 2 AS id').write.format('delta').saveAsTable('placed.SAVED')",
+        ">sorted(path.name for path in (home / 'p l' / 'a%20b').iterdir())",
+        "DROP TABLE placed.other",
+        "DROP TABLE placed.saved",
+        ">list((home / 'p l' / 'a%20b').iterdir())",
+    )
+    assert found[4] == "['other', 'saved']"
+    assert found[7] == "[]"

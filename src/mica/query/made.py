@@ -240,12 +240,11 @@ def new_place(spark: SparkSession, parts: Sequence[str]) -> str:
 def in_warehouse(spark: SparkSession, parts: Sequence[str]) -> str:
     """The place of a table that is made without one: as Spark's, in the folder of its database."""
     *before, name = registry.without_catalog(parts)
-    place = str(spark.conf.get("spark.sql.warehouse.dir"))
-    if len(before) == 1 and spark.catalog.databaseExists(before[0]):
-        place = str(spark.catalog.getDatabase(before[0]).locationUri)
+    if len(before) > 1 or (before and not spark.catalog.databaseExists(before[0])):
+        place = os.path.join(str(spark.conf.get("spark.sql.warehouse.dir")), *(f"{part}.db" for part in before), name)  # noqa: PTH118
     else:
-        place = os.path.join(place, *(f"{part}.db" for part in before))  # noqa: PTH118
-    return os.path.join(place.removeprefix("file:"), name)  # noqa: PTH118
+        place = catalog.usual_place(spark, before[0] if before else registry.DEFAULT, name)
+    return place.removeprefix("file:")
 
 
 def refuse_other_table(spark: SparkSession, name: str) -> None:

@@ -6,11 +6,13 @@ Spark Connect session is asked by statements: it has no JVM, and no parser that 
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from mica import late
 from mica.engines.spark.doors import own_sql
 from mica.engines.spark.making import Maker
 from mica.engines.spark.nodes import items
@@ -263,6 +265,16 @@ def _is_delta(found: Any) -> bool:
 def location_of(spark: Any, found: Any) -> str:
     """The path of a table that the catalog has, whose URI has %20 for a blank."""
     return str(spark.sparkContext._jvm.org.apache.hadoop.fs.Path(found.location()).toString())  # noqa: SLF001
+
+
+def usual_place(spark: Any, database: str, name: str) -> str:
+    """The path of a table that a database of the catalog gets without a location."""
+    if is_connect(spark):
+        folder = late.urls.unquote(str(spark.catalog.getDatabase(database).locationUri))
+        return os.path.join(folder, name.lower())  # noqa: PTH118 - it may be a URI
+    jvm = spark.sparkContext._jvm  # noqa: SLF001
+    identifier = jvm.org.apache.spark.sql.catalyst.TableIdentifier(name, jvm.scala.Some(database))
+    return str(jvm.org.apache.hadoop.fs.Path(session_catalog(spark).defaultTablePath(identifier)).toString())
 
 
 def _described_location(spark: SparkSession, name: str) -> str | None:
