@@ -76,6 +76,7 @@ def test_what_is_made_in_default_is_listed_there_only(spark: SparkSession) -> No
     spark.sql("CREATE SCHEMA IF NOT EXISTS of_others")
     assert spark.sql(text.format("of_others")).collect() == []
     assert spark.catalog.getTable("listed_alone").namespace == ["default"]
+    assert ("Type", "MANAGED", "") in spark.sql("DESCRIBE EXTENDED listed_alone").collect()
     spark.sql("USE of_others")
     try:
         assert not spark.catalog.tableExists("of_others.listed_alone")

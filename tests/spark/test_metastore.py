@@ -224,9 +224,12 @@ def test_a_table_is_where_spark_has_it_and_goes_with_its_folder(runs: Runs) -> N
         "ALTER TABLE placed.plain RENAME TO placed.Other",
         ">spark.sql('SELECT 2 AS id').write.format('delta').saveAsTable('placed.SAVED')",
         ">sorted(path.name for path in (home / 'p l' / 'a%20b').iterdir())",
+        ">[(table.name, table.tableType) for table in spark.catalog.listTables('placed')]",
         "DROP TABLE placed.other",
         "DROP TABLE placed.saved",
         ">list((home / 'p l' / 'a%20b').iterdir())",
+        "CREATE TABLE placed.late USING delta AS SELECT 1 AS id",
     )
-    assert found[4] == "['other', 'saved']"
-    assert found[7] == "[]"
+    assert found[4:6] == ["['other', 'saved']", "[('other', 'MANAGED'), ('saved', 'MANAGED')]"]
+    assert found[8] == "[]"
+    assert runs("mica", ">[table.tableType for table in spark.catalog.listTables('placed')]") == ["['MANAGED']"]

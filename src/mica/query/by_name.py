@@ -20,7 +20,7 @@ from mica.engines.spark.types import unread
 from mica.errors import MicaError, UserError
 from mica.format.options import STORAGE
 from mica.log.snapshot import exists
-from mica.query import registry
+from mica.query import kept_names, registry
 from mica.query.entry import by_text, version_clause
 from mica.query.entry import table as of_name
 from mica.query.insert import as_stored
@@ -243,7 +243,8 @@ def _not_merged(call: NamedCall) -> None:
 
 def listed(own: Callable[..., list[Any]], catalog: Any, dbName: Any = None, pattern: Any = None) -> list[Any]:  # noqa: N803
     """Spark's list of tables with mica's as SHOW TABLES has them."""
-    found, session = own(catalog, dbName, pattern), catalog._sparkSession  # noqa: SLF001
+    session = catalog._sparkSession  # noqa: SLF001
+    found = [_of_metastore(session, table) for table in own(catalog, dbName, pattern)]
     if not registry.all_registered() and not registry.has_qualified():
         return found
     within = "" if dbName is None else f" IN {'.'.join(map(quoted, dbName.split('.')))}"
@@ -256,6 +257,16 @@ def listed(own: Callable[..., list[Any]], catalog: Any, dbName: Any = None, patt
         for row in new
     ]
     return sorted([*found, *tables], key=lambda table: (table.isTemporary, table.name))
+
+
+def _of_metastore(session: SparkSession, table: Any) -> Any:
+    """A table of Spark's list; what a Delta table is Spark does not say without delta-spark."""
+    if table.isTemporary or len(table.namespace) != 1:
+        return table
+    (database,) = table.namespace
+    kept_names.learn(session, (database, table.name))
+    known = registry.name_in(database, table.name)
+    return table if known is None or registry.kept_at(known) is None else _table_in(database, table.name)
 
 
 def _no_changes(call: NamedCall) -> None:

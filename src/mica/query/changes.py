@@ -311,9 +311,9 @@ def _shaped(spark: SparkSession, table: Table, statement: Shaping) -> DataFrame:
             zone = engines.of(spark).settings()[1]
             managed = False
             if what in ("detail", "extended"):
-                known = full_name(spark, name)
-                name = () if known is None else tuple(known.split("."))
-                managed = known is not None and registry.is_managed(known)
+                known, own = known_as(spark, name), full_name(spark, name)
+                managed = known is not None and registry.is_managed(".".join(known))
+                name = () if own is None else tuple(own.split("."))
             return _frame(spark, described.answer(table, what, key, name, zone, partition, managed=managed))
         case TableCall():
             return _called(spark, table, statement)
