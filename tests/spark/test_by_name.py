@@ -211,6 +211,35 @@ def test_a_mode_partitions_and_a_setting_mean_what_they_do_in_delta_spark(
     assert _of(table) == [(3, 1), (6, 1)]
 
 
+def test_a_job_that_makes_a_table_at_a_path_writes_there_again(
+    spark: SparkSession, table: mica.Table, tmp_path: Path
+) -> None:
+    """Its second run failed: save() is called with a path parameter."""
+    rows = _rows(spark, (3, 1))
+    rows.write.format("mica").option("path", table.path).mode("append").saveAsTable("named")
+    rows.write.mode("append").saveAsTable("named", PATH=f"file:{table.path}")
+    rows.writeTo("named").option("path", table.path).append()
+    assert _of(table) == [(1, 0), (2, 1), (3, 1), (3, 1), (3, 1)]
+    for replaces in ("false", "true"):
+        writer = rows.write.option("path", table.path).option("overwriteSchema", replaces)
+        writer.mode("overwrite").saveAsTable("named")
+        assert _of(table) == [(3, 1)]
+    other = str(tmp_path / "elsewhere")
+    for wrong in (
+        lambda: rows.write.option("path", other).mode("append").saveAsTable("named"),
+        lambda: rows.writeTo("named").option("path", other).append(),
+    ):
+        with pytest.raises(UserError, match=r"the option path is .*elsewhere, and named is the table"):
+            wrong()
+    for _ in range(2):
+        stream = spark.readStream.table("named").writeStream.format("mica").trigger(availableNow=True)
+        stream.option("path", other).option("checkpointLocation", str(tmp_path / "state")).toTable(
+            "copied"
+        ).awaitTermination()
+    assert spark.table("copied").count() == 1
+    mica.query.registry.forget("copied")
+
+
 def test_a_reader_and_a_writer_are_left_as_they_were(spark: SparkSession, table: mica.Table, tmp_path: Path) -> None:
     mica.register("pinned", mica.Table.open(table.path, version=0))
     reader, writer = spark.read, _rows(spark, (3, 3)).write.mode("append")

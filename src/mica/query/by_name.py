@@ -18,7 +18,7 @@ from mica.engines.spark.doors import Answer, NamedCall
 from mica.engines.spark.session import is_connect
 from mica.engines.spark.types import unread
 from mica.errors import MicaError, UserError
-from mica.format.options import STORAGE
+from mica.format.options import STORAGE, local_path
 from mica.log.snapshot import exists
 from mica.query import kept_names, registry
 from mica.query.entry import by_text, version_clause
@@ -93,7 +93,7 @@ def _saved(call: NamedCall) -> None:
         call.on.partitionBy(given["partitionBy"])
     if stays:
         _check_partitions(call)
-    _with_store(call).format("mica").save(call.place)
+    _with_store(call).format("mica").save(_untold_place(call, told))
     moved(call.name)
 
 
@@ -112,6 +112,25 @@ def _of_stored(call: NamedCall) -> NamedCall:
     if told.cluster_by:
         writer.clusterBy(*told.cluster_by)
     return replace(call, on=writer)
+
+
+def _untold_place(call: NamedCall, told: Mapping[str, Any]) -> str | None:
+    """The place that a writer is still to be told: Spark refuses one beside the option path."""
+    if told.get("path") is None:
+        return call.place
+    refuse_other_place(call.name, call.place, str(told["path"]))
+    return None
+
+
+def refuse_other_place(name: str, place: str, path: str) -> None:
+    """Refuses the option path of a writer to a name of a table, unless the table is there: a job that made the table
+    with it is run again. Errors: INVALID_ARGUMENT."""
+    if Storage.open(local_path(path)).uri != Storage.open(place).uri:
+        raise UserError(
+            "INVALID_ARGUMENT",
+            f"the option path is {path}, and {name} is the table {place}",
+            hint="Leave the option out, or write to another name.",
+        )
 
 
 def _check_partitions(call: NamedCall) -> None:
@@ -154,7 +173,8 @@ def _streamed(call: NamedCall) -> Any:
     for name in ("outputMode", "partitionBy", "queryName"):
         if call.given.get(name) is not None:
             getattr(call.on, name)(call.given[name])
-    return _with_store(call).format("mica").start(call.place)
+    told = {**call.told.options, **{name.lower(): value for name, value in call.given.get("options", {}).items()}}
+    return _with_store(call).format("mica").start(_untold_place(call, told))
 
 
 def _exists(call: NamedCall) -> Any:

@@ -20,7 +20,7 @@ from mica.log.snapshot import exists
 from mica.properties import COMMENT
 from mica.query import names, registry
 from mica.query.by_format import is_new, is_ours
-from mica.query.by_name import FORMATS, moved, stored
+from mica.query.by_name import FORMATS, moved, refuse_other_place, stored
 from mica.query.insert import as_stored
 from mica.query.located import named_place
 from mica.query.made import ROWS, make_of_rows
@@ -98,6 +98,8 @@ def _writes(own: Own, writer: Any, *condition: Any, mode: str) -> None:
         return
     name, place = known
     options, schema = {**stored(name), **told.options}, registry.opened(place).schema
+    for path in [option for option in options if option.lower() == "path"]:
+        refuse_other_place(name, str(place), options.pop(path))
     if condition:
         options["replaceWhere"] = resolved(to_spark(schema), condition[0], session)
     elif mode == "overwrite":
