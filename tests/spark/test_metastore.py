@@ -233,3 +233,42 @@ def test_a_table_is_where_spark_has_it_and_goes_with_its_folder(runs: Runs) -> N
     assert found[4:6] == ["['other', 'saved']", "[('other', 'MANAGED'), ('saved', 'MANAGED')]"]
     assert found[8] == "[]"
     assert runs("mica", ">[table.tableType for table in spark.catalog.listTables('placed')]") == ["['MANAGED']"]
+
+
+def test_a_name_of_the_metastore_is_a_table_without_its_files_and_another_one_s_is_refused(runs: Runs) -> None:
+    """A table was made at another place than its entry's, or beside another one's name: others never found it."""
+    drop = ">spark._jsparkSession.sessionState().catalog().externalCatalog().dropTable('names', '{}', False, False)"
+    found = runs(
+        "mica",
+        "CREATE SCHEMA names",
+        "CREATE TABLE names.bare USING delta LOCATION '$HOME/bare' AS SELECT 1 AS id",
+        ">__import__('shutil').rmtree(home / 'bare')",
+        "CREATE OR REPLACE TABLE names.bare USING delta AS SELECT 2 AS id",
+        ">mica.Table.open(home / 'bare').to_arrow().to_pylist()",
+        "CREATE TABLE names.file USING parquet AS SELECT 3 AS id",
+        "CREATE TABLE IF NOT EXISTS names.file USING delta AS SELECT 4 AS id",
+        "CREATE TABLE IF NOT EXISTS names.file USING delta LOCATION '$HOME/bare'",
+        "CREATE TABLE names.file USING delta LOCATION '$HOME/bare'",
+        "SELECT * FROM names.file",
+        "REPLACE TABLE names.unknown USING delta LOCATION '$HOME/bare' AS SELECT 5 AS id",
+        "CREATE TABLE nowhere.at USING delta LOCATION '$HOME/nowhere' AS SELECT 6 AS id",
+        ">mica.register('registered', home / 'bare').version",
+        "CREATE TABLE kept USING delta AS SELECT 7 AS id",
+        "ALTER TABLE kept RENAME TO registered",
+        "SELECT * FROM registered",
+        "CREATE TABLE names.dropped USING delta AS SELECT 8 AS id",
+        drop.format("dropped"),
+        "SHOW TABLES IN names",
+        ">[row.tableName for row in spark.sql(\"SHOW TABLE EXTENDED IN names LIKE '*e*'\").collect() if row.namespace]",
+    )
+    assert found[4] == "[{'id': 2}]"
+    assert found[6:8] == [[], []]
+    assert "TABLE_EXISTS" in found[8]
+    assert "LOCATION" not in found[8]
+    assert found[9] == [[3]]
+    assert "TABLE_NOT_FOUND" in found[10]
+    assert "CREATE SCHEMA nowhere" in found[11]
+    assert "TABLE_EXISTS" in found[14]
+    assert found[15] == [[2]]
+    assert [row[1] for row in found[18] if row[0]] == ["bare", "file"]
+    assert found[19] == "['bare', 'file']"

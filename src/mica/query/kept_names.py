@@ -103,6 +103,8 @@ def rename(spark: SparkSession, name: str, new: str) -> None:
     (database, last), (there, wanted) = _parts(name), _parts(new)
     if there != database:
         raise UserError.bad_value("RENAME TO", spelled((there, wanted)), f"a name in the database {database}")
+    if registry.is_registered(new) and registry.kept_at(new) is None:
+        raise registry.taken(new)
     before = registry.storage_of(name)
     metastore.renamed(spark, database, last, wanted)
     registry.forget(name)

@@ -10,13 +10,13 @@ import socket
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from mica.engines.spark import catalog
+from mica.engines.spark import catalog, metastore
 from mica.engines.spark.session import is_connect
-from mica.errors import MicaError
+from mica.errors import MicaError, UserError
 from mica.log.snapshot import exists
 from mica.query import kept_names, registry
 from mica.query.statement_parts import name_parts
-from mica.schema.spelling import spelled
+from mica.schema.spelling import quoted, spelled
 from mica.storage import Storage
 
 if TYPE_CHECKING:
@@ -113,15 +113,28 @@ def _of_default(parts: Sequence[str]) -> str | None:
 
 def new_name(spark: SparkSession, parts: Sequence[str]) -> tuple[str, ...]:
     """The name that a table gets: the one that is known, or else with the current database, so that tables of two
-    databases are two."""
+    databases are two. Errors: INVALID_ARGUMENT for a database that a metastore does not have, where the name would be
+    this process's alone."""
     known = known_as(spark, parts)
     if known is not None:
         return known
+    if metastore.is_ours(spark):
+        _refuse_without_database(spark, registry.without_catalog(parts))
     if len(parts) > 1:
         short = _of_default(parts)
         return tuple(parts) if short is None else (short,)
     current = str(spark.catalog.currentDatabase())
     return tuple(parts) if current.lower() == registry.DEFAULT else (current, *parts)
+
+
+def _refuse_without_database(spark: SparkSession, parts: Sequence[str]) -> None:
+    database = parts[0] if len(parts) > 1 else str(spark.catalog.currentDatabase())
+    if not spark.catalog.databaseExists(quoted(database)):
+        raise UserError(
+            "INVALID_ARGUMENT",
+            f"the metastore has no database {database} for the name {spelled(tuple(parts))}",
+            hint=f"CREATE SCHEMA {database} makes it.",
+        )
 
 
 def _in_catalog(spark: SparkSession, name: str) -> str | None:

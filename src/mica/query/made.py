@@ -13,7 +13,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from mica import engines
-from mica.engines.spark import catalog
+from mica.engines.spark import catalog, metastore
 from mica.engines.spark.types import from_spark
 from mica.errors import UserError
 from mica.log import clustering
@@ -79,8 +79,10 @@ def make(
         return None
     place = str(storage)
     base = base_of(storage)
-    if statement.replaces and isinstance(base, Storage):
-        raise UserError("TABLE_NOT_FOUND", f"there is no table at {place} to replace", hint="Write CREATE OR REPLACE.")
+    unnamed = _is_new_entry(spark, parts, there)
+    if statement.replaces and (unnamed or isinstance(base, Storage)):
+        missing = spelled(parts) if unnamed else f"at {place}"
+        raise UserError("TABLE_NOT_FOUND", f"there is no table {missing} to replace", hint="Write CREATE OR REPLACE.")
     if isinstance(base, Snapshot) and _only_names(statement):
         if statement.mode == "error":
             if there is not None:
@@ -145,14 +147,15 @@ def name_it(spark: SparkSession, statement: Create | CloneOf, storage: Storage, 
 
 
 def place_of(statement: Create | CloneOf) -> str | None:
-    """The place of the table that has the statement's name already, as far as mica knows it. Errors: INVALID_ARGUMENT
-    if none can have it."""
+    """The place of the table that has the statement's name already, as far as mica knows it; what a metastore says is
+    so without its files, too. Errors: INVALID_ARGUMENT if none can have it."""
     parts = statement.table
     if names.is_path(parts):
         return None
     refuse_odd(parts)
     known = registry.storage_of(parts)
-    return None if known is None or not exists(known) else str(known)
+    is_kept = registry.kept_at(".".join(parts)) is not None
+    return None if known is None or not (is_kept or exists(known)) else str(known)
 
 
 def refuse_odd(parts: Sequence[str]) -> None:
@@ -174,10 +177,18 @@ def storage_for(spark: SparkSession, statement: Create | CloneOf, there: str | N
             "TABLE_EXISTS", f"the name {spelled(parts)} is that of the table {there}", hint="Use another name."
         )
     place = place or there
-    if place is None:
-        refuse_other_table(spark, spelled(parts))
-        place = new_place(spark, parts)
+    if place is None or _is_new_entry(spark, parts, there):
+        name = spelled(parts if len(parts) > 1 or place is None else (registry.DEFAULT, *parts))
+        if statement.mode == "ignore" and is_other_table(spark, name):
+            return None
+        refuse_other_table(spark, name)
+        place = place or new_place(spark, parts)
     return (registry.storage_of(".".join(parts)) if there is not None else None) or Storage.open(place)
+
+
+def _is_new_entry(spark: SparkSession, parts: Sequence[str], there: str | None) -> bool:
+    """Whether a name is to be entered in a metastore, which has no Delta table by it."""
+    return there is None and not names.is_path(tuple(parts)) and metastore.is_ours(spark)
 
 
 def like(spark: SparkSession, statement: CreateLike, source: Table, query: Query) -> None:
@@ -247,11 +258,17 @@ def in_warehouse(spark: SparkSession, parts: Sequence[str]) -> str:
     return place.removeprefix("file:")
 
 
+def is_other_table(spark: SparkSession, name: str) -> bool:
+    """Whether a name is that of a table of Spark's that is no Delta table."""
+    return catalog.delta_location(spark, name) is None and spark.catalog.tableExists(name)
+
+
 def refuse_other_table(spark: SparkSession, name: str) -> None:
-    """Refuses the name of a table of Spark's that is no Delta table: its files would be beside mica's."""
-    if catalog.delta_location(spark, name) is None and spark.catalog.tableExists(name):
+    """Refuses the name of such a table: its files would be beside mica's, and a metastore has a name once."""
+    if is_other_table(spark, name):
+        more = "" if metastore.is_ours(spark) else ", or give the table's place: LOCATION '…'"
         raise UserError(
             "TABLE_EXISTS",
             f"Spark's catalog has a table or view {name} that is not a Delta table",
-            hint="Choose another name, or give the table's place: LOCATION '…'.",
+            hint=f"Choose another name{more}.",
         )

@@ -133,7 +133,7 @@ def rename(name: str, new: str) -> None:
     """Gives a registered table another name. Errors: INVALID_ARGUMENT as for `register`; TABLE_EXISTS."""
     refuse_other("name", new, NAME)
     if _key(new) != _key(name) and is_registered(new):
-        raise UserError("TABLE_EXISTS", f"the name {new} is registered already", hint="Choose another name.")
+        raise taken(new)
     found = _NAMES.get(_key(name))
     if found is not None:
         if is_table(name) and "." in new:
@@ -143,6 +143,11 @@ def rename(name: str, new: str) -> None:
         give(new, found.known, managed=managed)
         with _LOCK:
             _NAMES[_key(new)] = replace(_NAMES[_key(new)], everywhere=found.everywhere)
+
+
+def taken(name: str) -> UserError:
+    """The error for a new name that is registered."""
+    return UserError("TABLE_EXISTS", f"the name {name} is registered already", hint="Choose another name.")
 
 
 def relocate(name: str, path: str) -> None:
