@@ -57,8 +57,10 @@ def listed(spark: SparkSession, text: str, args: Any, work: Callable[[], DataFra
     shows = kind is not None and kind["views"] is None
     database = database_of(spark, None if kind is None else kind["database"])
     if shows and not by_name:
-        kept_names.learn_all(spark, database, lambda: _names(work().collect()))
+        kept_names.learn_all(spark, database, lambda: _names(work().collect()) | {*registry.in_database(database)})
     own = set(registry.in_database(database)) if shows else set[str]()
+    if by_name:  # Spark lists what a metastore has, also after another process has changed it
+        own -= {name for name in own if registry.kept_at(registry.name_in(database, name) or name) is not None}
     others = {name for name in registry.all_registered() if counts(spark, name) and registry.is_everywhere(name)}
     views = {name for name in own | others if not catalog.is_temporary(spark, name)}
     # In a clone: another thread must not read an empty view as the table.
