@@ -13,8 +13,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from mica.engines.spark import metastore
 from mica.engines.spark.catalog import table_in, temporary_table
 from mica.engines.spark.doors import Answer, NamedCall
+from mica.engines.spark.errors import is_condition
 from mica.engines.spark.session import is_connect
 from mica.engines.spark.types import unread
 from mica.errors import MicaError, UserError
@@ -26,7 +28,7 @@ from mica.query.entry import table as of_name
 from mica.query.insert import as_stored
 from mica.query.lent import Lent, is_hidden
 from mica.query.parameters import bound
-from mica.schema.spelling import quoted
+from mica.schema.spelling import quoted, spelled
 from mica.storage import Storage
 from mica.table import Table
 
@@ -263,19 +265,21 @@ def _not_merged(call: NamedCall) -> None:
 
 def listed(own: Callable[..., list[Any]], catalog: Any, dbName: Any = None, pattern: Any = None) -> list[Any]:  # noqa: N803
     """Spark's list of tables with mica's as SHOW TABLES has them."""
-    session = catalog._sparkSession  # noqa: SLF001
-    found = [_of_metastore(session, table) for table in own(catalog, dbName, pattern)]
-    if not registry.all_registered() and not registry.has_qualified():
+    session, is_whole = catalog._sparkSession, True  # noqa: SLF001
+    try:
+        found = [_of_metastore(session, table) for table in own(catalog, dbName, pattern)]
+    except Exception as e:
+        if not metastore.is_ours(session) or not is_condition(e, "DATA_SOURCE_NOT_FOUND"):
+            raise
+        found, is_whole = [], False  # Spark 4.1 looks for the source of each table, and has none for a Delta table
+    if is_whole and not registry.all_registered() and not registry.has_qualified():
         return found
     within = "" if dbName is None else f" IN {'.'.join(map(quoted, dbName.split('.')))}"
     text = bound(f"SHOW TABLES{within} LIKE :pattern", {"pattern": "*" if pattern is None else pattern})
     shown = by_text(text, session).collect()
     known = {(table.name, table.isTemporary) for table in found}
     new = [row for row in shown if (row["tableName"], row["isTemporary"]) not in known]
-    tables = [
-        temporary_table(row["tableName"]) if row["isTemporary"] else _table_in(row["namespace"], row["tableName"])
-        for row in new
-    ]
+    tables = [_in_list(catalog, row) for row in new]
     return sorted([*found, *tables], key=lambda table: (table.isTemporary, table.name))
 
 
@@ -287,6 +291,16 @@ def _of_metastore(session: SparkSession, table: Any) -> Any:
     kept_names.learn(session, (database, table.name))
     known = registry.name_in(database, table.name)
     return table if known is None or registry.kept_at(known) is None else _table_in(database, table.name)
+
+
+def _in_list(catalog: Any, row: Any) -> Any:
+    """A table of SHOW TABLES."""
+    database, name = row["namespace"], row["tableName"]
+    if row["isTemporary"]:
+        return temporary_table(name)
+    kept_names.learn(catalog._sparkSession, (database, name))  # noqa: SLF001
+    known = registry.name_in(database, name)
+    return _table_in(database, name) if known is not None else catalog.getTable(spelled((database, name)))
 
 
 def _no_changes(call: NamedCall) -> None:
