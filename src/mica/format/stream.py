@@ -186,7 +186,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return StreamPlace(self._end.metadata.id, newest + 1, began=self._began).offset()
         unlimited = type(limit).__name__ == "ReadAllAvailable"
         files = None if unlimited else (self._files or (None if self._bytes else FILES))
-        size = None if unlimited else self._bytes
+        size, begun = None if unlimited else self._bytes, False
         while place.initial or place.version <= newest:
             found = self._at(place, listing)
             rest = found.num_rows - place.file
@@ -195,8 +195,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 sizes = pc.fill_null(found.column("size").slice(place.file, taken), 0)  # a remove may lack it
                 sums = to_numpy(pc.cumulative_sum(sizes))
                 # A file that is larger than the limit is a batch of its own.
-                taken = max(int((sums <= size).sum()), int(place.offset() == start))
+                taken = max(int((sums <= size).sum()), int(not begun))
                 size -= int(sums[taken - 1]) if taken else 0
+            if taken < rest and self._feed and not place.initial and feed.is_one_change(found):
+                return (place if begun else StreamPlace(place.table, place.version + 1, began=place.began)).offset()
+            begun = begun or taken > 0
             files = None if files is None else files - taken
             if taken < rest:
                 return replace(place, file=place.file + taken).offset()

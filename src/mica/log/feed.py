@@ -138,6 +138,14 @@ def recorded_files(end: Snapshot, listing: Listing, version: int) -> pa.Table:
     return share.files([listing.commits[version].modified])[0]
 
 
+def is_one_change(files: pa.Table) -> bool:
+    """Whether the files with the changes of one version are more than rows of whole files that came or went: change
+    files, or deletion vectors. A stream has them in one batch, as in delta-spark: else it could have rows before an
+    update without those after it."""
+    told, *vectors = (files.column(name) for name in ("change_type", "chosen", "deletion_vector"))
+    return bool(told.null_count) or any(column.null_count < files.num_rows for column in vectors)
+
+
 def check_start(end: Snapshot, version: int, *, recorded: bool) -> None:
     """Refuses a stream of `end` that goes on at an earlier version, before which the table had columns that those of
     `end` do not fit, or, if it is `recorded`, no feed. Errors: STREAM_CHANGED, CHANGES_NOT_RECORDED."""

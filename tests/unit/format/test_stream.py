@@ -256,6 +256,26 @@ def test_a_remove_needs_no_size(tmp_path: Path) -> None:
     assert (place["version"], place["file"]) == (3, 0)
 
 
+@pytest.mark.parametrize("vectors", ["true", "false"])
+@pytest.mark.parametrize("limit", [{"maxfilespertrigger": "2"}, {"maxbytespertrigger": "1"}])
+def test_what_an_update_found_and_left_is_in_one_batch(tmp_path: Path, vectors: str, limit: dict[str, str]) -> None:
+    """Whole files come as the limit says, changes of rows all at once, as in delta-spark."""
+    properties = {"delta.enableChangeDataFeed": "true", "delta.enableDeletionVectors": vectors}
+    table = mica.Table.create(tmp_path, "id INT, p INT", ["p"], properties=properties)
+    table.append([{"id": number, "p": number} for number in range(4)])
+    table.update({"id": "id + 10"}, "p > 0")
+    table.append([{"id": 4, "p": 4}])
+    reader = _opened(table, readchangefeed="true", startingversion="0", **limit)
+    reading = ReadMaxBytes(1) if "maxbytespertrigger" in limit else ReadMaxFiles(2)
+    batches, here = [], _kept(reader.initialOffset())
+    while (there := _kept(reader.latestOffset(here, reading))) != here:
+        batches.append([(row["_commit_version"], row["id"]) for row in _columns(reader, here, there)])
+        here = there
+    first = [1, 1, 1, 1] if "maxbytespertrigger" in limit else [2, 2]
+    assert [len(batch) for batch in batches] == [*first, 6, 1]
+    assert sorted(batches[-2]) == [(2, number) for number in (1, 2, 3, 11, 12, 13)]
+
+
 def test_a_stream_takes_no_path_with_a_version(table: mica.Table) -> None:
     with pytest.raises(UserError, match="a stream goes on with the table"):
         StreamReader(Options({"path": f"{table.path}@v1"}), StructType().add("id", IntegerType()))
