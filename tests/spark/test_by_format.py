@@ -118,6 +118,23 @@ def test_each_batch_of_a_stream_stays_the_caller_s(spark: SparkSession, tmp_path
 
 
 @pytest.mark.usefixtures("rows")
+def test_a_stream_s_state_may_be_where_the_session_says(spark: SparkSession, tmp_path: Path) -> None:
+    """It was refused: the source is told only of the option."""
+    source, sink = str(tmp_path / "source"), str(tmp_path / "sink")
+    rows = mica.Table.create(source, "id INT")
+    with conf(spark, {"spark.sql.streaming.checkpointLocation": str(tmp_path / "states")}):
+        for number in range(2):
+            rows.append([{"id": number}])
+            writer = spark.readStream.format("mica").load(source).writeStream.format("mica").queryName("copy")
+            writer.trigger(availableNow=True).start(sink).awaitTermination()
+        assert stored(sink) == ["{'id': 0}", "{'id': 1}"]
+        writer = spark.readStream.format("mica").load(source).writeStream.format("mica")
+        writer.trigger(availableNow=True).start(sink).awaitTermination()
+    assert len(stored(sink)) == 4, "without a name it is another stream"
+    assert (tmp_path / "states" / "copy" / "metadata").is_file()
+
+
+@pytest.mark.usefixtures("rows")
 def test_a_stream_that_would_update_rows_is_refused_when_it_starts(spark: SparkSession, tmp_path: Path) -> None:
     mica.Table.create(tmp_path / "source", "id INT")
     writer = spark.readStream.format("mica").load(str(tmp_path / "source")).writeStream.format("mica")

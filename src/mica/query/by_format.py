@@ -8,6 +8,7 @@ options of the same call. Where the session lacks delta-spark, `format("delta")`
 from __future__ import annotations
 
 import os
+import uuid
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -192,10 +193,20 @@ def _started(
         _tell_partitions(writer, told, partitionBy)
         given = _given(told, options)
         writer.options(**settings.as_options(writer._spark, given, stream=True))  # noqa: SLF001
+        writer.options(**_state_folder(writer._spark, given, queryName))  # noqa: SLF001
         place = path or given.get("path")
         if place is not None and told.cluster_by:
             _clusters(writer, told, given, str(place), "append")
         return own(writer, path, "mica", outputMode, None, queryName, **options)
+
+
+def _state_folder(session: SparkSession, given: Mapping[str, Any], query: str | None) -> dict[str, str]:
+    """The folder in which Spark keeps a stream's state if the session names that of all streams: a source is told only
+    of the option, and needs the id in the folder."""
+    place = session.conf.get("spark.sql.streaming.checkpointLocation", None)
+    if not place or "checkpointlocation" in given:
+        return {}
+    return {"checkpointLocation": f"{place.rstrip('/')}/{query or given.get('queryname') or uuid.uuid4()}"}
 
 
 def _inserted(own: Callable[..., Any], writer: Any, tableName: str, overwrite: bool | None = None) -> None:  # noqa: N803
