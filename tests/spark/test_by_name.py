@@ -93,6 +93,29 @@ def test_changes_of_spark_s_catalogs_lead_to_those_of_mica(spark: SparkSession, 
     assert "table_changes" in "".join(failed.value.__notes__)
 
 
+def test_a_text_takes_a_stream_by_a_view_of_it(spark: SparkSession, table: mica.Table) -> None:
+    for name in ("named", f"delta.`{table.path}`"):
+        with pytest.raises(Exception, match="not a temp view of streaming") as failed:
+            spark.sql(f"SELECT * FROM STREAM {name}").collect()
+        assert "spark.readStream.table" in "".join(failed.value.__notes__)
+    spark.readStream.table("named").createOrReplaceTempView("moving")
+    try:
+        assert spark.sql("SELECT * FROM STREAM moving").isStreaming
+    finally:
+        spark.catalog.dropTempView("moving")
+
+
+@pytest.mark.usefixtures("table")
+def test_a_text_takes_a_table_of_delta_spark_as_a_stream(delta_session: SparkSession) -> None:
+    """Mica took the table, and Spark refused the stream of it."""
+    delta_session.sql("CREATE TABLE flowing (id INT) USING delta")
+    try:
+        for name in ("flowing", "default.flowing WITH (maxFilesPerTrigger = 1)"):
+            assert delta_session.sql(f"SELECT id + 1 AS id FROM STREAM {name}").isStreaming
+    finally:
+        delta_session.sql("DROP TABLE flowing")
+
+
 def test_a_view_that_is_made_later_comes_before_a_registered_name(spark: SparkSession, table: mica.Table) -> None:
     """As before a table of Spark's: mica's was read, whatever the session called so."""
     _rows(spark, (7, 7)).createOrReplaceTempView("Named")

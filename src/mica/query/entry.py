@@ -288,6 +288,8 @@ def _notes(text: str, error: Exception) -> Iterator[str]:
             "mica changes the rows of a table by its registered name or its path, not through a view of it, but for "
             "one that shows all of its columns and rows as they are, as SELECT * FROM the table does."
         )
+    if "is not a temp view of streaming" in said:  # Spark's condition has no name
+        yield "STREAM takes a view of a stream: spark.readStream.table('NAME').createOrReplaceTempView('VIEW')."
     if is_condition(error, "UNSUPPORTED_FEATURE.CHANGE_DATA_CAPTURE"):
         yield "mica has the changes of a table by table_changes('NAME', first, last), or Table.changes."
     if is_condition(error, "DATA_SOURCE_NOT_FOUND") and "the data source: delta" in said:

@@ -54,6 +54,8 @@ def _tables_of(text: str, session: _Names) -> names.Named | None:
         return names.Named(named.text, {**named.views, **_mentioned(named.text)}, named.pinned)
     if parsed.changes:
         return None
+    if parsed.streams and has_delta(spark) and not any(_is_ours(session, name) for name in parsed.names):
+        return None  # Spark's text reads a table as a stream, if it is one of its catalog
     named = names.by_path(text, moment, session.is_view, session.place, parsed.names)
     if named.text != text:
         parsed = relations(spark, named.text) or parsed
@@ -173,6 +175,11 @@ def view_of(spark: SparkSession, parts: Sequence[str]) -> names.Named | None:
 def relations(spark: SparkSession, text: str) -> catalog.Parsed | None:
     """The tables that a text names; None on Spark Connect for a text that cannot be read there."""
     return connect.relations(spark, text) if is_connect(spark) else catalog.relations(spark, text)
+
+
+def _is_ours(session: _Names, name: str) -> bool:
+    """Whether a name is registered, or a path."""
+    return session.registered(name) is not None or names.is_path(tuple(name.split(".", 1)))
 
 
 def _is_others(spark: SparkSession, own: Sequence[str] | None, name: str) -> bool:

@@ -34,6 +34,8 @@ IN_CATALOG = re.compile(rf"(?i)\s*`?{CATALOG}`?\s*\.(?=.*\.)")
 #: How long Spark prints plans, and how one ends that is longer.
 _LONGEST, _CUT = "spark.sql.maxPlanStringLength", re.compile(r"\.\.\. \d+ more characters$|^Truncated plan of")
 _COMMANDS = re.compile(r"(?m)^[\s:+|-]*'?(?:Insert|MergeInto|UpdateTable|DeleteFrom|CreateTable|ReplaceTable)")
+#: A table as a stream in the tree of a text's plan.
+_STREAMED = re.compile(r"'UnresolvedRelation \[.*?\], \[.*?\], true")
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,8 @@ class Parsed:
     travelled: frozenset[str]
     #: Whether it changes tables or makes them.
     changes: bool = False
+    #: Whether it reads one of them as a stream (`FROM STREAM name`).
+    streams: bool = False
 
 
 def parsed(spark: SparkSession, text: str) -> Any:
@@ -69,7 +73,8 @@ def relations(spark: SparkSession, text: str) -> Parsed:
     found = re.findall(r"('RelationTimeTravel )?'UnresolvedRelation \[(.*?)\], \[", tree)
     names = [(name.replace(", ", "."), bool(travels)) for travels, name in found]
     travelled = frozenset(name for name, travels in names if travels)
-    return Parsed(list(dict.fromkeys(name for name, _ in names)), travelled, _COMMANDS.search(tree) is not None)
+    known = list(dict.fromkeys(name for name, _ in names))
+    return Parsed(known, travelled, _COMMANDS.search(tree) is not None, _STREAMED.search(tree) is not None)
 
 
 def is_temporary(spark: SparkSession, name: str) -> bool:
