@@ -82,7 +82,8 @@ class Named:
     @property
     def own(self) -> dict[str, Table]:
         """The tables that the text itself names."""
-        return {view: table for view, table in self.views.items() if view not in self.texts}
+        inner = self.texts
+        return {view: table for view, table in self.views.items() if view not in inner}
 
     @property
     def said(self) -> str:
