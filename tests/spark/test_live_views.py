@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -174,3 +175,18 @@ def test_a_clone_has_views_that_were_made_again_since(spark: SparkSession, tmp_p
     table.append([{"id": 2}])
     for session in (spark, clone):
         assert mica.sql("SELECT count(*) FROM live_since", session).collect() == [(2,)]
+
+
+def test_a_view_shows_what_its_variables_are(spark: SparkSession, tmp_path: Path) -> None:
+    mica.Table.create(tmp_path, "id BIGINT", data=[{"id": n} for n in range(5)])
+    run = partial(mica.sql, spark=spark)
+    run("DECLARE OR REPLACE VARIABLE live_most INT DEFAULT 3")
+    run("CREATE TEMPORARY VIEW live_most_is AS SELECT live_most AS n")
+    run(f"CREATE TEMPORARY VIEW live_few AS SELECT * FROM delta.`{tmp_path}` WHERE id < (SELECT n FROM live_most_is)")
+    run("CREATE TEMPORARY VIEW live_count AS SELECT count(*) FROM live_few")
+    try:
+        for most in (3, 1, 4):
+            run(f"SET VAR live_most = {most}")
+            assert run("SELECT * FROM live_count").collect() == [(most,)]
+    finally:
+        run("DROP TEMPORARY VARIABLE live_most")

@@ -231,6 +231,23 @@ def test_a_table_is_no_view(sql: Sql) -> None:
         sql("CREATE TABLE v USING mica AS SELECT 1 AS a")
 
 
+def test_a_later_view_hides_no_stored_one_from_an_earlier_view(sql: Sql) -> None:
+    sql("CREATE VIEW v AS SELECT id FROM ev WHERE id > 10")
+    sql("CREATE TEMPORARY VIEW counted AS SELECT count(*) AS n FROM v")
+    sql("CREATE TEMPORARY VIEW v AS SELECT 1 AS id")
+    try:
+        assert sql("SELECT n, id FROM counted, v") == [(9, 1)]
+        sql("INSERT INTO ev SELECT 50, 's', 0D, NULL")
+        assert sql("SELECT * FROM counted") == [(10,)]
+        sql("CREATE OR REPLACE VIEW kept.v AS SELECT id FROM ev WHERE id > 11")
+        assert sql("SELECT * FROM counted") == [(9,)]
+        sql("DROP VIEW v")
+        sql("INSERT INTO ev SELECT 51, 's', 0D, NULL")
+        assert sql("SELECT * FROM counted") == [(10,)]
+    finally:
+        sql("DROP VIEW counted")
+
+
 def test_methods_know_stored_views(sql: Sql, spark: SparkSession) -> None:
     sql("CREATE VIEW v AS SELECT * FROM ev WHERE id >= 10")
     mica.enable(spark)

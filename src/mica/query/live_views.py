@@ -1,8 +1,8 @@
 """Temporary views of SQL, which show the newest versions of their tables, as those that Spark keeps as texts do.
 
-The rule: before a text that names such a view runs, the view is made again of its query if one of its tables, or a view
-that it reads, has changed since. One that somebody else made or dropped since is theirs; one whose query fails now, or
-names other tables, keeps the versions that it has.
+The rule: before a text that names such a view runs, the view is made again of its query if one of its tables, a view
+that it reads, or a variable of the session has changed since. One that somebody else made or dropped since is theirs;
+one whose query fails now, or names other tables, keeps the versions that it has.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class _Live:
     #: The tables by their names in `found`: those that are read at no version, and the others.
     tables: dict[str, Table]
     pinned: dict[str, Table]
-    #: What the query names, and the views among it: the identities of what the session had by their names; None for
-    #: those of an earlier making.
+    #: What the query names, and the views among it, and the session's variables: the identities of what the session
+    #: had by their names; None for those of an earlier making.
     named: frozenset[str]
     others: dict[str, int] | None
     settings: tuple[str, ...]
@@ -164,7 +164,9 @@ def _renew(spark: SparkSession, known: _Known, named: frozenset[str], query: Que
 def _remade(spark: SparkSession, live: _Live, query: Query) -> None:
     newest = {name: Table(table.snapshot.refresh()) for name, table in live.tables.items()}
     others, stored = _others(spark, live.named), live.found.stored
-    found = tables_of(live.view.query, spark) if stored else None
+    # A later view of the name of a stored one hides it from later texts alone.
+    behind = frozenset(name.lower() for name in stored if catalog.is_temporary(spark, name))
+    found = tables_of(live.view.query, spark, behind) if stored else None
     changed = found is not None and not _are_same(found.stored, stored)
     same = others == live.others and all(_version(newest[name]) == _version(one) for name, one in live.tables.items())
     if same and not changed:
@@ -178,7 +180,7 @@ def _remade(spark: SparkSession, live: _Live, query: Query) -> None:
         now, then = _paths(_unpinned(found)), _paths(newest)
         if now != then and not _are_hidden(spark, now, then):
             return
-        rows = query(live.view.query) if now == then else _as_then(spark, live, newest)
+        rows = query(live.view.query) if now == then and not behind else _as_then(spark, live, newest)
     elif changed:
         return
     else:
@@ -261,8 +263,10 @@ def _version(table: Table) -> tuple[str, int]:
 
 
 def _others(spark: SparkSession, named: frozenset[str], found: dict[str, int] | None = None) -> dict[str, int]:
-    """The identities of the views of these names, and of those in the queries that Spark keeps."""
-    found = {} if found is None else found
+    """The identities of the views of these names, of those in the queries that Spark keeps, and of the variables."""
+    if found is None:
+        identity = Maker.of(spark).identity
+        found = {f"variable {name}": int(identity(value)) for name, value in catalog.variables(spark).items()}
     known = _views(spark)
     for name in named - found.keys():
         own = _identity(spark, name)

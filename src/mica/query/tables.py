@@ -37,9 +37,12 @@ _View = tuple[Definition, names.Named]
 _QUERY = re.compile(rf"(?>(?:\s|\(|{SKIPPED})*)(?:SELECT|WITH|FROM|VALUES|TABLE|MAP|REDUCE)\b", re.IGNORECASE)
 
 
-def tables_of(text: str, spark: SparkSession, *, in_views: bool = True) -> names.Named | None:
-    """The mica tables of a query, with those of stored views; None if the text is not a query."""
-    return _tables_of(text, _Names(spark, in_views=in_views))
+def tables_of(
+    text: str, spark: SparkSession, *, in_views: bool = True, behind: frozenset[str] = frozenset()
+) -> names.Named | None:
+    """The mica tables of a query, with those of stored views; None if the text is not a query. `behind`: names of stored
+    views, in lower case, that temporary ones do not hide from it."""
+    return _tables_of(text, _Names(spark, in_views=in_views, behind=behind))
 
 
 def _tables_of(text: str, session: _Names) -> names.Named | None:
@@ -107,16 +110,18 @@ def _with_stored(named: names.Named, stored: Mapping[str, _View]) -> names.Named
 @dataclass(frozen=True)
 class _Names:
     """Where names lead in a session, or in the text of a stored view: names of one part are those of its `database`
-    then, and no temporary view has any. `inside`: the views that are being read."""
+    then, and no temporary view has any. `inside`: the views that are being read. `behind`: as of `tables_of`."""
 
     spark: SparkSession
     database: str | None = None
     inside: tuple[str, ...] = ()
     in_views: bool = True
+    behind: frozenset[str] = frozenset()
 
     def is_view(self, name: str) -> bool:
         """Whether a temporary view has the name."""
-        return self.database is None and catalog.is_temporary(self.spark, name)
+        is_there = self.database is None and name.lower() not in self.behind
+        return is_there and catalog.is_temporary(self.spark, name)
 
     def registered(self, name: str) -> Table | None:
         """The table of a registered name that each database has, or of one in the current database."""
@@ -160,8 +165,10 @@ class _Names:
         return partial(_is_others, self.spark, known_as(self.spark, name.split(".")))
 
     def _whole(self, name: str) -> str:
-        is_short = self.database is not None and len(name_parts(name) or ()) == 1
-        return f"{self.database}.{name}" if is_short else name
+        hidden = self.database is None and name.lower() in self.behind
+        database = str(self.spark.catalog.currentDatabase()) if hidden else self.database
+        is_short = database is not None and len(name_parts(name) or ()) == 1
+        return f"{database}.{name}" if is_short else name
 
 
 def view_of(spark: SparkSession, parts: Sequence[str]) -> names.Named | None:
