@@ -231,6 +231,29 @@ def test_a_table_is_no_view(sql: Sql) -> None:
         sql("CREATE TABLE v USING mica AS SELECT 1 AS a")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ALTER TABLE ev RENAME TO v", "ALTER TABLE ev RENAME TO kept.pq", "ALTER VIEW v RENAME TO ev",
+        "ALTER VIEW ones RENAME TO ev", "ALTER VIEW ev RENAME TO other",
+    ],
+)  # fmt: skip
+def test_a_name_has_one_meaning(sql: Sql, text: str) -> None:
+    sql("CREATE VIEW v AS SELECT * FROM ev")
+    sql("CREATE VIEW ones AS SELECT 1 AS one")
+    with pytest.raises(mica.UserError, match="TABLE_EXISTS"):
+        sql(text)
+    assert [len(sql(f"SELECT * FROM {name}")) for name in ("ev", "v", "ones")] == [20, 20, 1]
+
+
+def test_what_is_there_stays_if_a_statement_says_so(sql: Sql) -> None:
+    sql("CREATE VIEW v AS SELECT id FROM ev WHERE id < 5")
+    sql("CREATE VIEW IF NOT EXISTS ev AS SELECT 1 AS one")
+    for name in ("v", "pq"):
+        sql(f"CREATE TABLE IF NOT EXISTS {name} (other INT) USING mica")
+    assert [len(sql(f"SELECT id FROM {name}")) for name in ("ev", "v", "pq")] == [20, 5, 20]
+
+
 def test_a_later_view_hides_no_stored_one_from_an_earlier_view(sql: Sql) -> None:
     sql("CREATE VIEW v AS SELECT id FROM ev WHERE id > 10")
     sql("CREATE TEMPORARY VIEW counted AS SELECT count(*) AS n FROM v")

@@ -28,7 +28,7 @@ from mica.query.cloned import is_catalogs, make_clone
 from mica.query.insert import Query, insert
 from mica.query.lent import is_hidden
 from mica.query.located import full_name, known_as, new_name
-from mica.query.made import like, make
+from mica.query.made import is_taken, like, make
 from mica.query.optimized import optimized
 from mica.query.row_statements import Delete, Insert, MergeInto, RowChange, Update, behind, of_columns
 from mica.query.statement_parts import ended
@@ -395,6 +395,9 @@ def _renamed(spark: SparkSession, statement: Rename) -> DataFrame | None:
     new = (*known[:-1], *statement.name) if len(statement.name) == 1 else new_name(spark, statement.name)
     if len(new) > len(known):
         raise UserError.bad_value("RENAME TO", spelled(new), f"one name, as {spelled(known)} is a registered one")
+    if not registry.is_everywhere(known[0]) and is_taken(spark, new):
+        message = f"Spark's catalog has a table or view {spelled(new)}"
+        raise UserError("TABLE_EXISTS", message, hint="Choose another name.")
     kept_names.rename(spark, ".".join(known), ".".join(new))
     return _nothing(spark)
 

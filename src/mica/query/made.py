@@ -272,3 +272,9 @@ def refuse_other_table(spark: SparkSession, name: str) -> None:
             f"Spark's catalog has a table or view {name} that is not a Delta table",
             hint=f"Choose another name{more}.",
         )
+
+
+def is_taken(spark: SparkSession, parts: Sequence[str]) -> bool:
+    """Whether Spark's catalog has a table or stored view by the name of a table in a database."""
+    in_database = spelled(tuple(parts) if len(parts) > 1 else (registry.DEFAULT, *parts))
+    return registry.storage_of(".".join(parts)) is None and bool(spark.catalog.tableExists(in_database))

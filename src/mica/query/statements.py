@@ -419,7 +419,7 @@ class _Statement(RowStatement):
                     return View(name[0], columns, replace, shared, query)
                 if is_view:
                     return UnkeptView(query)
-                return StoredView(before, query, name) if stored else Selected(before, query)
+                return StoredView(before, query, name, unless=unless) if stored else Selected(before, query)
             self.at += 1
         return None
 

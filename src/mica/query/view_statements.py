@@ -40,6 +40,7 @@ class StoredView:
     query: str
     name: tuple[str, ...]
     alters: bool = False
+    unless: bool = False
 
 
 @dataclass(frozen=True)

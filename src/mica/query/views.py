@@ -41,6 +41,8 @@ def make(spark: SparkSession, statement: View | UnkeptView | StoredView, query: 
     temporary one with a clause that it would not keep."""
     statement = _temporary(spark, statement) if isinstance(statement, StoredView) else statement
     if isinstance(statement, StoredView):
+        if statement.unless and _table_of(spark, statement.name) is not None:
+            return True
         refuse_table(spark, statement.name, "Choose another name")
         named = tables_of(statement.query, spark, in_views=not has_delta(spark))
         if named is None or not named.views:
@@ -90,23 +92,29 @@ def refuse_stored(spark: SparkSession, parts: tuple[str, ...]) -> None:
         raise UserError("INVALID_ARGUMENT", f"{spelled(parts)} is a view, and no table", hint=f"It reads {tables}.")
 
 
-def refuse_table(spark: SparkSession, parts: tuple[str, ...], instead: str) -> None:
-    """Refuses the name of a table where a view is meant: Spark's catalog may not know it."""
+def _table_of(spark: SparkSession, parts: tuple[str, ...]) -> str | None:
+    """The place of the table that has a name in a database, which Spark's catalog may not know."""
     known = None if has_delta(spark) else known_as(spark, parts)
     if known is None or (len(known) == 1 and (registry.is_everywhere(known[0]) or is_hidden(spark, known[0]))):
-        return
-    raise UserError(
-        "TABLE_EXISTS",
-        f"{spelled(parts)} is the table {registry.place_of('.'.join(known))}, and no view",
-        hint=f"{instead}.",
-    )
+        return None
+    return registry.place_of(".".join(known))
+
+
+def refuse_table(spark: SparkSession, parts: tuple[str, ...], instead: str) -> None:
+    """Refuses the name of a table where a view is meant."""
+    place = _table_of(spark, parts)
+    if place is not None:
+        raise UserError("TABLE_EXISTS", f"{spelled(parts)} is the table {place}, and no view", hint=f"{instead}.")
 
 
 def rename(spark: SparkSession, statement: RenameView) -> bool:
-    """Gives a stored view over tables of mica's another name, as Spark does of others. Errors: Spark's own."""
-    if not is_stored(spark, statement.name):
+    """Gives a stored view over tables of mica's another name; others are Spark's. Errors: TABLE_EXISTS; Spark's own."""
+    refuse_table(spark, statement.name, f"ALTER TABLE {spelled(statement.name)} RENAME TO …")
+    if len(statement.name) == 1 and catalog.is_temporary(spark, statement.name[0]):
         return False
     refuse_table(spark, statement.new, "Choose another name")
+    if not is_stored(spark, statement.name):
+        return False
     stored_views.rename(spark, spelled(statement.name), spelled(statement.new))
     return True
 
