@@ -1,12 +1,14 @@
-"""Answers of the JVM come at once, in each thread."""
+"""Answers of the JVM come at once, in each thread, and threads that ask at the same time get their own."""
 
 from __future__ import annotations
 
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from mica.engines.spark import at_once
+from mica.engines.spark.making import Maker
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -55,3 +57,17 @@ def test_what_cannot_be_told_is_left(spark: SparkSession) -> None:
         assert at_once._TOLD.client is Other.sparkContext._gateway._gateway_client
     finally:
         at_once._TOLD.client = spark.sparkContext._gateway._gateway_client
+
+
+def test_threads_make_plans_of_their_own_rows(spark: SparkSession) -> None:
+    """One had the columns of a query over the rows of another one, which were no rows of it, or wrong ones."""
+    make = Maker.of(spark)
+
+    def made(number: int) -> int:
+        plan = spark.range(number)._jdf.queryExecution().analyzed()
+        found = make.renumbered(plan, plan.newInstance().output())
+        return int(make.dataset.ofRows(spark._jsparkSession, found).queryExecution().optimizedPlan().maxRows().get())
+
+    numbers = range(1, 400)
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(made, numbers)) == list(numbers)

@@ -116,7 +116,7 @@ class Maker:
         given, wanted = int(plan.output().size()), int(output.size())
         if given < wanted or (given > wanted and not first):
             raise ValueError(f"{wanted} columns of a plan with {given}")
-        own, rows = self._cte
+        own, rows = map(list, self._cte)  # another thread makes its own of them
         own[_OUTPUT_OF_CTE], rows[_PLAN_OF_CTE] = output, plan
         both = self._named_cte.copy(*own), self.seq([self._rows_of_cte.copy(*rows)])
         return self._inlined.apply(self._with_cte(*both))
