@@ -312,3 +312,14 @@ def test_views_of_delta_spark_are_read_as_their_tables_are(delta_session: SparkS
         assert [name for database, name, _ in run("SHOW VIEWS IN theirs") if database] == ["a", "d"]
     finally:
         spark.sql("DROP SCHEMA theirs CASCADE")
+
+
+def test_spark_is_told_a_view_without_its_database(sql: Sql) -> None:
+    sql("CREATE VIEW v AS SELECT * FROM ev")
+    made = "CREATE TEMPORARY FUNCTION of_view() RETURNS BIGINT RETURN (SELECT count(*) FROM {v})"
+    with pytest.raises(mica.UserError, match="does not know ev in a stored view") as refused:
+        sql(made.format(v="kept.v"))
+    assert "Name the view without its database" in str(refused.value)
+    sql(made.format(v="v"))
+    assert sql("SELECT of_view()") == [(20,)]
+    sql("DROP TEMPORARY FUNCTION of_view")

@@ -270,7 +270,7 @@ def refusing(lent: Lent | None = None) -> Iterator[None]:
 
 def refuse(lent: tuple[str, ...], error: Exception) -> None:
     """Raises INVALID_ARGUMENT, if an error of Spark's is that a view is not enough, and it was lent these; or that it
-    does not know the name of a table with its database."""
+    does not know the name of a table with its database, or a table that it was lent: a stored view names that."""
     there = None if isinstance(error, MicaError) else _UNKNOWN_THERE.search(str(error))
     *database, name = registry.without_catalog(there[1].replace("`", "").split(".")) if there else [""]
     if there and registry.name_in(".".join(database).lower(), name) is not None:
@@ -279,6 +279,14 @@ def refuse(lent: tuple[str, ...], error: Exception) -> None:
             f"Spark runs this statement itself, and does not know {spelled((*database, name))}, since only mica knows "
             f"the table: {there[0]}",
             hint=f"Name it {name}, without its database, after USE {spelled(tuple(database))}.",
+        ) from error
+    inside = None if isinstance(error, MicaError) else _UNKNOWN.search(str(error))
+    if inside and inside[1] in lent:
+        raise UserError(
+            "INVALID_ARGUMENT",
+            f"Spark runs this statement itself, and does not know {inside[1]} in a stored view, since only mica knows "
+            f"the table: {inside[0]}",
+            hint="Name the view without its database, after USE of that.",
         ) from error
     if not lent or not (any(is_condition(error, one) for one in _NO_VIEW) or _NO_TABLE in str(error)):
         return

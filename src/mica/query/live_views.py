@@ -166,7 +166,7 @@ def _remade(spark: SparkSession, live: _Live, query: Query) -> None:
     others, stored = _others(spark, live.named), live.found.stored
     # A later view of the name of a stored one hides it from later texts alone.
     behind = frozenset(name.lower() for name in stored if catalog.is_temporary(spark, name))
-    found = tables_of(live.view.query, spark, behind) if stored else None
+    found = tables_of(live.view.query, spark, behind=behind) if stored else None
     changed = found is not None and not _are_same(found.stored, stored)
     same = others == live.others and all(_version(newest[name]) == _version(one) for name, one in live.tables.items())
     if same and not changed:

@@ -40,8 +40,8 @@ _QUERY = re.compile(rf"(?>(?:\s|\(|{SKIPPED})*)(?:SELECT|WITH|FROM|VALUES|TABLE|
 def tables_of(
     text: str, spark: SparkSession, *, in_views: bool = True, behind: frozenset[str] = frozenset()
 ) -> names.Named | None:
-    """The mica tables of a query, with those of stored views; None if the text is not a query. `behind`: names of stored
-    views, in lower case, that temporary ones do not hide from it."""
+    """The mica tables of a query, with those of stored views; None if the text is not a query. `behind`: names of
+    stored views, in lower case, that temporary ones do not hide from it."""
     return _tables_of(text, _Names(spark, in_views=in_views, behind=behind))
 
 

@@ -44,6 +44,12 @@ def make(spark: SparkSession, statement: View | UnkeptView | StoredView, query: 
         if statement.unless and _table_of(spark, statement.name) is not None:
             return True
         refuse_table(spark, statement.name, "Choose another name")
+        if names.FED in statement.query:
+            raise UserError(
+                "INVALID_ARGUMENT",
+                f"the view {spelled(statement.name)} cannot be stored over table_changes, which Spark does not know",
+                hint="CREATE TEMPORARY VIEW, or CREATE TABLE … AS, keeps the changes that there are now.",
+            )
         named = tables_of(statement.query, spark, in_views=not has_delta(spark))
         if named is None or not named.views:
             return False
