@@ -93,16 +93,17 @@ def in_place_of(spark: Any, clone: Any, plan: Any, view: str, schema: StructType
 def _relation(spark: Any, clone: Any, view: str, schema: StructType, known_as: str) -> tuple[Any, int, bool]:
     """A view without rows, the identity of these, and whether it was made now; then the clone has it."""
     known, key = _EMPTY.setdefault(spark, {}), (known_as, schema)
-    is_new = key not in known
-    if is_new:
+    relation = known.get(key)
+    is_new = relation is None
+    if relation is None:
         # Making the view again costs more than the rest of the clone.
         frame = without_rows(spark, clone, schema)
         frame.createOrReplaceTempView(f"`{view}`")  # it may be of digits, or have letters beyond ASCII
         number = int(Maker.of(spark).identity(frame.queryExecution().analyzed().rdd()))
-        known[key] = clone.sessionState().catalog().getRawTempView(view).get(), number
+        relation = known[key] = clone.sessionState().catalog().getRawTempView(view).get(), number
         for oldest in list(known)[:-_KEPT]:
-            del known[oldest]
-    return *known[key], is_new
+            known.pop(oldest, None)  # by another thread it may be gone
+    return *relation, is_new
 
 
 def without_rows(spark: Any, clone: Any, schema: Any) -> Any:
