@@ -87,15 +87,14 @@ def _saved(call: NamedCall) -> None:
     _refuse_format(call)
     given, options = call.given, call.given.get("options", {})
     mode = str(given.get("mode") or call.told.mode).lower()
-    told = {**call.told.options, **{name.lower(): value for name, value in options.items()}}
-    stays = mode == "append" or (mode == "overwrite" and str(told.get("overwriteschema")).lower() != "true")
+    stays = mode == "append" or (mode == "overwrite" and str(_told(call).get("overwriteschema")).lower() != "true")
     call = _of_stored(call) if stays else call
     call.on.mode(given.get("mode")).options(**options)
     if given.get("partitionBy") is not None:
         call.on.partitionBy(given["partitionBy"])
     if stays:
         _check_partitions(call)
-    _with_store(call).format("mica").save(_untold_place(call, told))
+    _with_store(call).format("mica").save(_untold_place(call))
     moved(call.name)
 
 
@@ -116,11 +115,17 @@ def _of_stored(call: NamedCall) -> NamedCall:
     return replace(call, on=writer)
 
 
-def _untold_place(call: NamedCall, told: Mapping[str, Any]) -> str | None:
+def _told(call: NamedCall) -> dict[str, Any]:
+    """The options that a writer was told, before the call and in it, by their names in lower case."""
+    return {**call.told.options, **{name.lower(): value for name, value in call.given.get("options", {}).items()}}
+
+
+def _untold_place(call: NamedCall) -> str | None:
     """The place that a writer is still to be told: Spark refuses one beside the option path."""
-    if told.get("path") is None:
+    path = _told(call).get("path")
+    if path is None:
         return call.place
-    refuse_other_place(call.name, call.place, str(told["path"]))
+    refuse_other_place(call.name, call.place, str(path))
     return None
 
 
@@ -175,8 +180,7 @@ def _streamed(call: NamedCall) -> Any:
     for name in ("outputMode", "partitionBy", "queryName"):
         if call.given.get(name) is not None:
             getattr(call.on, name)(call.given[name])
-    told = {**call.told.options, **{name.lower(): value for name, value in call.given.get("options", {}).items()}}
-    return _with_store(call).format("mica").start(_untold_place(call, told))
+    return _with_store(call).format("mica").start(_untold_place(call))
 
 
 def _exists(call: NamedCall) -> Any:
