@@ -29,7 +29,7 @@ PROVIDERS = ("delta", "mica")
 #: The catalog that mica reads them of, which may stand before any name.
 CATALOG = "spark_catalog"
 #: It, before a name of two parts.
-IN_CATALOG = re.compile(rf"(?i)\s*`?{CATALOG}`?\s*\.(?=.*\.)")
+_IN_CATALOG = re.compile(rf"(?i)\s*`?{CATALOG}`?\s*\.(?=.*\.)")
 
 #: How long Spark prints plans, and how one ends that is longer.
 _LONGEST, _CUT = "spark.sql.maxPlanStringLength", re.compile(r"\.\.\. \d+ more characters$|^Truncated plan of")
@@ -244,11 +244,22 @@ def entry(spark: Any, name: str) -> Any:
     try:
         if str(_state(spark).catalogManager().currentCatalog().name()) != CATALOG:
             return None  # a name without a catalog is one of the current catalog
-        identifier = _state(spark).sqlParser().parseTableIdentifier(IN_CATALOG.sub("", name))
+        identifier = parsed_name(spark, name)
         there = not catalog.isTempView(identifier) and catalog.tableExists(identifier)
         return catalog.getTableMetadata(identifier) if there else None
     except Exception:  # noqa: BLE001 - a name of another catalog: Spark reads it, or says what is wrong
         return None
+
+
+def parsed_name(spark: Any, name: str) -> Any:
+    """A name of a text as Spark's own catalog takes it. Errors: Spark's for one that does not parse."""
+    return _state(spark).sqlParser().parseTableIdentifier(_IN_CATALOG.sub("", name))
+
+
+def name_in(spark: Any, database: str, name: str) -> Any:
+    """The same of a name in a database."""
+    jvm = spark.sparkContext._jvm  # noqa: SLF001
+    return jvm.org.apache.spark.sql.catalyst.TableIdentifier(name, jvm.scala.Some(database))
 
 
 def session_catalog(spark: Any) -> Any:
@@ -268,8 +279,13 @@ def _is_delta(found: Any) -> bool:
 
 
 def location_of(spark: Any, found: Any) -> str:
-    """The path of a table that the catalog has, whose URI has %20 for a blank."""
-    return str(spark.sparkContext._jvm.org.apache.hadoop.fs.Path(found.location()).toString())  # noqa: SLF001
+    """The path of a table that the catalog has."""
+    return _path(spark, found.location())
+
+
+def _path(spark: Any, uri: Any) -> str:
+    """The path of a URI, which has %20 for a blank."""
+    return str(spark.sparkContext._jvm.org.apache.hadoop.fs.Path(uri).toString())  # noqa: SLF001
 
 
 def usual_place(spark: Any, database: str, name: str) -> str:
@@ -277,9 +293,7 @@ def usual_place(spark: Any, database: str, name: str) -> str:
     if is_connect(spark):
         folder = late.urls.unquote(str(spark.catalog.getDatabase(database).locationUri))
         return os.path.join(folder, name.lower())  # noqa: PTH118 - it may be a URI
-    jvm = spark.sparkContext._jvm  # noqa: SLF001
-    identifier = jvm.org.apache.spark.sql.catalyst.TableIdentifier(name, jvm.scala.Some(database))
-    return str(jvm.org.apache.hadoop.fs.Path(session_catalog(spark).defaultTablePath(identifier)).toString())
+    return _path(spark, session_catalog(spark).defaultTablePath(name_in(spark, database, name)))
 
 
 def _described_location(spark: SparkSession, name: str) -> str | None:

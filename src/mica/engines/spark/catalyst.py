@@ -104,8 +104,8 @@ class Query:
         args: Any = None,
         *,
         optimised: bool = True,
-        stored: Mapping[str, Definition] | None = None,
-        inner: Mapping[str, StructType] | None = None,
+        stored: Mapping[str, Definition],
+        inner: Mapping[str, StructType],
     ) -> Query:
         """The plan of a text that names the tables, and `stored` views; `inner` are the tables of these, by what each
         is known by."""
@@ -113,10 +113,9 @@ class Query:
         views = {view_of(spark, clone, *one): one for one in tables.items()}
 
         def give(own: Any, view: str, key: str) -> None:
-            schema = (inner or {})[key]
-            views[view_of(spark, own, view, schema, key)] = key, schema
+            views[view_of(spark, own, view, inner[key], key)] = key, inner[key]
 
-        for name, one in (stored or {}).items():
+        for name, one in stored.items():
             define(spark, clone, name, one, give)
         return cls(spark, clone.sql(text, arguments(spark, args)), views, optimised=optimised)
 

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from mica.engines.spark.catalog import CATALOG, IN_CATALOG, entry, parsed, session_catalog
+from mica.engines.spark.catalog import CATALOG, entry, parsed, parsed_name, session_catalog
 from mica.engines.spark.cloned_session import cloned, without_rows
 from mica.engines.spark.making import Maker, copied
 from mica.engines.spark.nodes import items
@@ -98,9 +98,7 @@ def store(spark: SparkSession, before: str, query: str, text: str, columns: Mapp
 
 def rename(spark: SparkSession, name: str, new: str) -> None:
     """Gives a view another name in its database. Errors: Spark's for a name that is there, and for another database."""
-    parse = spark._jsparkSession.sessionState().sqlParser().parseTableIdentifier  # noqa: SLF001
-    own, wanted = (parse(IN_CATALOG.sub("", one)) for one in (name, new))
-    session_catalog(spark).renameTable(own, wanted)
+    session_catalog(spark).renameTable(parsed_name(spark, name), parsed_name(spark, new))
 
 
 def define(
