@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,7 +14,8 @@ from tests.support import delta_jars
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark]
 
-#: Runs texts and Python expressions (`>…`, over `spark`) in a session of its own; prints what they give as JSON.
+#: Runs the texts and Python expressions (`>…`, over `spark`) of each test in a session of its own, and prints what they
+#: give as JSON.
 PROCESS = """
 import json, sys
 from pathlib import Path
@@ -33,10 +33,10 @@ if engine == "delta":
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.databricks.delta.snapshotPartitions": "1",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.delta.logStore.file.impl": "io.delta.storage.LocalLogStore",
     }
-spark = mica.session("local[1]", **conf)
-if engine == "mica":
-    mica.enable(spark)
+first = mica.session("local[1]", **conf)
 
 def answer(text):
     if text.startswith(">"):
@@ -49,80 +49,105 @@ def tried(text):
     except Exception as e:
         return str(e)
 
-answers = [tried(text) for text in given]
+answers = {}
+for test, texts in given.items():
+    spark = first.newSession()
+    if engine == "mica":
+        mica.enable(spark)
+    answers[test] = [tried(text) for text in texts]
 print(json.dumps(answers, default=str))
 """
 
-#: A JVM that lives for seconds compiles little.
-FAST = {"SPARK_SUBMIT_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+#: A test: the engine and the texts of each process that it needs, one after another.
+Steps = tuple[tuple[str, tuple[str, ...]], ...]
 
-Runs = Callable[..., list[Any]]
+#: What Spark is asked for what another process would do: an entry goes.
+_DROP = ">spark._jsparkSession.sessionState().catalog().externalCatalog().dropTable('{}', '{}', False, False)"
+
+#: A process takes half a minute: each runs the texts of every test whose turn it is.
+TURNS = ("delta", "mica", "mica", "delta")
+
+#: Gives what each step of a test gave.
+Found = Callable[[Steps], list[list[Any]]]
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory, spark: Any) -> Runs:
-    """Runs texts in a new process of `mica` or `delta` over one metastore; `home` is its folder."""
+def found(tmp_path_factory: pytest.TempPathFactory, delta_session: Any) -> Found:
+    """What the tests' texts give in processes of `mica` and `delta` over one metastore; `$HOME` is its folder."""
     home = tmp_path_factory.mktemp("metastore")
+    # Names that a test registers are listed after it: those whose lists are read come first.
+    left = [list(steps) for steps in ALL]
+    answers: list[list[list[Any]]] = [[] for _ in ALL]
+    jars = ",".join(map(str, delta_jars()))
+    for engine in TURNS:
+        turn = {
+            place: [text.replace("$HOME", str(home)) for text in steps.pop(0)[1]]
+            for place, steps in enumerate(left)
+            if steps and steps[0][0] == engine
+        }
+        command = [sys.executable, "-c", PROCESS, engine, str(home), json.dumps(turn), jars]
+        done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300, cwd=home)
+        for place, gave in json.loads(done.stdout.splitlines()[-1]).items():
+            answers[int(place)].append(gave)
+    assert not any(left)
+    return lambda steps: answers[ALL.index(steps)]
 
-    def run(engine: str, *texts: str) -> list[Any]:
-        texts = tuple(text.replace("$HOME", str(home)) for text in texts)
-        jars = ",".join(map(str, delta_jars()))
-        command = [sys.executable, "-c", PROCESS, engine, str(home), json.dumps(texts), jars]
-        done = subprocess.run(
-            command, check=True, capture_output=True, text=True, timeout=300, cwd=home, env={**os.environ, **FAST}
-        )
-        found: list[Any] = json.loads(done.stdout.splitlines()[-1])
-        return found
 
-    return run
-
-
-def test_another_process_finds_what_is_made_renamed_moved_and_dropped(runs: Runs) -> None:
-    first = runs(
+MADE: Steps = (
+    (
         "mica",
-        "CREATE SCHEMA shop",
-        "CREATE TABLE shop.Made (id INT, v VARIANT) USING delta",
-        "INSERT INTO shop.made VALUES (1, parse_json('{\"a\": 5}'))",
-        "CREATE TABLE plain USING delta AS SELECT 1 AS id",
-        "CREATE TABLE shop.there USING mica LOCATION '$HOME/ex t' AS SELECT 2 AS id",
-        "CREATE TABLE shop.gone (id INT) USING delta",
-        "DROP TABLE shop.gone",
-        "CREATE TABLE shop.old USING delta AS SELECT 3 AS id",
-        "ALTER TABLE shop.old RENAME TO shop.new",
-        "SELECT * FROM shop.new",
-        "ALTER TABLE shop.made RENAME TO shop.kept",
-        "SELECT id, v:a::int FROM shop.kept",
-        ">spark.sql('SELECT 4 AS id').write.format('delta').saveAsTable('shop.saved')",
-        ">spark.sql('SELECT 5 AS id').writeTo('shop.written').using('delta').create()",
-        "CREATE TABLE shop.moved USING delta LOCATION '$HOME/one' AS SELECT 6 AS id",
-        "CREATE TABLE delta.`$HOME/two` USING delta AS SELECT 7 AS id",
-        "ALTER TABLE shop.moved SET LOCATION '$HOME/two'",
-        "SHOW TABLES IN shop",
-    )
+        (
+            "CREATE SCHEMA shop",
+            "CREATE TABLE shop.Made (id INT, v VARIANT) USING delta",
+            "INSERT INTO shop.made VALUES (1, parse_json('{\"a\": 5}'))",
+            "CREATE TABLE plain USING delta AS SELECT 1 AS id",
+            "CREATE TABLE shop.there USING mica LOCATION '$HOME/ex t' AS SELECT 2 AS id",
+            "CREATE TABLE shop.gone (id INT) USING delta",
+            "DROP TABLE shop.gone",
+            "CREATE TABLE shop.old USING delta AS SELECT 3 AS id",
+            "ALTER TABLE shop.old RENAME TO shop.new",
+            "SELECT * FROM shop.new",
+            "ALTER TABLE shop.made RENAME TO shop.kept",
+            "SELECT id, v:a::int FROM shop.kept",
+            ">spark.sql('SELECT 4 AS id').write.format('delta').saveAsTable('shop.saved')",
+            ">spark.sql('SELECT 5 AS id').writeTo('shop.written').using('delta').create()",
+            "CREATE TABLE shop.moved USING delta LOCATION '$HOME/one' AS SELECT 6 AS id",
+            "CREATE TABLE delta.`$HOME/two` USING delta AS SELECT 7 AS id",
+            "ALTER TABLE shop.moved SET LOCATION '$HOME/two'",
+            "SHOW TABLES IN shop",
+        ),
+    ),
+    (
+        "mica",
+        (
+            "SHOW TABLES IN shop",
+            "SELECT id, v:a::int FROM shop.kept",
+            "SELECT * FROM plain",
+            "SELECT * FROM shop.there",
+            "SELECT * FROM shop.new",
+            "SELECT * FROM shop.saved",
+            "SELECT * FROM shop.written",
+            "SELECT * FROM shop.moved",
+            "CREATE TABLE IF NOT EXISTS shop.new (other STRING) USING delta",
+            "SELECT * FROM shop.new",
+            "CREATE OR REPLACE TABLE shop.new USING delta AS SELECT 9 AS id",
+            "DROP TABLE shop.there",
+            "DROP TABLE shop.saved",
+            ">sorted(path.name for path in (home / 'wh' / 'shop.db').iterdir() if any(path.iterdir()))",
+            ">mica.Table.open(home / 'ex t').version",
+            "SELECT * FROM shop.new",
+        ),
+    ),
+)
+
+
+def test_another_process_finds_what_is_made_renamed_moved_and_dropped(found: Found) -> None:
+    first, second = found(MADE)
     names = ["kept", "moved", "new", "saved", "there", "written"]
     assert first[9] == [[3]]
     assert first[11] == [[1, 5]]
     assert [row[1] for row in first[-1]] == names
 
-    second = runs(
-        "mica",
-        "SHOW TABLES IN shop",
-        "SELECT id, v:a::int FROM shop.kept",
-        "SELECT * FROM plain",
-        "SELECT * FROM shop.there",
-        "SELECT * FROM shop.new",
-        "SELECT * FROM shop.saved",
-        "SELECT * FROM shop.written",
-        "SELECT * FROM shop.moved",
-        "CREATE TABLE IF NOT EXISTS shop.new (other STRING) USING delta",
-        "SELECT * FROM shop.new",
-        "CREATE OR REPLACE TABLE shop.new USING delta AS SELECT 9 AS id",
-        "DROP TABLE shop.there",
-        "DROP TABLE shop.saved",
-        ">sorted(path.name for path in (home / 'wh' / 'shop.db').iterdir() if any(path.iterdir()))",
-        ">mica.Table.open(home / 'ex t').version",
-        "SELECT * FROM shop.new",
-    )
     assert [row[1] for row in second[0]] == names
     assert second[1:8] == [[[1, 5]], [[1]], [[2]], [[3]], [[4]], [[5]], [[7]]]
     assert second[9] == [[3]]
@@ -130,47 +155,67 @@ def test_another_process_finds_what_is_made_renamed_moved_and_dropped(runs: Runs
     assert second[14:] == ["0", [[9]]]
 
 
-def test_each_engine_finds_the_tables_of_the_other(runs: Runs, delta_session: Any) -> None:
-    runs(
+BOTH: Steps = (
+    (
         "delta",
-        "CREATE SCHEMA both",
-        "CREATE TABLE both.theirs (id INT, s STRING) USING delta",
-        "INSERT INTO both.theirs VALUES (1, 'a'), (2, 'b')",
-        "CREATE TABLE both.file USING parquet AS SELECT 8 AS id",
-        "CREATE TABLE both.dropped USING delta AS SELECT 1 AS id",
-        "CREATE VIEW both.seen AS SELECT s, count(*) AS n FROM both.theirs GROUP BY s",
-        "USE both",
-        "CREATE VIEW few (a COMMENT 'x') AS SELECT id FROM theirs WHERE id > 1",
-    )
-    answers = runs(
+        (
+            "CREATE SCHEMA both",
+            "CREATE TABLE both.theirs (id INT, s STRING) USING delta",
+            "INSERT INTO both.theirs VALUES (1, 'a'), (2, 'b')",
+            "CREATE TABLE both.file USING parquet AS SELECT 8 AS id",
+            "CREATE TABLE both.dropped USING delta AS SELECT 1 AS id",
+            "CREATE VIEW both.seen AS SELECT s, count(*) AS n FROM both.theirs GROUP BY s",
+            "USE both",
+            "CREATE VIEW few (a COMMENT 'x') AS SELECT id FROM theirs WHERE id > 1",
+        ),
+    ),
+    (
         "mica",
-        "CREATE TABLE both.ours USING delta AS SELECT 1 AS id",
-        "DELETE FROM both.theirs WHERE id = 1",
-        "ALTER TABLE both.theirs ADD COLUMN w INT",
-        "COMMENT ON TABLE both.theirs IS 'hers'",
-        "DESCRIBE both.theirs",
-        "SHOW TBLPROPERTIES both.theirs ('delta.minReaderVersion')",
-        ">spark.catalog.tableExists('both.theirs'), spark.catalog.getTable('both.theirs').tableType",
-        ">spark.sql(\"SELECT 3 AS id, 'c' AS s, 4 AS w\").write.mode('append').saveAsTable('both.theirs')",
-        ">[row.tableName for row in spark.sql(\"SHOW TABLE EXTENDED IN both LIKE 't*'\").collect()]",
-        "SELECT * FROM both.file",
-        "USE both",
-        "SELECT count(*) FROM theirs",
-        "DROP TABLE dropped",
-        ">spark.sql('SHOW TABLES').count()",
-        "RESTORE TABLE theirs TO VERSION AS OF 1",
-        "SELECT * FROM seen",
-        "CREATE VIEW more AS SELECT a, s FROM few JOIN default.elsewhere USING (a)",
-        "USE default",
-        "CREATE VIEW elsewhere AS SELECT id AS a, s FROM both.theirs",
-        "CREATE VIEW both.more AS SELECT a, s FROM both.few JOIN elsewhere USING (a)",
-        ">spark.table('both.more').where('a = 2').collect()[0].asDict()",
-        "ALTER VIEW both.more RENAME TO both.named",
-        "ALTER VIEW both.seen AS SELECT max(id) AS m FROM both.theirs",
-        ">mica.register('mine', home / 'wh' / 'both.db' / 'ours').version",
-        "CREATE VIEW both.mine AS SELECT * FROM mine",
-        ">[table.name for table in spark.catalog.listTables('both') if table.tableType == 'VIEW']",
-    )
+        (
+            "CREATE TABLE both.ours USING delta AS SELECT 1 AS id",
+            "DELETE FROM both.theirs WHERE id = 1",
+            "ALTER TABLE both.theirs ADD COLUMN w INT",
+            "COMMENT ON TABLE both.theirs IS 'hers'",
+            "DESCRIBE both.theirs",
+            "SHOW TBLPROPERTIES both.theirs ('delta.minReaderVersion')",
+            ">spark.catalog.tableExists('both.theirs'), spark.catalog.getTable('both.theirs').tableType",
+            ">spark.sql(\"SELECT 3 AS id, 'c' AS s, 4 AS w\").write.mode('append').saveAsTable('both.theirs')",
+            ">[row.tableName for row in spark.sql(\"SHOW TABLE EXTENDED IN both LIKE 't*'\").collect()]",
+            "SELECT * FROM both.file",
+            "USE both",
+            "SELECT count(*) FROM theirs",
+            "DROP TABLE dropped",
+            ">spark.sql('SHOW TABLES').count()",
+            "RESTORE TABLE theirs TO VERSION AS OF 1",
+            "SELECT * FROM seen",
+            "CREATE VIEW more AS SELECT a, s FROM few JOIN default.elsewhere USING (a)",
+            "USE default",
+            "CREATE VIEW elsewhere AS SELECT id AS a, s FROM both.theirs",
+            "CREATE VIEW both.more AS SELECT a, s FROM both.few JOIN elsewhere USING (a)",
+            ">spark.table('both.more').where('a = 2').collect()[0].asDict()",
+            "ALTER VIEW both.more RENAME TO both.named",
+            "ALTER VIEW both.seen AS SELECT max(id) AS m FROM both.theirs",
+            ">mica.register('mine', home / 'wh' / 'both.db' / 'ours').version",
+            "CREATE VIEW both.mine AS SELECT * FROM mine",
+            ">[table.name for table in spark.catalog.listTables('both') if table.tableType == 'VIEW']",
+        ),
+    ),
+    (
+        "delta",
+        (
+            "SELECT * FROM both.theirs",
+            "SELECT * FROM both.ours",
+            "SHOW TABLES IN both",
+            "SELECT * FROM both.named",
+            "SELECT * FROM both.seen",
+            "DESCRIBE both.few",
+        ),
+    ),
+)
+
+
+def test_each_engine_finds_the_tables_of_the_other(found: Found) -> None:
+    _, answers, last = found(BOTH)
     assert answers[4] == [["id", "int", None], ["s", "string", None], ["w", "int", None]]
     assert answers[5] == [["delta.minReaderVersion", "1"]]
     assert answers[6] == "(True, 'MANAGED')"
@@ -182,8 +227,7 @@ def test_each_engine_finds_the_tables_of_the_other(runs: Runs, delta_session: An
     assert answers[20] == "{'a': 2, 's': 'b'}"
     assert "not mine, which mica.register has here alone" in answers[24]
     assert answers[25] == "['few', 'named', 'seen']"
-    views = ["SELECT * FROM both.named", "SELECT * FROM both.seen", "DESCRIBE both.few"]
-    assert runs("delta", "SELECT * FROM both.theirs", "SELECT * FROM both.ours", "SHOW TABLES IN both", *views) == [
+    assert last == [
         [[1, "a"], [2, "b"]],
         [[1]],
         [["both", name, False] for name in ("few", "file", "named", "ours", "seen", "theirs")],
@@ -193,82 +237,109 @@ def test_each_engine_finds_the_tables_of_the_other(runs: Runs, delta_session: An
     ]
 
 
-def test_a_name_that_is_taken_away_is_unknown_and_one_of_this_process_comes_first(runs: Runs) -> None:
-    found = runs(
+TAKEN: Steps = (
+    (
         "mica",
-        "CREATE TABLE lost USING delta AS SELECT 1 AS id",
-        "SELECT * FROM lost",
-        # What another process does: the entry goes, and later leads to another table.
-        ">spark._jsparkSession.sessionState().catalog().externalCatalog().dropTable('default', 'lost', False, False)",
-        "SELECT * FROM lost",
-        "CREATE TABLE lost USING delta AS SELECT 2 AS id",
-        "SELECT * FROM lost",
-        "CREATE TABLE mine USING delta AS SELECT 1 AS id",
-        ">mica.Table.create(home / 'other', 'id INT').append([{'id': 5}])",
-        ">mica.register('mine', home / 'other')",
-        "SELECT * FROM mine",
-        ">mica.Table.open(home / 'wh' / 'mine').to_arrow().to_pylist()",
-    )
-    assert found[1] == [[1]]
-    assert "TABLE_OR_VIEW_NOT_FOUND" in found[3]
-    assert found[5] == [[2]]
-    assert found[9:] == [[[5]], "[{'id': 1}]"]
+        (
+            "CREATE TABLE lost USING delta AS SELECT 1 AS id",
+            "SELECT * FROM lost",
+            # What another process does: the entry goes, and later leads to another table.
+            _DROP.format("default", "lost"),
+            "SELECT * FROM lost",
+            "CREATE TABLE lost USING delta AS SELECT 2 AS id",
+            "SELECT * FROM lost",
+            "CREATE TABLE own USING delta AS SELECT 1 AS id",
+            ">mica.Table.create(home / 'other', 'id INT').append([{'id': 5}])",
+            ">mica.register('own', home / 'other')",
+            "SELECT * FROM own",
+            ">mica.Table.open(home / 'wh' / 'own').to_arrow().to_pylist()",
+        ),
+    ),
+)
 
 
-def test_a_table_is_where_spark_has_it_and_goes_with_its_folder(runs: Runs) -> None:
+def test_a_name_that_is_taken_away_is_unknown_and_one_of_this_process_comes_first(found: Found) -> None:
+    (answers,) = found(TAKEN)
+    assert answers[1] == [[1]]
+    assert "TABLE_OR_VIEW_NOT_FOUND" in answers[3]
+    assert answers[5] == [[2]]
+    assert answers[9:] == [[[5]], "[{'id': 1}]"]
+
+
+PLACED: Steps = (
+    (
+        "mica",
+        (
+            "CREATE SCHEMA placed LOCATION '$HOME/p l/a%20b'",
+            "CREATE TABLE placed.Plain USING delta AS SELECT 1 AS id",
+            "ALTER TABLE placed.plain RENAME TO placed.Other",
+            ">spark.sql('SELECT 2 AS id').write.format('delta').saveAsTable('placed.SAVED')",
+            ">sorted(path.name for path in (home / 'p l' / 'a%20b').iterdir())",
+            ">[(table.name, table.tableType) for table in spark.catalog.listTables('placed')]",
+            "DROP TABLE placed.other",
+            "DROP TABLE placed.saved",
+            ">list((home / 'p l' / 'a%20b').iterdir())",
+            "CREATE TABLE placed.late USING delta AS SELECT 1 AS id",
+        ),
+    ),
+    (
+        "mica",
+        (">[table.tableType for table in spark.catalog.listTables('placed')]",),
+    ),
+)
+
+
+def test_a_table_is_where_spark_has_it_and_goes_with_its_folder(found: Found) -> None:
     """Folders had the case of their names, which Hive's do not, and of a database the %20 of its place's URI."""
-    found = runs(
+    answers, last = found(PLACED)
+    assert answers[4:6] == ["['other', 'saved']", "[('other', 'MANAGED'), ('saved', 'MANAGED')]"]
+    assert answers[8] == "[]"
+    assert last == ["['MANAGED']"]
+
+
+REFUSED: Steps = (
+    (
         "mica",
-        "CREATE SCHEMA placed LOCATION '$HOME/p l/a%20b'",
-        "CREATE TABLE placed.Plain USING delta AS SELECT 1 AS id",
-        "ALTER TABLE placed.plain RENAME TO placed.Other",
-        ">spark.sql('SELECT 2 AS id').write.format('delta').saveAsTable('placed.SAVED')",
-        ">sorted(path.name for path in (home / 'p l' / 'a%20b').iterdir())",
-        ">[(table.name, table.tableType) for table in spark.catalog.listTables('placed')]",
-        "DROP TABLE placed.other",
-        "DROP TABLE placed.saved",
-        ">list((home / 'p l' / 'a%20b').iterdir())",
-        "CREATE TABLE placed.late USING delta AS SELECT 1 AS id",
-    )
-    assert found[4:6] == ["['other', 'saved']", "[('other', 'MANAGED'), ('saved', 'MANAGED')]"]
-    assert found[8] == "[]"
-    assert runs("mica", ">[table.tableType for table in spark.catalog.listTables('placed')]") == ["['MANAGED']"]
+        (
+            "CREATE SCHEMA names",
+            "CREATE TABLE names.bare USING delta LOCATION '$HOME/bare' AS SELECT 1 AS id",
+            ">__import__('shutil').rmtree(home / 'bare')",
+            "CREATE OR REPLACE TABLE names.bare USING delta AS SELECT 2 AS id",
+            ">mica.Table.open(home / 'bare').to_arrow().to_pylist()",
+            "CREATE TABLE names.file USING parquet AS SELECT 3 AS id",
+            "CREATE TABLE IF NOT EXISTS names.file USING delta AS SELECT 4 AS id",
+            "CREATE TABLE IF NOT EXISTS names.file USING delta LOCATION '$HOME/bare'",
+            "CREATE TABLE names.file USING delta LOCATION '$HOME/bare'",
+            "SELECT * FROM names.file",
+            "REPLACE TABLE names.unknown USING delta LOCATION '$HOME/bare' AS SELECT 5 AS id",
+            "CREATE TABLE nowhere.at USING delta LOCATION '$HOME/nowhere' AS SELECT 6 AS id",
+            ">mica.register('registered', home / 'bare').version",
+            "CREATE TABLE kept USING delta AS SELECT 7 AS id",
+            "ALTER TABLE kept RENAME TO registered",
+            "SELECT * FROM registered",
+            "CREATE TABLE names.dropped USING delta AS SELECT 8 AS id",
+            _DROP.format("names", "dropped"),
+            "SHOW TABLES IN names",
+            ">[row.tableName for row in spark.sql(\"SHOW TABLE EXTENDED IN names LIKE '*e*'\").collect() if row[0]]",
+        ),
+    ),
+)
 
 
-def test_a_name_of_the_metastore_is_a_table_without_its_files_and_another_one_s_is_refused(runs: Runs) -> None:
+def test_a_name_of_the_metastore_is_a_table_without_its_files_and_another_one_s_is_refused(found: Found) -> None:
     """A table was made at another place than its entry's, or beside another one's name: others never found it."""
-    drop = ">spark._jsparkSession.sessionState().catalog().externalCatalog().dropTable('names', '{}', False, False)"
-    found = runs(
-        "mica",
-        "CREATE SCHEMA names",
-        "CREATE TABLE names.bare USING delta LOCATION '$HOME/bare' AS SELECT 1 AS id",
-        ">__import__('shutil').rmtree(home / 'bare')",
-        "CREATE OR REPLACE TABLE names.bare USING delta AS SELECT 2 AS id",
-        ">mica.Table.open(home / 'bare').to_arrow().to_pylist()",
-        "CREATE TABLE names.file USING parquet AS SELECT 3 AS id",
-        "CREATE TABLE IF NOT EXISTS names.file USING delta AS SELECT 4 AS id",
-        "CREATE TABLE IF NOT EXISTS names.file USING delta LOCATION '$HOME/bare'",
-        "CREATE TABLE names.file USING delta LOCATION '$HOME/bare'",
-        "SELECT * FROM names.file",
-        "REPLACE TABLE names.unknown USING delta LOCATION '$HOME/bare' AS SELECT 5 AS id",
-        "CREATE TABLE nowhere.at USING delta LOCATION '$HOME/nowhere' AS SELECT 6 AS id",
-        ">mica.register('registered', home / 'bare').version",
-        "CREATE TABLE kept USING delta AS SELECT 7 AS id",
-        "ALTER TABLE kept RENAME TO registered",
-        "SELECT * FROM registered",
-        "CREATE TABLE names.dropped USING delta AS SELECT 8 AS id",
-        drop.format("dropped"),
-        "SHOW TABLES IN names",
-        ">[row.tableName for row in spark.sql(\"SHOW TABLE EXTENDED IN names LIKE '*e*'\").collect() if row.namespace]",
-    )
-    assert found[4] == "[{'id': 2}]"
-    assert found[6:8] == [[], []]
-    assert "TABLE_EXISTS" in found[8]
-    assert "LOCATION" not in found[8]
-    assert found[9] == [[3]]
-    assert "TABLE_NOT_FOUND" in found[10]
-    assert "CREATE SCHEMA nowhere" in found[11]
-    assert "TABLE_EXISTS" in found[14]
-    assert found[15] == [[2]]
-    assert [row[1] for row in found[18] if row[0]] == ["bare", "file"]
-    assert found[19] == "['bare', 'file']"
+    (answers,) = found(REFUSED)
+    assert answers[4] == "[{'id': 2}]"
+    assert answers[6:8] == [[], []]
+    assert "TABLE_EXISTS" in answers[8]
+    assert "LOCATION" not in answers[8]
+    assert answers[9] == [[3]]
+    assert "TABLE_NOT_FOUND" in answers[10]
+    assert "CREATE SCHEMA nowhere" in answers[11]
+    assert "TABLE_EXISTS" in answers[14]
+    assert answers[15] == [[2]]
+    assert [row[1] for row in answers[18] if row[0]] == ["bare", "file"]
+    assert answers[19] == "['bare', 'file']"
+
+
+ALL = (MADE, PLACED, BOTH, TAKEN, REFUSED)
