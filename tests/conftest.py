@@ -24,7 +24,7 @@ from mica.errors.codes import CODES
 from mica.query import registry
 from mica.scan import little, scan
 from tests.oracle import conf
-from tests.support import ROOT, SHARED, delta_jars
+from tests.support import CAMPAIGN, ROOT, SHARED, delta_jars
 
 if TYPE_CHECKING:
     import duckdb
@@ -62,9 +62,7 @@ for _name in ("SPARK_SUBMIT_OPTS", "SPARK_DAEMON_JAVA_OPTS"):
 #: Spark makes Java of each query's expressions, also of those that delta-spark reads its log with, for a few rows: a
 #: quarter of the JVM's time. A campaign runs it as users do, and so do tests that take `compiled`.
 INTERPRETED = (
-    {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-    if os.environ.get("MICA_PROFILE") != "campaign"
-    else {}
+    {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"} if not CAMPAIGN else {}
 )
 
 #: delta-spark's store for local files where one process at a time writes its commits. The usual one holds others off
@@ -118,7 +116,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     Files that start a JVM come first: workers take a file at a time, and short ones at the end make them end together.
     """
     for item in items:
-        if os.environ.get("MICA_PROFILE") == "campaign" and item.get_closest_marker("timeout") is None:
+        if CAMPAIGN and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(CAMPAIGN_SECONDS))
         for name in getattr(item, "fixturenames", ()):
             if name in FIXTURES:

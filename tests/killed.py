@@ -10,8 +10,10 @@ import sys
 import textwrap
 import time
 
+from tests.support import CAMPAIGN
+
 #: How often a test kills what it started.
-TIMES = 20 if os.environ.get("MICA_PROFILE") == "campaign" else 3
+TIMES = 20 if CAMPAIGN else 3
 
 
 class Run:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeVar
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("MICA_SHARED", ROOT.parent / "shared")).resolve()
@@ -13,6 +15,16 @@ SHARED = Path(os.environ.get("MICA_SHARED", ROOT.parent / "shared")).resolve()
 
 JARS = Path(os.environ.get("MICA_JARS", Path(sys.prefix) / "share" / "mica-jars"))
 """Where scripts/jars.sh puts delta-spark and an older ICU4J: beside the environment that runs the tests."""
+
+
+CAMPAIGN = os.environ.get("MICA_PROFILE") == "campaign"
+
+Case = TypeVar("Case")
+
+
+def dealt(cases: Sequence[Case], part: int, parts: int = 2) -> Sequence[Case]:
+    """The cases of one of several runs of a test that share them, since each takes seconds; in a campaign all."""
+    return cases if CAMPAIGN else cases[part % parts :: parts]
 
 
 def kernel_codes() -> set[str]:

@@ -8,7 +8,6 @@ The model must be as true for what delta-spark does as for what mica does.
 from __future__ import annotations
 
 import copy
-import os
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -21,12 +20,12 @@ import pytest
 import mica
 from mica.engines.spark import engine
 from mica.errors import MicaError
+from tests.support import CAMPAIGN
 from tests.trial import Row, Trial
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-CAMPAIGN = os.environ.get("MICA_PROFILE") == "campaign"
 RUNS, STEPS = (5, 200) if CAMPAIGN else (1, 10)
 
 #: Assignments in SQL and in Python.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import mica
+from tests.support import CAMPAIGN
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SCHEMA = "id INT, p INT, n BIGINT, s STRING, v VARIANT"
 COLUMNS = ("id", "p", "n", "s", "to_json(v)")
 FEED, TIME = ("_change_type", "_commit_version"), "_commit_timestamp"
-STEPS = 40 if os.environ.get("MICA_PROFILE") == "campaign" else 3
+STEPS = 40 if CAMPAIGN else 3
 WHERES = [
     "id % 7 = {k}", "v:a::int BETWEEN {k}0 AND {k}9", "n IS NULL AND id < {k}00", "p = {p}", "p = {p} AND id % 3 = 0",
     "v:s::string LIKE 't{k}%'", "NOT (n > {k}5)", "id < 50", "true",

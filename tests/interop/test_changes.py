@@ -5,7 +5,6 @@ Each pair of changes by delta-spark takes seconds: few are drawn, and a campaign
 
 from __future__ import annotations
 
-import os
 import random
 import re
 from datetime import UTC, datetime
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import mica
+from tests.support import CAMPAIGN
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,7 +30,7 @@ VALUES = [
     {"s": "concat(s, '-', CAST(id AS STRING))", "n": "coalesce(n, 7)"},
 ]  # fmt: skip
 COLUMNS = ("id", "p", "n", "s", "to_json(v)")
-DRAWN = len(WHERES) if os.environ.get("MICA_PROFILE") == "campaign" else 2
+DRAWN = len(WHERES) if CAMPAIGN else 2
 
 
 def rows(spark: SparkSession, path: Path) -> list[tuple[Any, ...]]:

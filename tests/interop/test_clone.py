@@ -5,7 +5,6 @@ delta-spark takes seconds a statement: one table has what a clone must carry, an
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ import orjson
 import pytest
 
 import mica
-from tests.support import stored
+from tests.support import CAMPAIGN, stored
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,7 +25,7 @@ KINDS: dict[str, tuple[list[str], list[str], dict[str, str]]] = {
     "clustered": ([], ["id"], VECTORS | {"delta.enableRowTracking": "true", "delta.checkpointPolicy": "v2"}),
     "stamped": (["p"], [], {"delta.columnMapping.mode": "id", "delta.enableInCommitTimestamps": "true"}),
 }
-DRAWN = list(KINDS) if os.environ.get("MICA_PROFILE") == "campaign" else ["all"]
+DRAWN = list(KINDS) if CAMPAIGN else ["all"]
 #: By delta-spark on mica's clone, by mica on delta-spark's.
 CHANGES = [
     "DELETE FROM {t} WHERE id = 5", "INSERT INTO {t} VALUES (50, 'n')", "UPDATE {t} SET p = 'u' WHERE id < 4",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,11 +11,12 @@ import pyarrow as pa
 import pytest
 
 import mica
+from tests.support import CAMPAIGN
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ROUNDS = 150 if os.environ.get("MICA_PROFILE") == "campaign" else 1
+ROUNDS = 150 if CAMPAIGN else 1
 
 SCHEMA = "id INT, p INT, n BIGINT, s STRING, v VARIANT"
 COLUMNS = ("id", "p", "n", "s", "to_json(v)")

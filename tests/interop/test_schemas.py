@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,11 +12,11 @@ import mica
 from mica.errors import MicaError
 from mica.schema.types import INTEGER
 from tests.oracle import conf
+from tests.support import CAMPAIGN
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-CAMPAIGN = os.environ.get("MICA_PROFILE") == "campaign"
 STEPS = 200 if CAMPAIGN else 7
 START = (
     "id INT, p INT, s STRUCT<x: INT, y: ARRAY<STRUCT<z: STRING>>, m: MAP<STRING, STRUCT<k: INT>>>, v VARIANT, t STRING"

@@ -7,7 +7,6 @@ shortest that read back as the same number, of two that are as near the one with
 from __future__ import annotations
 
 import math
-import os
 import random
 import struct
 from decimal import Decimal
@@ -19,8 +18,9 @@ import pyarrow as pa
 import pytest
 
 from mica.variant import kernel
+from tests.support import CAMPAIGN
 
-COUNT = 200_000 if os.environ.get("MICA_PROFILE") == "campaign" else 4_000
+COUNT = 200_000 if CAMPAIGN else 4_000
 INT128 = 2**127
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections import Counter
 from pathlib import Path
@@ -11,8 +10,9 @@ from typing import Any
 import pytest
 
 import mica
+from tests.support import CAMPAIGN
 
-TABLES = 200 if os.environ.get("MICA_PROFILE") == "campaign" else 6
+TABLES = 200 if CAMPAIGN else 6
 STEPS = 9
 WHERES = ["id % 5 = {k}", "v:a::int BETWEEN {k}0 AND {k}5", "p = {p}", "p = {p} AND id % 3 = 0", "n IS NULL", "true"]
 VALUES = [{"n": "id + 1"}, {"p": "(p + 1) % 3"}, {"n": "NULL", "p": "0"}]

@@ -6,7 +6,6 @@ of ranges. `MICA_PROFILE=campaign` asks thousands of predicates.
 
 from __future__ import annotations
 
-import os
 import random
 from typing import TYPE_CHECKING
 
@@ -18,11 +17,11 @@ import mica
 from mica.collation.trust import decides_ties
 from mica.expressions.tree import Or
 from mica.skipping.judge import judge
+from tests.support import CAMPAIGN
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-CAMPAIGN = os.environ.get("MICA_PROFILE") == "campaign"
 COLLATIONS = (
     "UNICODE", "UNICODE_CI", "UNICODE_CI_AI", "UNICODE_AI_RTRIM", "UTF8_LCASE", "UTF8_BINARY_RTRIM", "de", "de_CI_AI",
     "cs", "hu_CI", "da", "th", "lo_CI", "tr_CI", "sv_AI", "el_CI", "fr_CAN", "zh", "ja_CI_RTRIM",

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
-import os
 import random
 from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
@@ -27,8 +26,8 @@ from mica.expressions.tree import to_sql
 from mica.schema.arrow import to_arrow
 from mica.schema.ddl import parse_ddl
 from tests.oracle import FAILED, REFUSED, ask, bound_and_judged, conf, same
+from tests.support import CAMPAIGN
 
-CAMPAIGN = os.environ.get("MICA_PROFILE") == "campaign"
 ZONE = "Europe/Berlin"
 SCHEMA = parse_ddl(
     "s string, p string, c string, l bigint, i int, k int, h smallint, y tinyint, b boolean, x double, f float, "

@@ -8,7 +8,6 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 import math
-import os
 import random
 import re
 from collections.abc import Iterable
@@ -28,6 +27,7 @@ from mica.schema.arrow import to_arrow
 from mica.schema.ddl import parse_ddl
 from mica.schema.interval_types import is_interval
 from tests.oracle import FAILED, REFUSED, ask, conf, judged, same
+from tests.support import CAMPAIGN
 
 RULES = "org.apache.spark.sql.catalyst.optimizer"
 ZONE = "Europe/Berlin"
@@ -298,7 +298,7 @@ def table() -> pa.Table:
 def test_as_spark(spark: Any, tmp_path: Path, rng: random.Random, ansi: bool) -> None:
     rows = table()
     pq.write_table(rows.append_column("row", pa.array(range(rows.num_rows))), tmp_path / "rows.parquet")
-    asked = MATRIX if os.environ.get("MICA_PROFILE") == "campaign" else rng.sample(MATRIX, 200)
+    asked = MATRIX if CAMPAIGN else rng.sample(MATRIX, 200)
     asked = [e for e in asked if not matches(e, KNOWN)]
     frame = spark.read.parquet(str(tmp_path / "rows.parquet"))
     settings = {"spark.sql.ansi.enabled": str(ansi).lower(), "spark.sql.session.timeZone": ZONE}

@@ -7,7 +7,6 @@ are refused, never answered otherwise. The campaign profile asks thousands.
 from __future__ import annotations
 
 import datetime as dt
-import os
 import random
 from decimal import Decimal
 from pathlib import Path
@@ -20,8 +19,8 @@ import pytest
 from mica.schema.arrow import to_arrow
 from mica.schema.ddl import parse_ddl
 from tests.oracle import FAILED, REFUSED, ask, bound_and_judged, conf, same
+from tests.support import CAMPAIGN
 
-CAMPAIGN = os.environ.get("MICA_PROFILE") == "campaign"
 ZONE = "Europe/Berlin"
 SCHEMA = parse_ddl("s string, q string, x double, f float, n decimal(12,4), w decimal(38,6), l bigint, t timestamp")
 TEXTS = [

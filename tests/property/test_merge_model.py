@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,11 +13,12 @@ import pytest
 import mica
 from mica.engines.spark import engine
 from mica.errors import UserError
+from tests.support import CAMPAIGN
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ROUNDS = 400 if os.environ.get("MICA_PROFILE") == "campaign" else 30
+ROUNDS = 400 if CAMPAIGN else 30
 
 Row = dict[str, Any]
 

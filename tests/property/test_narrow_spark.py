@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import random
 import unicodedata
 from typing import TYPE_CHECKING, Any
@@ -14,11 +13,11 @@ import pytest
 from mica.collation.names import BASES
 from mica.collation.narrow import Signs, changed, groups, narrowed, plain_bases
 from mica.engines.spark.comparator import SparkComparator
+from tests.support import CAMPAIGN
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-CAMPAIGN = os.environ.get("MICA_PROFILE") == "campaign"
 ASCII = [chr(point) for point in range(0x20, 0x7F)]
 LETTERS = [char for group in groups() for char in group if char not in ASCII]
 SUFFIXES = ("", "_CI", "_AI", "_CI_AI", "_RTRIM", "_CI_AI_RTRIM")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-import os
 import random
 from decimal import Decimal
 from pathlib import Path
@@ -25,6 +24,7 @@ from mica.schema.arrow import to_arrow, to_arrow_type
 from mica.schema.ddl import parse_ddl
 from mica.schema.types import ArrayType, DataType, StructField, StructType
 from tests.oracle import REFUSED, ask, conf, judged
+from tests.support import CAMPAIGN
 
 OPERATORS = ["=", "<=>", "<>", "<", "<=", ">", ">="]
 PARTS: dict[str, list[Any]] = {
@@ -100,7 +100,7 @@ def agreed(spark: Any, path: Path, rows: pa.Table, schema: StructType, asked: li
 
 
 def test_values_of_any_type(spark: Any, tmp_path: Path, rng: random.Random) -> None:
-    campaign = os.environ.get("MICA_PROFILE") == "campaign"
+    campaign = CAMPAIGN
     types = [
         t for t in (drawn(rng, 3) for _ in range(300 if campaign else 40)) if isinstance(t, ArrayType | StructType)
     ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 from pathlib import Path
 
@@ -13,8 +12,9 @@ from pyspark.sql import functions as f
 
 import mica
 from tests.campaign.documents import documents
+from tests.support import CAMPAIGN
 
-ROUNDS = 200 if os.environ.get("MICA_PROFILE") == "campaign" else 1
+ROUNDS = 200 if CAMPAIGN else 1
 
 ODD = [
     "", " ", "{}", "[]", "null", "true", "tru", '"a', '"\\u00e9\\ud83d\\ude00"', '{"a":1}{"b":2}', '{"a":1} x', "[1,]",

@@ -6,7 +6,6 @@ deletion vectors and change files, through appends, evolutions, renames, updates
 
 from __future__ import annotations
 
-import os
 import random
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,9 @@ import pytest
 
 import mica
 from mica.errors import UserError
+from tests.support import CAMPAIGN
 
-STEPS = 400 if os.environ.get("MICA_PROFILE") == "campaign" else 25
+STEPS = 400 if CAMPAIGN else 25
 SCHEMA = (
     "id BIGINT GENERATED ALWAYS AS IDENTITY, n INT DEFAULT 7, g BIGINT GENERATED ALWAYS AS (CAST(n AS BIGINT) * 2), "
     "v VARIANT, t STRING"

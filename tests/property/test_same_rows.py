@@ -9,7 +9,6 @@ campaign.
 from __future__ import annotations
 
 import json
-import os
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -25,11 +24,11 @@ import mica
 from mica.schema.arrow import variant_field
 from mica.tasks.write import TableWriter
 from mica.write.target import Target
+from tests.support import CAMPAIGN
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-CAMPAIGN = os.environ.get("MICA_PROFILE") == "campaign"
 ROWS, WAYS, PREDICATES = (160, 60, 60) if CAMPAIGN else (160, 5, 30)
 SCHEMA = (
     "row BIGINT, id BIGINT, s STRING, c STRING COLLATE UTF8_LCASE, g STRING COLLATE de, t TIMESTAMP, p STRING, "

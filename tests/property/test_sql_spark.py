@@ -7,7 +7,6 @@ Spark's side reads the same tables whole (`to_df`), so it is Spark that evaluate
 from __future__ import annotations
 
 import datetime as dt
-import os
 import random
 import re
 from collections import Counter
@@ -23,11 +22,12 @@ import mica
 from mica.query import frames
 from mica.scan import little
 from mica.table import marked
+from tests.support import CAMPAIGN
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-CASES = 4_000 if os.environ.get("MICA_PROFILE") == "campaign" else 25
+CASES = 4_000 if CAMPAIGN else 25
 
 WORDS = ["a", "b", "Ä", "ä", "x'y", "", "zz"]
 #: What a generated query may use as a value, by type.

@@ -7,13 +7,13 @@ update, optimize and reshred.
 from __future__ import annotations
 
 import json
-import os
 import random
 from pathlib import Path
 
 import pytest
 
 import mica
+from tests.support import CAMPAIGN
 
 PLACES = [
     "a",
@@ -39,7 +39,7 @@ PREDICATES = [
     "try_variant_get(v, '$.a.x', 'string') > '3'", "try_variant_get(v, '$.a.y', 'bigint') = 2", "v:b IS NOT NULL",
     "try_variant_get(v, '$.l[0].x', 'int') < 5", "v:['c d']::string = 'q'", "v:ghost.deep IS NULL",
 ]  # fmt: skip
-ROUNDS = 400 if os.environ.get("MICA_PROFILE") == "campaign" else 6
+ROUNDS = 400 if CAMPAIGN else 6
 
 
 def document(rng: random.Random, row: int) -> dict[str, object]:

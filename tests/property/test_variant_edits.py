@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import copy
 import json
-import os
 import random
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from mica.schema.ddl import parse_ddl
 from mica.variant import from_json, kernel
 from mica.variant.path import VariantPath
 from mica.variant.values import to_json
+from tests.support import CAMPAIGN
 
 KEYS = st.sampled_from(["a", "b", "c", "é", "\U0001f600", "value", ""])
 SCALARS = st.none() | st.booleans() | st.integers(-300, 2**40) | st.text("aé😀'\\\"", max_size=70) | st.just(1.5)
@@ -151,7 +151,7 @@ def call(rng: random.Random) -> str:
     )  # fmt: skip
 
 
-if os.environ.get("MICA_PROFILE") == "campaign":  # Spark 4.3 has an environment of its own
+if CAMPAIGN:  # Spark 4.3 has an environment of its own
 
     @pytest.mark.timeout(3600)
     def test_as_spark_4_3(tmp_path: Path, rng: random.Random) -> None:

@@ -8,7 +8,6 @@ A sample of the matrix per run; all of it in the campaign profile, but for a par
 from __future__ import annotations
 
 import itertools
-import os
 import random
 import re
 from typing import Any
@@ -23,6 +22,7 @@ from mica.schema.ddl import parse_ddl
 from mica.schema.types import VARIANT
 from mica.variant import kernel
 from tests.oracle import REFUSED, ask, conf, judged, same, to_python
+from tests.support import CAMPAIGN
 
 ZONE = "Europe/Berlin"
 SCHEMA = parse_ddl("v VARIANT")
@@ -133,7 +133,7 @@ def copies(frame: Any) -> Copies:
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("ansi", [True, False])
 def test_as_spark(spark: Any, frame: Any, copies: Copies, rng: random.Random, ansi: bool) -> None:
-    if os.environ.get("MICA_PROFILE") == "campaign":
+    if CAMPAIGN:
         strict = [text for text in OTHERS if "::" in text]  # most fail on some row, which takes its time
         asked = [*CASTS, *SHAPES, *(t for t in OTHERS if "::" not in t), *rng.sample(strict, 300), *SCHEMAS]
     else:

@@ -6,7 +6,6 @@ data of Python's. A few zones in `make test`, all of them in a campaign (`MICA_P
 
 from __future__ import annotations
 
-import os
 import random
 import re
 from datetime import UTC, datetime
@@ -17,12 +16,12 @@ import pytest
 
 from mica.errors import UserError
 from mica.variant import kernel
+from tests.support import CAMPAIGN
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
-CAMPAIGN = os.environ.get("MICA_PROFILE") == "campaign"
 MICROS = 1_000_000
 FIRST, LAST = -3_786_825_600, 7_258_118_400  # 1850 to 2200
 #: Years of which the last rules are asked, beyond those that Java's list of changes has.

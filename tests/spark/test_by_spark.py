@@ -15,7 +15,7 @@ from pyspark.sql import functions as sql
 import mica
 from mica.engines.spark import engine
 from tests.oracle import conf
-from tests.support import stored
+from tests.support import dealt, stored
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -55,7 +55,7 @@ def test_statements_beside_delta_spark(delta_session: SparkSession, tmp_path: Pa
         run(f"CREATE TABLE {t} ({COLUMNS}) USING {format_} PARTITIONED BY (p) {properties}")
         for first in (0, 10):
             run(f"INSERT INTO {t} {ROWS} FROM range({first}, {first + 10})")
-    for statement in STATEMENTS[vectors::2]:
+    for statement in dealt(STATEMENTS, vectors):
         for t, run in ((ours, lambda text: mica.sql(text, spark)), (theirs, spark.sql)):
             counts[t] = run(statement.format(t=t)).collect()
         assert counts[ours] == counts[theirs], statement

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import INTERPRETED
-from tests.support import ROOT, delta_jars
+from tests.support import CAMPAIGN, ROOT, delta_jars
 
 pytestmark = pytest.mark.spark
 
@@ -351,7 +351,7 @@ if __name__ == "__main__":
 
 
 #: Generated queries, as in tests/property/test_sql_spark.py.
-CASES = 200 if os.environ.get("MICA_PROFILE") == "campaign" else 2
+CASES = 200 if CAMPAIGN else 2
 
 
 def test_spark_connect_does_the_whole_job(tmp_path: Path, seed: int) -> None:

@@ -7,7 +7,6 @@ the law over every base, at length.
 from __future__ import annotations
 
 import itertools
-import os
 import random
 from typing import TYPE_CHECKING, Any
 
@@ -19,13 +18,13 @@ from numpy.typing import NDArray
 import mica
 from mica.collation.names import BASES
 from mica.collation.trust import decides_ties, primary
+from tests.support import CAMPAIGN
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
-CAMPAIGN = os.environ.get("MICA_PROFILE") == "campaign"
 SOFT = "\u00ad"
 CYCLES = [
     *((name, ("aß", "aẞ", f"{SOFT}Äss")) for name in ("UNICODE", "UNICODE_CI", "de_CI", "tr_CI", "ja_CI_RTRIM")),

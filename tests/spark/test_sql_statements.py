@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
@@ -16,7 +17,7 @@ from mica.engines.spark import engine
 from mica.log.transaction import Transaction
 from mica.query.optimized import FORMER
 from mica.schema.ddl import parse_ddl
-from tests.support import stored
+from tests.support import dealt, stored
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -91,8 +92,7 @@ def test_replace_where_takes_partitions(delta_session: SparkSession, tmp_path: P
     assert ours == theirs
 
 
-@pytest.mark.parametrize("vectors", ["false", "true"])
-@pytest.mark.parametrize("feed", ["false", "true"])
+@pytest.mark.parametrize(("vectors", "feed"), dealt(list(product(["false", "true"], repeat=2)), 0, 3))
 def test_replace_where_takes_any_predicate(
     delta_session: SparkSession, tmp_path: Path, vectors: str, feed: str
 ) -> None:

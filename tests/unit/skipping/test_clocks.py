@@ -1,6 +1,5 @@
 """Local times of instants, and instants of local times, lie within the bounds; and how zones change their clocks."""
 
-import os
 import zoneinfo
 
 import numpy as np
@@ -15,6 +14,7 @@ from mica.expressions.intervals import offsets
 from mica.schema.types import TIMESTAMP, TIMESTAMP_NTZ
 from mica.skipping.clocks import clocks, instants
 from mica.variant import kernel
+from tests.support import CAMPAIGN
 
 HOUR = 3_600_000_000
 UTC, NTZ = pa.timestamp("us", "UTC"), pa.timestamp("us")
@@ -63,7 +63,7 @@ def test_far_from_changes_the_bounds_are_exact() -> None:
 def test_no_zone_changes_its_clocks_twice_in_80_hours(years: tuple[int, int]) -> None:
     """All zones from 1850 on in a campaign, some of them in the years of most data otherwise."""
     zones, (first, last) = sorted(zoneinfo.available_timezones()), years
-    if os.environ.get("MICA_PROFILE") == "campaign":
+    if CAMPAIGN:
         first, last = 1850, 2100
     else:
         zones = [zone for zone in zones if zone.startswith(("Africa/", "Pacific/", "America/A", "America/M"))]

@@ -17,8 +17,9 @@ from pathlib import Path
 import pytest
 
 import mica
+from tests.support import CAMPAIGN
 
-KILLED = 20 if os.environ.get("MICA_PROFILE") == "campaign" else 3
+KILLED = 20 if CAMPAIGN else 3
 COUNTERS = 200
 #: Seconds after the first commit within which a writer is killed.
 SPAN = 0.6

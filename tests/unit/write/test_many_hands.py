@@ -13,8 +13,8 @@ import pytest
 
 import mica
 from mica.errors import ConflictError, StorageError
+from tests.support import CAMPAIGN
 
-CAMPAIGN = os.environ.get("MICA_PROFILE") == "campaign"
 SECONDS = 120 if CAMPAIGN else 8
 WRITERS = 10
 #: Seconds that removed files are kept: in a campaign long enough for any write, and shorter than the test. Otherwise
