@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
@@ -415,13 +416,14 @@ def test_writers_by_a_name_refuse_casts_of_another_policy(spark: SparkSession, t
     session = mica.enable(spark.newSession())
     try:
         session.conf.set("spark.sql.storeAssignmentPolicy", "STRICT")
-        rows = session.sql("SELECT 1.5D AS i")
-        for write in (
-            rows.writeTo("other_policy").append,
-            lambda: rows.write.mode("append").saveAsTable("other_policy"),
-        ):
-            with pytest.raises(mica.UserError, match="storeAssignmentPolicy"):
-                write()
+        for value in ("1.5D", "1L"):
+            rows = session.sql(f"SELECT {value} AS i")
+            for write in (
+                rows.writeTo("other_policy").append,
+                partial(rows.write.mode("append").saveAsTable, "other_policy"),
+            ):
+                with pytest.raises(mica.UserError, match="storeAssignmentPolicy"):
+                    write()
         session.sql("SELECT 1 AS i").writeTo("other_policy").append()
     finally:
         mica.disable(session)

@@ -284,7 +284,7 @@ def _rows_changed(spark: SparkSession, table: Table, statement: RowChange, query
             return _changed(spark, done, "numDeletedRows")
         case Update(set=texts, where=text):
             values = {column: valued(value) for column, value in texts.items()}
-            with casting():
+            with casting(partial(settings.refuse_other_casts, spark)):
                 done = table.update(values, text and valued(text), spark=spark, txn=txn)
             return _changed(spark, done, "numUpdatedRows")
         case Insert(where=text):
@@ -367,7 +367,7 @@ def _merge(
         else:
             values = {column: valued(text) for column, text in clause.values.items()}
             merge = getattr(merge, name)(values, **named)
-    with casting():
+    with casting(partial(settings.refuse_other_casts, spark)):
         metrics = merge.execute(txn=txn).metrics
     counts = {
         "num_updated_rows": metrics.get("numTargetRowsUpdated", 0),

@@ -37,7 +37,7 @@ from mica.schema.types import (
 )
 from mica.table import Table
 from mica.write import rows as rows_to_write
-from mica.write.assignment import assignable, is_cast
+from mica.write.assignment import assignable, is_cast, is_kept
 from mica.write.once import Txn
 from mica.write.rules import is_identity
 from mica.write.target import target_of
@@ -157,7 +157,9 @@ def as_stored(rows: DataFrame, schema: StructType, *, by_name: bool) -> DataFram
     from mica.engines.spark.assigned import assigned
     from mica.engines.spark.types import from_spark
 
-    own, rows = rows, _read(rows, schema, by_name=by_name)
+    if any(_is_changed(given, schema.find(given.name), by_name=by_name) for given in from_spark(rows.schema).fields):
+        settings.refuse_other_casts(rows.sparkSession)
+    rows = _read(rows, schema, by_name=by_name)
     named, stored = [], []
     for given in from_spark(rows.schema).fields:
         column = schema.find(given.name)
@@ -166,10 +168,14 @@ def as_stored(rows: DataFrame, schema: StructType, *, by_name: bool) -> DataFram
             _refuse_fewer(given.type, wanted, given.name)
         named.append(given if by_name else replace(given, type=renamed(given.type, wanted)))
         stored.append(replace(given, type=_cast(named[-1].type, wanted)))
-    found = assigned(rows, StructType(tuple(named)), StructType(tuple(stored)))
-    if found is not own:
-        settings.refuse_other_casts(found.sparkSession)
-    return found
+    return assigned(rows, StructType(tuple(named)), StructType(tuple(stored)))
+
+
+def _is_changed(given: StructField, column: StructField | None, *, by_name: bool) -> bool:
+    """Whether values of a column are cast, and not only fields of theirs renamed."""
+    if column is None:
+        return False
+    return not is_kept(given.type if by_name else renamed(given.type, column.type), column.type)
 
 
 def _refuse_fewer(given: DataType, wanted: DataType, name: str) -> None:

@@ -56,10 +56,10 @@ class _Refused:
     lenient: bool = False
 
 
-#: Casts of values to the types of their columns, which writers of DataFrames make, too.
+#: Casts of values to the types of their columns, which no text shows: `refuse_other_casts` is asked where one is made.
 _CASTS = _Refused(
-    "spark.sql.storeAssignmentPolicy", "ANSI", re.compile(r"(?i)\A\s*(?:insert|update|merge)\b"),
-    "other casts to the types of columns", "Cast the values to the types of the columns in a DataFrame", ours=True,
+    "spark.sql.storeAssignmentPolicy", "ANSI", re.compile(r"(?!)"),
+    "other casts to the types of columns", "Cast the values to the types of the columns",
 )  # fmt: skip
 _REFUSED = (
     _Refused(
@@ -116,7 +116,6 @@ _REFUSED = (
         "strings of dates and times where they are compared with strings",
         "Write DATE'2026-01-31' or TIMESTAMP'2026-01-31 12:00:00'", ours=True, lenient=True,
     ),
-    _CASTS,
 )  # fmt: skip
 
 #: What is no word of a statement: a comment, a string, a name in backticks.

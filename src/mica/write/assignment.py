@@ -10,7 +10,7 @@ Source: Spark SQL reference, "ANSI Compliance", "Store assignment"; Spark's Cast
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -29,6 +29,7 @@ from mica.schema.types import (
     BINARY,
     BOOLEAN,
     DATE,
+    INTEGRALS,
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
@@ -45,14 +46,16 @@ from mica.schema.types import (
 
 TIMES = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 
-_CASTS: ContextVar[bool] = ContextVar("casts", default=False)
+#: Called before a value is cast by the rules of a statement; None where they do not apply.
+_CASTS: ContextVar[Callable[[], None] | None] = ContextVar("casts", default=None)
 
 
 @contextmanager
-def casting() -> Iterator[None]:
+def casting(before: Callable[[], None]) -> Iterator[None]:
     """Casts values in the `with` block, and what is inside of them, as by CAST (`is_cast`): what delta-spark does in
-    UPDATE and MERGE."""
-    token = _CASTS.set(True)
+    UPDATE and MERGE. `before` is called once there is a cast that another policy of store assignment makes otherwise.
+    """
+    token = _CASTS.set(before)
     try:
         yield
     finally:
@@ -73,6 +76,7 @@ def stored(value: Expr, given: DataType, column: StructField, text: str) -> Expr
     """The value, of type `given`, in the column's type; `text` is how it was written. Errors: INCOMPATIBLE_TYPE."""
     if given == column.type:
         return value
+    note_cast(given, column.type)
     if not may_be_stored(given, column.type) and not _is_literal(value, column.type):
         wanted = type_to_ddl(column.type)
         raise UserError(
@@ -85,6 +89,21 @@ def stored(value: Expr, given: DataType, column: StructField, text: str) -> Expr
     if loosened(given) != loose != column.type:
         value = Cast(value, loose, stores=True)  # then it is seen whether what must not be null is
     return Cast(value, column.type, stores=True)
+
+
+def note_cast(given: DataType, wanted: DataType) -> None:
+    """Tells the statement (`casting`) of a value that is about to be cast."""
+    before = _CASTS.get()
+    if before is not None and not is_kept(given, wanted):
+        before()
+
+
+def is_kept(given: DataType, wanted: DataType) -> bool:
+    """Whether each policy of store assignment stores all values of a type, and alike."""
+    if given in INTEGRALS and wanted in INTEGRALS:
+        return INTEGRALS.index(given) <= INTEGRALS.index(wanted)
+    widens = given in INTEGRALS and (is_real(wanted) or wanted == STRING)
+    return widens or given == VOID or loosened(given) == loosened(wanted)
 
 
 def _is_literal(value: Expr, wanted: DataType) -> bool:
@@ -101,10 +120,10 @@ def may_be_stored(given: DataType, wanted: DataType) -> bool:
             return may_be_stored(given.key, wanted.key) and may_be_stored(given.value, wanted.value)
         case StructType(), StructType() if given.has_fields_of(wanted):
             return all(may_be_stored(f.type, wanted.field(f.name).type) for f in given)
-    same = loosened(given) == loosened(wanted)
-    if _CASTS.get() and isinstance(given, ArrayType) and wanted == VARIANT:
+    same, casts = loosened(given) == loosened(wanted), _CASTS.get() is not None
+    if casts and isinstance(given, ArrayType) and wanted == VARIANT:
         return True  # if its elements can be cast, which binding says
-    return same or assignable(given, wanted) or (_CASTS.get() and is_cast(given, wanted))
+    return same or assignable(given, wanted) or (casts and is_cast(given, wanted))
 
 
 def is_cast(given: DataType, wanted: DataType) -> bool:

@@ -23,7 +23,18 @@ from mica.schema.spelling import quoted, unquoted
 from mica.schema.types import LONG, STRING, VARIANT, VOID, ArrayType, DataType, MapType, StructField, StructType
 from mica.tasks.matching import Action, Assigned, Clause, When
 from mica.variant.plain import to_variants
-from mica.write.assignment import Place, begins, is_field, may_be_stored, meant, place_of, stored, stored_at, together
+from mica.write.assignment import (
+    Place,
+    begins,
+    is_field,
+    may_be_stored,
+    meant,
+    note_cast,
+    place_of,
+    stored,
+    stored_at,
+    together,
+)
 from mica.write.assignment import shown as shown_place
 from mica.write.rules import as_stored, is_identity, refuse_given, regenerated, substituted
 
@@ -238,6 +249,7 @@ def _assigned(
     given = sides.bind(value, sees, text)
     own = given.bound.type
     if own != column.type and not may_be_stored(own, column.type) and _converts(given, value, column):
+        note_cast(own, column.type)
         cast_to(to_arrow_field(StructField(column.name, own)), column, column.name, to_variants)  # refuses what differs
         # As others see the value, of which generated columns are made.
         stored_as = Call("parse_json", (value,)) if (own, column.type) == (STRING, VARIANT) else value
