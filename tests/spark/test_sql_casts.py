@@ -45,3 +45,15 @@ def test_statements_without_a_cast_run_under_any_policy(
             with pytest.raises(mica.UserError, match="storeAssignmentPolicy"):
                 run(text)
     assert found[0] == found[1]
+
+
+def test_variants_within_other_values_are_cast_where_none_is_null(delta_session: SparkSession, tmp_path: Path) -> None:
+    """Spark casts a Variant only to what may be null, and such literals may not."""
+    found = []
+    for name, run in (("theirs", delta_session.sql), ("ours", lambda text: mica.sql(text, delta_session))):
+        ddl = "l ARRAY<INT>, m MAP<STRING, DATE>, r STRUCT<x: BIGINT, y: STRING>, d ARRAY<STRUCT<x: INT>>"
+        table = mica.Table.create(tmp_path / name, ddl)
+        run(f"""INSERT INTO delta.`{table.path}` SELECT array(parse_json('1')), map('a', parse_json('"2020-01-31"')),
+            struct(parse_json('7'), 'x'), array(struct(parse_json('3')), struct(parse_json('null')))""")
+        found.append(table.refresh().to_arrow().to_pylist())
+    assert found[0] == found[1]

@@ -227,17 +227,23 @@ def _as_read(given: DataType, wanted: DataType, *, by_name: bool) -> DataType:
     match given, wanted:
         case StructType(fields), StructType():
             own = [wanted.find(f.name) for f in fields] if by_name else wanted.fields
+            types = [
+                f.type if o is None else _as_read(f.type, o.type, by_name=by_name)
+                for f, o in zip_longest(fields, own[: len(fields)])
+            ]
+            # Spark casts a Variant, which may be the JSON null, only to what may be null.
             return StructType(
                 tuple(
-                    f if o is None else replace(f, type=_as_read(f.type, o.type, by_name=by_name))
-                    for f, o in zip_longest(fields, own[: len(fields)])
+                    replace(f, type=t, nullable=f.nullable or t != f.type) for f, t in zip(fields, types, strict=True)
                 )
             )
         case ArrayType(), ArrayType():
-            return replace(given, element=_as_read(given.element, wanted.element, by_name=by_name))
+            element = _as_read(given.element, wanted.element, by_name=by_name)
+            return ArrayType(element, given.contains_null or element != given.element)
         case MapType(), MapType():
-            key, value = ((given.key, wanted.key), (given.value, wanted.value))
-            return replace(given, key=_as_read(*key, by_name=by_name), value=_as_read(*value, by_name=by_name))
+            key = _as_read(given.key, wanted.key, by_name=by_name)
+            value = _as_read(given.value, wanted.value, by_name=by_name)
+            return MapType(key, value, given.value_contains_null or value != given.value)
     return wanted if is_cast(given, wanted) else given
 
 
