@@ -225,7 +225,11 @@ def meant(text: str, place: Place, schema: StructType) -> str:
     """The text of a value: for the word DEFAULT that of the column's default, or NULL, unless a column is called so."""
     if text.strip().upper() != "DEFAULT" or len(place) > 1 or schema.find("default") is not None:
         return text
-    return str(place[0].metadata.get(DEFAULT, "NULL"))
+    column = place[0]
+    default = str(column.metadata.get(DEFAULT, "NULL"))
+    # That of a struct may have other names of fields: a cast takes them by their places, as Spark does.
+    is_plain = isinstance(column.type, Primitive)
+    return default if is_plain else f"CAST(({default}) AS {type_to_ddl(loosened(column.type))})"
 
 
 def stored_at(value: Expr, given: DataType, place: Place, text: str) -> Expr:

@@ -159,6 +159,13 @@ def test_default_is_the_columns_own(tmp_path: Path) -> None:
     assert table.to_arrow().sort_by("id").to_pylist() == [
         {"id": 1, "n": None, "s": "y"}, {"id": 2, "n": 7, "s": None},
     ]  # fmt: skip
+    ddl = "id INT, r STRUCT<x: BIGINT, y: STRING> DEFAULT struct(1, 'q'), l ARRAY<STRING> DEFAULT array(1)"
+    nested = mica.Table.create(tmp_path / "nested", ddl, data=[{"id": 1, "r": None, "l": None}])
+    nested.update({"r": "DEFAULT", "l": "DEFAULT"})
+    merge = nested.merge([{"id": 2}], "target.id = source.id")
+    merge.when_not_matched_insert({"id": "source.id", "r": "DEFAULT", "l": "DEFAULT"}).execute()
+    given = {"r": {"x": 1, "y": "q"}, "l": ["1"]}
+    assert sorted(nested.to_arrow().to_pylist(), key=str) == [{"id": 1, **given}, {"id": 2, **given}]
     named = mica.Table.create(tmp_path / "named", "id INT DEFAULT 3, `default` INT")
     named.append([{"id": 1, "default": 2}])
     named.update({"id": "default"})
