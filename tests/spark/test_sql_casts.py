@@ -57,3 +57,18 @@ def test_variants_within_other_values_are_cast_where_none_is_null(delta_session:
             struct(parse_json('7'), 'x'), array(struct(parse_json('3')), struct(parse_json('null')))""")
         found.append(table.refresh().to_arrow().to_pylist())
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("rows", ["range(3)", "VALUES (0), (1), (2) AS r (id)"])
+def test_a_merge_casts_intervals_of_months(delta_session: SparkSession, tmp_path: Path, rows: str) -> None:
+    """Arrow has none, and a job of Spark's failed."""
+    found = []
+    source = f"SELECT id, INTERVAL '2' YEAR * id AS `n m`, INTERVAL '1-2' YEAR TO MONTH AS s FROM {rows}"
+    for name, run in (("theirs", delta_session.sql), ("ours", lambda text: mica.sql(text, delta_session))):
+        table = mica.Table.create(tmp_path / name, "id INT, n SMALLINT, s STRING", data=[{"id": 1}])
+        run(f"""MERGE INTO delta.`{table.path}` t USING (SELECT id, CAST(`n m` AS INTERVAL YEAR) AS `n m`, s
+            FROM ({source})) s ON t.id = s.id WHEN MATCHED AND s.`n m` > INTERVAL '1' YEAR THEN UPDATE SET n = s.`n m`
+            WHEN NOT MATCHED THEN INSERT (id, n, s) VALUES (s.id, s.`n m`, s.s)""")
+        found.append(sorted(table.refresh().to_arrow().to_pylist(), key=str))
+    assert found[0] == found[1]
+    assert [row["n"] for row in found[0]] == [0, 2, 4]

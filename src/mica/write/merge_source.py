@@ -20,6 +20,8 @@ from mica.engines.spark import types
 from mica.errors import UserError
 from mica.records import dataclass
 from mica.schema.arrow import from_arrow_field, looks_like_variant, to_arrow
+from mica.schema.interval_types import of_months
+from mica.schema.spelling import quote_if_needed
 from mica.schema.types import VARIANT, StructField, StructType, refuse_twice
 from mica.tasks.shuffled_merge import in_schema
 from mica.tasks.unshred import unshredded_schema
@@ -52,11 +54,12 @@ class MergeSource:
             else:
                 yield _batch(self.rows)
             return
-        found = engine.at_hand(self.rows, columns.names)
+        given = _counted(self.rows, columns)
+        found = engine.at_hand(given, columns.names)
         if found is not None:
             yield _batch(_typed(found, columns))
             return
-        frame = engine.kept(self.rows, columns.names)
+        frame = engine.kept(given, columns.names)
         try:
             found = engine.collected(frame)
             yield frame if found is None else _batch(_typed(found, columns))
@@ -80,6 +83,13 @@ def of(data: Any, spark: SparkSession | None, table: StructType) -> MergeSource:
     schema = _schema(unshredded_schema(found.schema, table), table)
     rows = _typed(found if isinstance(found, pa.Table) else found.read_all(), schema)
     return MergeSource(engines.of(spark), schema, rows.combine_chunks())  # so that a batch of them is no second copy
+
+
+def _counted(rows: DataFrame, columns: StructType) -> DataFrame:
+    """The rows with their intervals of months as numbers of months: Spark gives Arrow no others."""
+    intervals = (f.name for f in columns.fields if of_months(f.type))
+    casts = {name: rows[quote_if_needed(name)].cast("interval month").cast("int") for name in intervals}
+    return rows.withColumns(casts) if casts else rows
 
 
 def _batch(rows: pa.Table) -> pa.RecordBatch:
