@@ -19,22 +19,23 @@ def test_statements_without_a_cast_run_under_any_policy(
     delta_session: SparkSession, tmp_path: Path, policy: str
 ) -> None:
     """They were refused by their first word."""
-    found, source = [], "USING (SELECT 3 AS id, 2 AS b, 'm' AS s, 1.5D AS d, NULL AS r, 1 AS p) s ON t.id = s.id"
+    found = []
+    source = "USING (SELECT 3 AS id, 2 AS b, 'm' AS s, 1.5D AS d, NULL AS r, NULL AS v, 1 AS p) s ON t.id = s.id"
     with conf(delta_session, {"spark.sql.storeAssignmentPolicy": policy}):
         for name, run in (("theirs", delta_session.sql), ("ours", lambda text: mica.sql(text, delta_session))):
-            table = mica.Table.create(
-                tmp_path / name, "id INT, b BIGINT, s STRING, d DOUBLE, r STRUCT<x: INT>, p INT", ["p"]
-            )
+            ddl = "id INT, b BIGINT, s STRING, d DOUBLE, r STRUCT<x: INT>, v VARIANT, p INT"
+            table = mica.Table.create(tmp_path / name, ddl, ["p"])
             t = f"delta.`{table.path}`"
             run(f"INSERT INTO {t} (id, b, s) VALUES (1, 7, 'x'), (2, NULL, DEFAULT)")
             run(f"INSERT INTO {t} BY NAME SELECT 's' AS s, named_struct('x', 1) AS r, 3 AS id")
-            run(f"INSERT INTO {t} REPLACE WHERE id = 9 SELECT 9, 1L, NULL, 3, named_struct('y', 2), 1")
+            run(f"INSERT INTO {t} REPLACE WHERE id = 9 SELECT 9, 1L, NULL, 3, named_struct('y', 2), NULL, 1")
             run(f"UPDATE {t} SET b = id, s = 'y' WHERE id = 2")
             run(f"UPDATE {t} SET r.x = id WHERE id = 1")
             run(f"INSERT INTO {t} PARTITION (p = '1') (id, s, d) SELECT 5, 6, 7")
             run(f"MERGE INTO {t} t {source} WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *")
             run(f"MERGE INTO {t} t {source} AND false WHEN NOT MATCHED THEN INSERT (id, b) VALUES (s.id, s.b)")
             found.append(sorted(table.refresh().to_arrow().to_pylist(), key=str))
+        run(f"INSERT INTO {t} (id, v) SELECT 7, '{{\"a\": 1}}'")  # theirs has no JSON here
         for text in (
             f"MERGE INTO {t} t {source} WHEN MATCHED THEN UPDATE SET id = t.b",
             f"MERGE INTO {t} t {source} WHEN NOT MATCHED BY SOURCE THEN UPDATE SET s = t.d",

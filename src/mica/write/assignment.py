@@ -102,6 +102,8 @@ def is_kept(given: DataType, wanted: DataType) -> bool:
     """Whether each policy of store assignment stores all values of a type, and alike."""
     if given in INTEGRALS and wanted in INTEGRALS:
         return INTEGRALS.index(given) <= INTEGRALS.index(wanted)
+    if wanted == VARIANT and not is_cast(given, wanted):
+        return True  # which no policy does: a text is read as JSON
     widens = given in INTEGRALS and (is_real(wanted) or wanted == STRING)
     return widens or given == VOID or loosened(given) == loosened(wanted)
 
