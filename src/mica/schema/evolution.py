@@ -21,12 +21,11 @@ from mica.errors import UserError
 from mica.records import dataclass
 from mica.schema.arrow import from_arrow_type, is_list, is_variant, to_arrow, to_arrow_field, to_arrow_type
 from mica.schema.ddl import type_to_ddl
-from mica.schema.interval_types import of_months
+from mica.schema.interval_types import is_interval
 from mica.schema.lists import entries_of, offsets_from_zero
 from mica.schema.types import (
     DOUBLE,
     FLOAT,
-    INTEGER,
     INTEGRALS,
     VARIANT,
     VOID,
@@ -118,6 +117,8 @@ def cast_to(source: pa.Field, target: StructField, at: str, variants: VariantCas
         return (None if variants is None else variants(source, at)) or _variant_cast(source, at)
     if is_variant(source):
         raise _incompatible(source, target, at)
+    if is_interval(target.type) and source.type == to_arrow_type(target.type):
+        return lambda array: array  # of a merge's source: no column of a table is one
     match target.type:
         case StructType() as struct if pa.types.is_struct(source.type):
             return _struct_cast(source, struct, at, variants)
@@ -141,8 +142,6 @@ def _may_cast(source: DataType, target: Primitive) -> bool:
     if target in INTEGRALS:
         # Narrowing is checked value by value: plain Python ints come as int64, and most columns are INT.
         return source in INTEGRALS
-    if of_months(target):
-        return source == INTEGER  # as Arrow has them, in a merge's source: no column of a table is one
     if target.decimal is not None:
         return source in INTEGRALS or source.decimal is not None
     if target == DOUBLE:
