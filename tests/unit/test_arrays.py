@@ -106,6 +106,10 @@ table.update({"v": "variant_set(v, '$.n', 8)"}, where="v:n::bigint = 2")
 table.delete("v:n::bigint = 1")
 merge = table.merge([{"n": 3, "v": {"n": 3, "new": True}}], "target.v:n::bigint = source.n")
 merge.when_matched_update({"v": "source.v"}).when_not_matched_insert({"v": "source.v"}).execute()
+try:
+    table.delete("1 / (v:n::bigint - 3) > 0")
+except mica.MicaError as e:
+    print(e.code)
 print(table.history().num_rows, mica.check(sys.argv[2]).ok, "8" in str(table.scan("v:n::bigint = 8").explain()))
 table.optimize()
 table.restore(1)
@@ -122,7 +126,7 @@ def test_changes_of_a_new_process_import_no_pandas(tmp_path: Path) -> None:
     lines.write_text("".join(json.dumps({"n": n, "kind": f"k{n}"}) + "\n" for n in range(5)))
     command = [sys.executable, "-c", _CHANGES, str(lines), str(tmp_path / "t")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.stdout.split("\n") == ["6 True True", "[]", ""], done.stdout + done.stderr
+    assert done.stdout.split("\n") == ["DIVIDE_BY_ZERO", "6 True True", "[]", ""], done.stdout + done.stderr
 
 
 _WHOLE = st.integers(-(2**63) - 1, 2**63) | st.integers(-200, 200)

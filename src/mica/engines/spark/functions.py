@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.arrays import scalar
 from mica.engines.spark.batches import for_spark
 from mica.errors import MicaError, UserError
 from mica.schema.types import VARIANT, StructField, StructType
@@ -62,7 +63,7 @@ def _tried(texts: pa.Array) -> pa.Array:
 
 def _parsed(texts: pa.Array) -> pa.Array:
     made = _made(texts)
-    failed = pc.index(made.column("failed"), True).as_py()
+    failed = pc.index(made.column("failed"), scalar(True)).as_py()
     if failed >= 0:
         alone = pa.record_batch([_bytes(texts.slice(failed, 1))], names=["json"])
         try:
