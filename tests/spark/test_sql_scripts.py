@@ -195,10 +195,17 @@ def test_a_handler_names_spark_s_condition(
     spark: SparkSession, tables: dict[str, mica.Table], condition: str, failing: str
 ) -> None:
     handler = f"DECLARE EXIT HANDLER FOR {condition} BEGIN SELECT 'caught'; END;"
-    assert rows(f"BEGIN {handler} {failing}; END", spark) == [("caught",)]
-    other = "DECLARE EXIT HANDLER FOR SCALAR_SUBQUERY_TOO_MANY_ROWS BEGIN SELECT 'caught'; END;"
-    with pytest.raises((PySparkException, mica.MicaError)):
-        mica.sql(f"BEGIN {other} {failing}; END", spark)
+    other = "DECLARE EXIT HANDLER FOR SCALAR_SUBQUERY_TOO_MANY_ROWS BEGIN SELECT 'by another'; END;"
+    assert rows(f"BEGIN {handler} BEGIN {other} {failing}; END; END", spark) == [("caught",)]
+
+
+def test_an_error_without_a_handler_of_its_own_ends_the_script(
+    spark: SparkSession, tables: dict[str, mica.Table]
+) -> None:
+    other = "DECLARE EXIT HANDLER FOR SCALAR_SUBQUERY_TOO_MANY_ROWS BEGIN SELECT 'by another'; END;"
+    for failing in ("UPDATE script_words SET id = id / (id - id)", "UPDATE script_words SET nope = 1"):
+        with pytest.raises((PySparkException, mica.MicaError)):
+            mica.sql(f"BEGIN {other} {failing}; END", spark)
 
 
 def test_results_have_the_types_of_the_query(spark: SparkSession, tables: dict[str, mica.Table]) -> None:
