@@ -55,7 +55,8 @@ test-python: setup-tests
 	$(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 # Tests of which a run takes a part (`tests.support.dealt`).
-DEALT := tests/spark/test_bytewise.py tests/spark/test_by_spark.py tests/spark/test_sql_statements.py
+DEALT := tests/spark/test_bytewise.py tests/spark/test_by_spark.py tests/spark/test_sql_casts.py \
+	tests/spark/test_sql_statements.py
 campaign: differential azurite
 	MICA_PROFILE=campaign $(PY) -m pytest tests/property tests/interop/test_all_kinds.py tests/interop/test_changes.py \
 		tests/interop/test_merge.py tests/unit/write/test_killed.py tests/unit/write/test_many_hands.py \

@@ -9,9 +9,24 @@ import pytest
 
 import mica
 from tests.oracle import conf
+from tests.support import dealt
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+SOURCE = "USING (SELECT 3 AS id, 2 AS b, 'm' AS s, 1.5D AS d, NULL AS r, NULL AS v, 1 AS p) s ON t.id = s.id"
+#: No policy changes a value of these; `t` is the table.
+WITHOUT_A_CAST = (
+    "INSERT INTO {t} (id, b, s) VALUES (1, 7, 'x'), (2, NULL, DEFAULT)",
+    "INSERT INTO {t} BY NAME SELECT 's' AS s, named_struct('x', 1) AS r, 3 AS id",
+    "INSERT INTO {t} REPLACE WHERE id = 9 SELECT 9, 1L, NULL, 3, named_struct('y', 2), NULL, 1",
+    "UPDATE {t} SET b = id, s = 'y' WHERE id = 2",
+    "UPDATE {t} SET r.x = id WHERE id = 1",
+    "INSERT INTO {t} PARTITION (p = '1') (id, s, d) SELECT 5, 6, 7",
+    "MERGE INTO {t} t {source} WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
+    "MERGE INTO {t} t {source} AND false WHEN NOT MATCHED THEN INSERT (id, b) VALUES (s.id, s.b)",
+)
 
 
 @pytest.mark.parametrize("policy", ["STRICT", "LEGACY"])
@@ -20,25 +35,18 @@ def test_statements_without_a_cast_run_under_any_policy(
 ) -> None:
     """They were refused by their first word."""
     found = []
-    source = "USING (SELECT 3 AS id, 2 AS b, 'm' AS s, 1.5D AS d, NULL AS r, NULL AS v, 1 AS p) s ON t.id = s.id"
     with conf(delta_session, {"spark.sql.storeAssignmentPolicy": policy}):
         for name, run in (("theirs", delta_session.sql), ("ours", lambda text: mica.sql(text, delta_session))):
             ddl = "id INT, b BIGINT, s STRING, d DOUBLE, r STRUCT<x: INT>, v VARIANT, p INT"
             table = mica.Table.create(tmp_path / name, ddl, ["p"])
             t = f"delta.`{table.path}`"
-            run(f"INSERT INTO {t} (id, b, s) VALUES (1, 7, 'x'), (2, NULL, DEFAULT)")
-            run(f"INSERT INTO {t} BY NAME SELECT 's' AS s, named_struct('x', 1) AS r, 3 AS id")
-            run(f"INSERT INTO {t} REPLACE WHERE id = 9 SELECT 9, 1L, NULL, 3, named_struct('y', 2), NULL, 1")
-            run(f"UPDATE {t} SET b = id, s = 'y' WHERE id = 2")
-            run(f"UPDATE {t} SET r.x = id WHERE id = 1")
-            run(f"INSERT INTO {t} PARTITION (p = '1') (id, s, d) SELECT 5, 6, 7")
-            run(f"MERGE INTO {t} t {source} WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *")
-            run(f"MERGE INTO {t} t {source} AND false WHEN NOT MATCHED THEN INSERT (id, b) VALUES (s.id, s.b)")
+            for text in (WITHOUT_A_CAST[0], *dealt(WITHOUT_A_CAST[1:], policy == "LEGACY")):
+                run(text.format(t=t, source=SOURCE))
             found.append(sorted(table.refresh().to_arrow().to_pylist(), key=str))
         run(f"INSERT INTO {t} (id, v) SELECT 7, '{{\"a\": 1}}'")  # theirs has no JSON here
         for text in (
-            f"MERGE INTO {t} t {source} WHEN MATCHED THEN UPDATE SET id = t.b",
-            f"MERGE INTO {t} t {source} WHEN NOT MATCHED BY SOURCE THEN UPDATE SET s = t.d",
+            f"MERGE INTO {t} t {SOURCE} WHEN MATCHED THEN UPDATE SET id = t.b",
+            f"MERGE INTO {t} t {SOURCE} WHEN NOT MATCHED BY SOURCE THEN UPDATE SET s = t.d",
             f"INSERT INTO {t} (id) SELECT b FROM {t}",
             f"UPDATE {t} SET r.x = b",
             f"UPDATE {t} SET id = soundex(s)",
