@@ -3,7 +3,7 @@
 The import of `pyarrow.compute` makes a documented wrapper of every function of Arrow, 40 ms; the first row of a table
 needs a dozen. Methods of arrays and tables that compute (`filter`, `take`, `cast`, `is_valid`) import it too. Functions
 and options are those of Arrow's registry, called as there. What pyarrow spells out in Python and is not here, such as
-`index`, is taken from `pyarrow.compute`.
+`random`, is taken from `pyarrow.compute`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pyarrow import _compute
 from mica.arrays import from_numpy, scalar
 
 _NAMES = {"and_": "and", "or_": "or"}
-_SPELLED_OUT = frozenset({"index", "random"})
+_SPELLED_OUT = frozenset({"random"})
 #: The values of Python that pyarrow takes. It imports pandas to do so.
 _PLAIN = frozenset({bool, int, float, str})
 
@@ -53,11 +53,21 @@ def copied(values: Any) -> Any:
 
 def fill_null(values: Any, value: Any) -> Any:
     """The values, with one value or those of another array in place of nulls."""
-    if not isinstance(value, (pa.Scalar, pa.Array, pa.ChunkedArray)):
-        value = scalar(value, values.type)
-    elif values.type != value.type:
-        value = scalar(value.as_py(), values.type)
+    if not isinstance(value, (pa.Array, pa.ChunkedArray)):
+        value = _of_type(value, values.type)
     return _compute.call_function("coalesce", [values, value])
+
+
+def index(values: Any, value: Any) -> Any:
+    """The first place of a value; -1 if there is none."""
+    return _compute.call_function("index", [values], _compute.IndexOptions(_of_type(value, values.type)))
+
+
+def _of_type(value: Any, kind: pa.DataType) -> pa.Scalar:
+    """One value, of Python or Arrow, as a scalar of a type."""
+    if not isinstance(value, pa.Scalar):
+        return scalar(value, kind)
+    return value if value.type == kind else scalar(value.as_py(), kind)
 
 
 def min_element_wise(one: Any, other: Any, *, skip_nulls: bool = True) -> Any:

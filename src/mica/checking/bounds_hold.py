@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
-from mica.arrays import scalar, to_numpy
+from mica.arrays import to_numpy
 from mica.checking.statistics import Bounds, Found
 from mica.errors import MicaError
 from mica.skipping.row_ranges import without_rows
@@ -73,7 +73,7 @@ class _Beyond:
         """Counts the rows for which the mask is true; null counts as false."""
         count = pc.sum(mask).as_py() or 0
         if count and not self.count:
-            place = pc.index(mask, scalar(True)).as_py()
+            place = pc.index(mask, True).as_py()
             self.row = numbers.of(place)
             self.value = None if values is None else values[place]
         self.count += count

@@ -256,7 +256,7 @@ class _Rows:
         wrong = failed if asked is None or not failed.true_count else pc.and_(failed, asked)
         if not wrong.true_count:
             return
-        row = pc.index(wrong, scalar(True)).as_py()
+        row = pc.index(wrong, True).as_py()
         code, what, hint, condition = failure()
         shown = None if values is None or pa.types.is_nested(values.type) else _shown(values[row])
         raise RowError(code, what, row, hint=hint, condition=condition, leaf=leaf, value=shown).at_rows(wrong)

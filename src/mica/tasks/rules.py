@@ -134,7 +134,7 @@ class Rules:
             except RowError as e:
                 raise located(e, check.what, lambda leaf, row: self._value(leaf, batch, row)) from None
             if passing.false_count:
-                error = self._violated(check, batch, pc.index(passing, scalar(False)).as_py(), passing.false_count)
+                error = self._violated(check, batch, pc.index(passing, False).as_py(), passing.false_count)
                 raise error.at_rows(pc.invert(passing))
 
     def _violated(self, check: RowCheck, batch: pa.RecordBatch, row: int, count: int) -> UserError:

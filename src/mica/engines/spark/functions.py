@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from mica import compute as pc
-from mica.arrays import scalar
 from mica.engines.spark.batches import for_spark
 from mica.errors import MicaError, UserError
 from mica.schema.types import VARIANT, StructField, StructType
@@ -63,7 +62,7 @@ def _tried(texts: pa.Array) -> pa.Array:
 
 def _parsed(texts: pa.Array) -> pa.Array:
     made = _made(texts)
-    failed = pc.index(made.column("failed"), scalar(True)).as_py()
+    failed = pc.index(made.column("failed"), True).as_py()
     if failed >= 0:
         alone = pa.record_batch([_bytes(texts.slice(failed, 1))], names=["json"])
         try:
