@@ -54,14 +54,11 @@ test-rust: setup-tests
 test-python: setup-tests
 	$(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
-# Tests of which a run takes a part (`tests.support.dealt`).
-DEALT := tests/spark/test_bytewise.py tests/spark/test_by_spark.py tests/spark/test_sql_casts.py \
-	tests/spark/test_sql_statements.py
+# The tests of which a run takes a part (`tests.support.dealt`), or fewer turns and examples, have all of them here.
 campaign: differential azurite
-	MICA_PROFILE=campaign $(PY) -m pytest tests/property tests/interop/test_all_kinds.py tests/interop/test_changes.py \
-		tests/interop/test_merge.py tests/unit/write/test_killed.py tests/unit/write/test_many_hands.py \
-		tests/unit/write/test_landing.py tests/spark/test_streams.py tests/interop/test_object_store.py \
-		$(DEALT) $(PYTEST_ARGS)
+	MICA_PROFILE=campaign $(PY) -m pytest tests/property tests/interop/test_object_store.py \
+		$$(grep -rlE "dealt\(|CAMPAIGN|tests.killed" tests/conformance tests/interop tests/spark tests/unit --include "test_*.py") \
+		$(PYTEST_ARGS)
 
 # Azure's storage as a program; tests/interop/test_object_store.py takes it if it is there.
 azurite:

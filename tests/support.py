@@ -23,8 +23,12 @@ Case = TypeVar("Case")
 
 
 def dealt(cases: Sequence[Case], part: int, parts: int = 2) -> Sequence[Case]:
-    """The cases of one of several runs of a test that share them, since each takes seconds; in a campaign all."""
-    return cases if CAMPAIGN else cases[part % parts :: parts]
+    """The cases of one of several runs of a test that share them, since each takes seconds; in a campaign all.
+
+    Which ones a run has is of its seed (`MICA_SEED`, see tests/conftest.py): a test that asks for one part has another
+    one with another seed.
+    """
+    return cases if CAMPAIGN else cases[(part + int(os.environ["MICA_SEED"])) % parts :: parts]
 
 
 def kernel_codes() -> set[str]:

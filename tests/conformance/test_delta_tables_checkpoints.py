@@ -14,6 +14,7 @@ from mica.log.paths import encode_path, escape_partition_value
 from mica.log.snapshot import Snapshot, load
 from mica.log.transaction import Transaction
 from mica.storage import Storage
+from tests.support import dealt
 from tests.unit.log.tables import create
 
 DDL = "id BIGINT, s STRING, d DATE, t TIMESTAMP, x DECIMAL(10,2), f DOUBLE, n STRUCT<a: INT>, p STRING, q DATE"
@@ -73,7 +74,7 @@ def ids(frame) -> list[int]:
     return sorted(row.id for row in frame.select("id").collect())
 
 
-@pytest.mark.parametrize("form", FORMS, ids=["both", "struct", "json"])
+@pytest.mark.parametrize("form", dealt(FORMS, 0, 3))
 def test_delta_spark_reads_our_checkpoints_and_we_its(tmp_path: Path, delta_session, form: dict[str, str]) -> None:
     table = create(tmp_path / "t", DDL, ("p", "q"), delta__checkpointInterval="4", **form)
     for number in range(6):
@@ -203,7 +204,7 @@ def test_delta_sparks_variant_columns_become_the_text_that_it_wrote_itself(tmp_p
 
 
 @pytest.mark.usefixtures("compiled")
-@pytest.mark.parametrize("json", ["true", "false"])
+@pytest.mark.parametrize("json", dealt(["true", "false"], 0))
 def test_delta_spark_reads_our_variant_columns(tmp_path: Path, delta_session, json: str) -> None:
     properties = {"delta.checkpointInterval": "100", "delta.checkpoint.writeStatsAsJson": json}
     properties["delta.checkpoint.writeStatsAsStruct"] = "true"

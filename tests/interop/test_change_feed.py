@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import mica
-from tests.support import CAMPAIGN
+from tests.support import CAMPAIGN, dealt
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,7 +44,7 @@ def made(path: Path, vectors: bool) -> mica.Table:
     return table
 
 
-@pytest.mark.parametrize("vectors", [False, True])
+@pytest.mark.parametrize("vectors", dealt([False, True], 0))
 def test_spark_reads_the_same_feed_from_our_commits_and_from_its_own(
     delta_session: SparkSession, tmp_path: Path, rng: random.Random, vectors: bool
 ) -> None:

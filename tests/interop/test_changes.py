@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import mica
-from tests.support import CAMPAIGN
+from tests.support import CAMPAIGN, dealt
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,7 +38,7 @@ def rows(spark: SparkSession, path: Path) -> list[tuple[Any, ...]]:
     return sorted((tuple(row) for row in frame.collect()), key=repr)
 
 
-@pytest.mark.parametrize("vectors", [False, True])
+@pytest.mark.parametrize("vectors", dealt([False, True], 0))
 def test_both_change_the_same_rows(
     delta_session: SparkSession, tmp_path: Path, rng: random.Random, vectors: bool
 ) -> None:

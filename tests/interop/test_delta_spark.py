@@ -12,6 +12,7 @@ import pytest
 
 import mica
 from mica.cli.events import lines
+from tests.support import dealt
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -37,7 +38,7 @@ def events(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("partitioned", [False, True])
+@pytest.mark.parametrize("partitioned", dealt([False, True], 0))
 def test_delta_spark_reads_an_ingest_row_for_row_and_appends(
     delta_session: SparkSession, tmp_path: Path, events: Path, partitioned: bool
 ) -> None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import mica
-from tests.support import CAMPAIGN
+from tests.support import CAMPAIGN, dealt
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -97,7 +97,7 @@ def operation(table: mica.Table) -> dict[str, Any] | None:
 
 
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("vectors", [False, True])
+@pytest.mark.parametrize("vectors", dealt([False, True], 0))
 def test_the_same_merge(delta_session: SparkSession, tmp_path: Path, rng: random.Random, vectors: bool) -> None:
     spark = delta_session
     for number in range(ROUNDS):

@@ -310,7 +310,7 @@ def agrees(text: str, found: list[Any] | str, expected: list[Any] | str) -> bool
 def test_as_spark(spark: Any, tmp_path: Path, rng: random.Random, ansi: bool) -> None:
     rows = table(rng)
     pq.write_table(rows.append_column("row", pa.array(range(rows.num_rows))), tmp_path / "rows.parquet")
-    asked = EXPRESSIONS if CAMPAIGN else rng.sample(EXPRESSIONS, 250)
+    asked = EXPRESSIONS if CAMPAIGN else rng.sample(EXPRESSIONS, 125)
     frame = spark.read.parquet(str(tmp_path / "rows.parquet"))
     with conf(spark, {"spark.sql.ansi.enabled": str(ansi).lower(), "spark.sql.session.timeZone": ZONE}):
         theirs = ask(frame, asked)

@@ -27,7 +27,7 @@ from tests.support import CAMPAIGN
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-CASES = 4_000 if CAMPAIGN else 25
+CASES = 4_000 if CAMPAIGN else 15
 
 WORDS = ["a", "b", "Ä", "ä", "x'y", "", "zz"]
 #: What a generated query may use as a value, by type.

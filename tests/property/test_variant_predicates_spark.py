@@ -137,7 +137,7 @@ def test_as_spark(spark: Any, frame: Any, copies: Copies, rng: random.Random, an
         strict = [text for text in OTHERS if "::" in text]  # most fail on some row, which takes its time
         asked = [*CASTS, *SHAPES, *(t for t in OTHERS if "::" not in t), *rng.sample(strict, 300), *SCHEMAS]
     else:
-        asked = [*rng.sample(CASTS, 6), *rng.sample(SHAPES, 4), *rng.sample(OTHERS, 20), *rng.sample(SCHEMAS, 2)]
+        asked = [*rng.sample(CASTS, 4), *rng.sample(SHAPES, 3), *rng.sample(OTHERS, 12), *rng.sample(SCHEMAS, 1)]
     asked = [text for text in asked if not KNOWN.fullmatch(text)]
     with conf(spark, {"spark.sql.ansi.enabled": str(ansi).lower(), "spark.sql.session.timeZone": ZONE}):
         theirs = ask(frame, asked)

@@ -55,7 +55,7 @@ def test_statements_beside_delta_spark(delta_session: SparkSession, tmp_path: Pa
         run(f"CREATE TABLE {t} ({COLUMNS}) USING {format_} PARTITIONED BY (p) {properties}")
         for first in (0, 10):
             run(f"INSERT INTO {t} {ROWS} FROM range({first}, {first + 10})")
-    for statement in dealt(STATEMENTS, vectors):
+    for statement in dealt(STATEMENTS, vectors, 4):
         for t, run in ((ours, lambda text: mica.sql(text, spark)), (theirs, spark.sql)):
             counts[t] = run(statement.format(t=t)).collect()
         assert counts[ours] == counts[theirs], statement

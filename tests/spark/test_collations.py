@@ -18,7 +18,7 @@ from mica.engines.spark.types import from_spark, to_spark
 from mica.errors import UserError
 from mica.schema.ddl import parse_ddl, to_ddl
 from tests.oracle import conf
-from tests.support import refuses_between, spark_version
+from tests.support import dealt, refuses_between, spark_version
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -57,7 +57,7 @@ def test_lcase_over_all_code_points(spark: SparkSession) -> None:
     codes = set(range(0x110000)) - set(range(0xD800, 0xE000))
     if ICU == "77.1":
         codes -= NEWER
-    points = pa.array(map(chr, sorted(codes)))
+    points = pa.array(map(chr, dealt(sorted(codes), 0, 8)))
     low = folded(points)
     frame = spark.createDataFrame(pa.table({"c": points, "low": low})).coalesce(1)
     assert frame.where("c COLLATE UTF8_LCASE <> low").limit(5).collect() == []

@@ -42,6 +42,7 @@ from mica.engines.spark.engine import Spark
 from mica.query import connect
 from pyspark.sql.connect.plan import CachedRemoteRelation
 from tests.property.test_sql_spark import DDL, Generator, _answer, _rows
+from tests.support import dealt
 
 if __name__ == "__main__":
     spark = started()
@@ -88,7 +89,7 @@ if __name__ == "__main__":
     low = "v:n::int < 5 AND hash(s) IS NOT NULL"
     # None of these may run over whole tables, where a strict cast fails in rows that are not asked for.
     own_whole, connect._whole = connect._whole, None
-    for text in (
+    for text in dealt((
         f"SELECT v:k::string, count(*), '{{}}' FROM [] WHERE {low} GROUP BY ALL ORDER BY 1",
         "SELECT a.id, b.v:n::int + 1 AS m FROM [] a JOIN [] b ON a.id = b.id WHERE a.id < 7 AND b.v:k::string = 'b'",
         "WITH w AS (SELECT v:n::int AS n FROM [] WHERE s LIKE 's%') SELECT max(n) FROM w WHERE n > 1",
@@ -113,7 +114,7 @@ if __name__ == "__main__":
         "SELECT if(id = 4, v:odd::int, 0) AS o FROM [] WHERE try_cast(v:odd AS INT) IS NULL",
         # A text is cast where the condition before it, Spark's, is true.
         "SELECT id, v FROM [] WHERE length(s) > 50 AND s > 3",
-    ):
+    ), 0):
         args = {"n": 4} if ":n" in text and "v:n" not in text else None
         found = mica.sql(text.replace("[]", "several"), spark, args)
         other = spark.sql(text.replace("[]", "whole"), args)
@@ -274,6 +275,8 @@ if __name__ == "__main__":
 
 #: Tables of the server's catalog are read and changed by mica.
 CATALOG = """
+from tests.support import dealt
+
 if __name__ == "__main__":
     home = Path(sys.argv[1])
     spark = started(**{
@@ -290,15 +293,15 @@ if __name__ == "__main__":
     for name in ("shop.ev", "ev"):
         spark.sql(f"CREATE TABLE {name} USING delta LOCATION '{home / 'c'}'")
     spark.sql("CREATE TABLE plain USING parquet AS SELECT 3L AS id")
-    for text, count in (
+    for number, (text, count) in enumerate((
         ("SELECT id FROM [] WHERE v:n::int > 15", 4),
         ("SELECT e.id FROM [] AS e JOIN plain ON e.id = plain.id WHERE e.v:n::int < 5", 1),
         ("SELECT max([].id) FROM [] WHERE [].v:n::int > 15", 1),
         ("SELECT id FROM [] VERSION AS OF 1", 10),
         ("WITH w AS (SELECT * FROM [] WHERE v:n::int < 5) SELECT w.id FROM w", 5),
-    ):
+    )):
         expected = sorted(spark.sql(text.replace("[]", "ev")).collect())
-        for name in ("shop.ev", "ev", "spark_catalog.shop.ev", "default.ev"):
+        for name in dealt(("shop.ev", "ev", "spark_catalog.shop.ev", "default.ev"), number):
             named = text.replace("[].", "ev.").replace("[]", name)
             found = mica.sql(named, spark).collect()
             assert len(found) == count and sorted(found) == expected, named

@@ -23,6 +23,7 @@ from mica.query import frames, here
 from mica.scan import little
 from mica.table import marked
 from tests.oracle import conf
+from tests.support import dealt
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -116,7 +117,7 @@ TEXTS: list[tuple[str, Make]] = [
 
 
 @pytest.mark.usefixtures("by_tasks_alone")
-@pytest.mark.parametrize(("text", "make"), TEXTS)
+@pytest.mark.parametrize(("text", "make"), dealt(TEXTS, 0))
 def test_what_is_made_of_a_text_is_narrowed_by_both(
     spark: SparkSession, frame: DataFrame, plain: DataFrame, text: str, make: Make
 ) -> None:

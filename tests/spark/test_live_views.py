@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession, functions
 import mica
 from mica.query import live_views
 from tests.oracle import conf
+from tests.support import dealt
 
 VIEWS = {
     "v": "SELECT * FROM {t}",
@@ -48,12 +49,12 @@ def test_views_show_the_newest_versions_of_their_tables(delta_session: SparkSess
             named[table] = f"delta.`{made.path}`"
         for one, query in VIEWS.items():
             run(f"CREATE TEMPORARY VIEW {named[one]} AS {query.format(**named)}")
-        look = " UNION ALL ".join(f"SELECT '{one}', to_json(struct(*)) FROM {named[one]}" for one in VIEWS)
+        looks = [f"SELECT '{one}', to_json(struct(*)) FROM {named[one]}" for one in VIEWS]
         seen = []
-        for changes in CHANGES:
+        for number, changes in enumerate(CHANGES):
             for change in changes:
                 run(change.format(**named)).collect()
-            seen.append(sorted(map(tuple, run(look).collect())))
+            seen.append(sorted(map(tuple, run(" UNION ALL ".join(dealt(looks, number))).collect())))
         found.append(seen)
     for changes, ours, theirs in zip(CHANGES, *found, strict=True):
         assert ours == theirs, changes

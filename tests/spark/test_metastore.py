@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.jvm import Jvm
 from tests.support import delta_jars
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark]
@@ -24,12 +26,13 @@ import mica
 engine, home, given = sys.argv[1], Path(sys.argv[2]), json.loads(sys.argv[3])
 conf = {
     "spark.sql.warehouse.dir": str(home / "wh"), "spark.local.dir": str(home / "local"), "spark.driver.memory": "1g",
+    # The sockets of a process that ended are gone, and its JVM would ask for them.
+    "spark.python.unix.domain.socket.enabled": "false",
     "spark.sql.catalogImplementation": "hive", "spark.sql.codegen.wholeStage": "false",
     "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={home / 'metastore'};create=true",
 }
 if engine == "delta":
     conf |= {
-        "spark.jars": sys.argv[4],
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.databricks.delta.snapshotPartitions": "1",
@@ -55,6 +58,7 @@ for test, texts in given.items():
     if engine == "mica":
         mica.enable(spark)
     answers[test] = [tried(text) for text in texts]
+first.stop()
 print(json.dumps(answers, default=str))
 """
 
@@ -64,7 +68,7 @@ Steps = tuple[tuple[str, tuple[str, ...]], ...]
 #: What Spark is asked for what another process would do: an entry goes.
 _DROP = ">spark._jsparkSession.sessionState().catalog().externalCatalog().dropTable('{}', '{}', False, False)"
 
-#: A process takes half a minute: each runs the texts of every test whose turn it is.
+#: A process takes its time: each runs the texts of every test whose turn it is.
 TURNS = ("delta", "mica", "mica", "delta")
 
 #: Gives what each step of a test gave.
@@ -79,16 +83,20 @@ def found(tmp_path_factory: pytest.TempPathFactory, delta_session: Any) -> Found
     left = [list(steps) for steps in ALL]
     answers: list[list[list[Any]]] = [[] for _ in ALL]
     jars = ",".join(map(str, delta_jars()))
-    for engine in TURNS:
-        turn = {
-            place: [text.replace("$HOME", str(home)) for text in steps.pop(0)[1]]
-            for place, steps in enumerate(left)
-            if steps and steps[0][0] == engine
-        }
-        command = [sys.executable, "-c", PROCESS, engine, str(home), json.dumps(turn), jars]
-        done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300, cwd=home)
-        for place, gave in json.loads(done.stdout.splitlines()[-1]).items():
-            answers[int(place)].append(gave)
+    with Jvm(tmp_path_factory.mktemp("jvm"), "--driver-memory", "1g", "--jars", jars) as jvm:
+        for engine in TURNS:
+            turn = {
+                place: [text.replace("$HOME", str(home)) for text in steps.pop(0)[1]]
+                for place, steps in enumerate(left)
+                if steps and steps[0][0] == engine
+            }
+            command = [sys.executable, "-c", PROCESS, engine, str(home), json.dumps(turn)]
+            environment = {**os.environ, **jvm.environment}
+            done = subprocess.run(
+                command, check=True, capture_output=True, text=True, timeout=300, cwd=home, env=environment
+            )
+            for place, gave in json.loads(done.stdout.splitlines()[-1]).items():
+                answers[int(place)].append(gave)
     assert not any(left)
     return lambda steps: answers[ALL.index(steps)]
 

@@ -40,7 +40,7 @@ def test_statements_without_a_cast_run_under_any_policy(
             ddl = "id INT, b BIGINT, s STRING, d DOUBLE, r STRUCT<x: INT>, v VARIANT, p INT"
             table = mica.Table.create(tmp_path / name, ddl, ["p"])
             t = f"delta.`{table.path}`"
-            for text in (WITHOUT_A_CAST[0], *dealt(WITHOUT_A_CAST[1:], policy == "LEGACY")):
+            for text in (WITHOUT_A_CAST[0], *dealt(WITHOUT_A_CAST[1:], policy == "LEGACY", 4)):
                 run(text.format(t=t, source=SOURCE))
             found.append(sorted(table.refresh().to_arrow().to_pylist(), key=str))
         run(f"INSERT INTO {t} (id, v) SELECT 7, '{{\"a\": 1}}'")  # theirs has no JSON here

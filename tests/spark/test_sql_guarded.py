@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 import mica
+from tests.support import dealt
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.mark.parametrize("type_", ["INT", "DOUBLE", "DATE", "BOOLEAN", "DECIMAL(5,2)", "TIMESTAMP"])
+@pytest.mark.parametrize("type_", dealt(["INT", "DOUBLE", "DATE", "BOOLEAN", "DECIMAL(5,2)", "TIMESTAMP"], 0))
 def test_a_binary_that_is_no_text_is_no_null(spark: SparkSession, tmp_path: Path, type_: str) -> None:
     values = """SELECT 0 AS id, to_variant_object(named_struct('b', X'FF00')) AS v UNION ALL
                 SELECT 1, to_variant_object(named_struct('b', X'4142')) UNION ALL

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,7 @@ from pyspark.errors import PySparkException
 
 import mica
 from tests.oracle import conf
+from tests.support import dealt
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -265,9 +267,10 @@ def test_variables_have_their_values_in_statements(delta_session: SparkSession, 
         for name, run in (("ours", lambda text, **args: mica.sql(text, spark, **args)), ("theirs", spark.sql)):
             table = mica.Table.create(tmp_path / name, "id INT, s STRING")
             table.append([{"id": 1, "s": "it"}, {"id": 2, "s": "${who}"}])
-            for place in PLACES:
-                run(f"INSERT INTO delta.`{tmp_path / name}` VALUES (3, '{place}') -- ${{who}}")
-                run(f"UPDATE delta.`{tmp_path / name}` SET s = concat(s, '{place}') WHERE s = '{place}'")
+            values = ", ".join(f"(3, '{place}')" for place in PLACES)
+            run(f"INSERT INTO delta.`{tmp_path / name}` VALUES {values} -- ${{who}}")
+            twice = " ".join(f"WHEN '{place}' THEN concat(s, '{place}')" for place in PLACES)
+            run(f"UPDATE delta.`{tmp_path / name}` SET s = CASE s {twice} ELSE s END")
             run(f"DELETE FROM delta.`{tmp_path / name}` WHERE s = '${{system:java.io.tmpdir}}' OR id = ${{nobody}} 1")
             found.append(sorted(mica.Table.open(tmp_path / name).to_arrow().column("s").to_pylist()))
         assert found[0] == found[1]
@@ -375,12 +378,12 @@ CAST_WITHOUT_ANSI = [
 def test_without_ansi_an_insert_casts_whole_values_and_makes_none_null(
     delta_session: SparkSession, tmp_path: Path
 ) -> None:
-    found = []
+    found, given = [], dealt(CAST_WITHOUT_ANSI, 0)
     with conf(delta_session, {"spark.sql.ansi.enabled": "false", "spark.sql.session.timeZone": "Asia/Tokyo"}):
         for name, run in (("theirs", delta_session.sql), ("ours", lambda text: mica.sql(text, delta_session))):
             table = mica.Table.create(tmp_path / name, f"id INT, {TYPES}")
             insert = f"INSERT INTO delta.`{table.path}` (id, {{}}) SELECT id, {{}} FROM range(2)"
-            for row in CAST_WITHOUT_ANSI:
+            for row in given:
                 run(insert.format(", ".join(row), ", ".join(row.values())))
             found.append(sorted(table.refresh().to_arrow().to_pylist(), key=str))
         for column, value in NOT_HELD:
@@ -388,7 +391,7 @@ def test_without_ansi_an_insert_casts_whole_values_and_makes_none_null(
                 with pytest.raises(mica.MicaError, match=r"CAST|cannot be cast to|does not fit"):
                     run(insert.format(column, value))
     assert found[0] == found[1] == sorted(table.refresh().to_arrow().to_pylist(), key=str)
-    assert len(found[0]) == 2 * len(CAST_WITHOUT_ANSI)
+    assert len(found[0]) == 2 * len(given)
 
 
 def test_an_insert_casts_intervals_and_variants_to_what_delta_spark_does(
@@ -434,12 +437,17 @@ def test_upkeep_has_the_zone_of_the_session(delta_session: SparkSession, tmp_pat
     """Of two equal tables, with partitions that old writers of Delta spell without a zone."""
     spark, found, old = delta_session, [], "spark.databricks.delta.write.utcTimestampPartitionValues"
     with conf(spark, {"spark.sql.session.timeZone": "Asia/Tokyo", old: "false"}):
+        made = f"delta.`{tmp_path / 'made'}`"
+        spark.sql(f"CREATE TABLE {made} (id INT, at TIMESTAMP, ts TIMESTAMP) USING delta PARTITIONED BY (ts)")
+        for number in (0, 2):
+            days = [
+                f"({number + day}, TIMESTAMP'2020-01-01 05:00:00', TIMESTAMP'2020-01-0{1 + day} 00:00:00')"
+                for day in (0, 1)
+            ]
+            spark.sql(f"INSERT INTO {made} VALUES {', '.join(days)}")
         for name, run in (("ours", lambda text: mica.sql(text, spark)), ("theirs", spark.sql)):
             t, seen = f"delta.`{tmp_path / name}`", []
-            spark.sql(f"CREATE TABLE {t} (id INT, at TIMESTAMP, ts TIMESTAMP) USING delta PARTITIONED BY (ts)")
-            for number in range(4):
-                day = f"TIMESTAMP'2020-01-0{1 + number % 2} 00:00:00'"
-                spark.sql(f"INSERT INTO {t} VALUES ({number}, TIMESTAMP'2020-01-01 05:00:00', {day})")
+            shutil.copytree(tmp_path / "made", tmp_path / name)
             seen.append(sorted(map(str, run(f"SHOW PARTITIONS {t}").toArrow().column(0).to_pylist())))
             run(f"OPTIMIZE {t} WHERE ts = TIMESTAMP'2020-01-01 00:00:00'")
             seen.append(len(mica.Table.open(tmp_path / name).file_uris()))

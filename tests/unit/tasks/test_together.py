@@ -22,6 +22,7 @@ from mica.storage.remote import RemoteStorage
 from mica.tasks import file, together
 from mica.tasks.file import DataFileReader
 from mica.tasks.read import read_ranges
+from tests.support import dealt
 
 FILES = 12
 
@@ -129,7 +130,7 @@ COLUMNS: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", dealt(range(2), 0))
 def test_rows_are_those_of_the_files(place: Local | Bucket, one_by_one: Callable[[bool], None], seed: int) -> None:
     table = _table(place.path("t"), random.Random(seed))
     ids = table.scan(columns={"id": "v:id::string"}).to_arrow().column("id").to_pylist()
@@ -190,7 +191,7 @@ def _merge(table: mica.Table, on: str) -> Any:
     return table.merge(pa.table(rows | {"q": [n % 3 for n in range(16)]}), on)
 
 
-@pytest.mark.parametrize("vectors", ["true", "false"])
+@pytest.mark.parametrize("vectors", dealt(["false", "true"], 0))
 def test_changes_are_those_of_files_read_one_by_one(
     place: Local | Bucket, one_by_one: Callable[[bool], None], vectors: str
 ) -> None:

@@ -19,7 +19,7 @@ import pytest
 import mica
 from tests.support import CAMPAIGN
 
-KILLED = 20 if CAMPAIGN else 3
+KILLED = 20 if CAMPAIGN else 2
 COUNTERS = 200
 #: Seconds after the first commit within which a writer is killed.
 SPAN = 0.6

@@ -15,7 +15,7 @@ import mica
 from mica.errors import ConflictError, StorageError
 from tests.support import CAMPAIGN
 
-SECONDS = 120 if CAMPAIGN else 8
+SECONDS = 120 if CAMPAIGN else 4
 WRITERS = 10
 #: Seconds that removed files are kept: in a campaign long enough for any write, and shorter than the test. Otherwise
 #: only files that were left behind days ago are old enough.

@@ -15,6 +15,7 @@ import pytest
 
 import mica
 from mica.errors import ConflictError, UserError
+from tests.support import dealt
 
 Row = dict[str, Any]
 
@@ -60,7 +61,9 @@ def rows_of(table: mica.Table) -> Counter[str]:
 
 
 @pytest.mark.parametrize("partitioned", [False, True], ids=["flat", "partitioned"])
-@pytest.mark.parametrize("features", [f for n in (0, 1, 2, 4) for f in itertools.combinations(FEATURES, n)], ids=str)
+@pytest.mark.parametrize(
+    "features", dealt([f for n in (0, 1, 2, 4) for f in itertools.combinations(FEATURES, n)], 0), ids=str
+)
 def test_histories_are_those_of_a_model(
     tmp_path: Path, rng: random.Random, features: tuple[str, ...], partitioned: bool
 ) -> None:
