@@ -10,9 +10,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from mica.errors import CorruptDataError, UserError
 from mica.log.commit_info import commit_info, in_commit_timestamp
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from mica.log.snapshot import Snapshot
 
 Timestamp = int | str | datetime | date
-"""Milliseconds since the epoch, an ISO text, a datetime or a date; without a zone they are UTC."""
+"""Milliseconds since the epoch, a text, a datetime or a date; without a zone they are UTC."""
 
 
 def both_given() -> UserError:
@@ -50,12 +52,35 @@ def to_millis(asked: Timestamp) -> int:
 
 
 def parse_time(text: str) -> datetime:
-    """Reads an ISO time; without a zone if the text has none. Errors: INVALID_ARGUMENT."""
+    """Reads an ISO time, or one that Spark casts (`2026-1-31`, `… Europe/Berlin`), as delta-spark does; without a zone
+    if the text has none. Errors: INVALID_ARGUMENT."""
     try:
         # Fractions may have any length, as in other engines' output.
         return datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", text.strip()))
     except ValueError:
-        raise UserError.bad_value("timestamp", text, "an ISO time such as 2026-01-31 12:00:00") from None
+        found = _cast(text)
+    if found is None:
+        raise UserError.bad_value("timestamp", text, "a time such as 2026-01-31 12:00:00")
+    return found
+
+
+def _cast(text: str) -> datetime | None:
+    """The text as Spark casts it to a time; None if it does not, or if the year is not one from 1 to 9999."""
+    from mica.variant import kernel
+
+    batch = pa.record_batch({"text": [text]})
+    # A text with a zone is the same time in all zones of a session.
+    utc, other = (
+        kernel.cast(batch, pa.timestamp("us", "UTC"), timezone=zone).column(0).cast(pa.int64())[0].as_py()
+        for zone in ("UTC", "+01:00")
+    )
+    if utc is None or other is None:
+        return None
+    try:
+        found = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=utc)
+    except OverflowError:
+        return None
+    return found if utc == other else found.replace(tzinfo=None)
 
 
 def version_at(storage: Storage, listing: Listing, asked: Timestamp) -> int:

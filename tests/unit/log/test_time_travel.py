@@ -147,6 +147,11 @@ def test_turned_on_later_they_count_from_there(tmp_path: Path) -> None:
         ("1970-01-01T00:00:01.5Z", 1500),
         ("1970-01-01T01:00:00+01:00", 0),
         ("1970-01-01 00:00:00.123456789", 123),
+        ("1970-1-2", 86_400_000),
+        (" 1970 ", 0),
+        ("1970-01-01 0:0:1", 1000),
+        ("1970-01-01 01:00:00 Europe/Berlin", 0),
+        ("1970-01-01 00:00:00 GMT-1", 3_600_000),
         (date(1970, 1, 2), 86_400_000),
         (datetime(1970, 1, 1, 0, 0, 1, 999_999), 1999),  # noqa: DTZ001 - without a zone is a case
         (datetime(1970, 1, 1, tzinfo=UTC), 0),
@@ -168,7 +173,7 @@ def test_a_time_without_a_zone_is_utc_wherever_it_is_asked(monkeypatch: pytest.M
     assert found == (1000, 0)
 
 
-@pytest.mark.parametrize("asked", ["yesterday", "", "2026-13-01", True])
+@pytest.mark.parametrize("asked", ["yesterday", "", "2026-13-01", "2026-2-30", "+12026-1-1", "-1-1-1", "12:60", True])
 def test_what_is_no_time_is_refused(asked: Timestamp) -> None:
     with pytest.raises(UserError):
         to_millis(asked)
