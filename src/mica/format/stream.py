@@ -61,15 +61,34 @@ class StreamPlace:
     def of(cls, offset: Mapping[str, Any]) -> StreamPlace:
         """The place that Spark kept. Errors: INVALID_ARGUMENT for an offset of another source."""
         try:
+            if "reservoirId" in offset:
+                return cls._of_delta(offset)
             began = None if "began" not in offset else (int(offset["began"][0]), bool(offset["began"][1]))
             table, initial = str(offset["table"]), bool(offset["initial"])
             return cls(table, int(offset["version"]), int(offset["file"]), initial, began)
+        except UserError:
+            raise
         except (LookupError, TypeError, ValueError):
             raise UserError(
                 "INVALID_ARGUMENT",
                 f"the checkpoint folder holds {dict(offset)!r}, which is no place in a table of mica",
                 hint="It is that of another stream: give this one a checkpointLocation of its own.",
             ) from None
+
+    @classmethod
+    def _of_delta(cls, offset: Mapping[str, Any]) -> StreamPlace:
+        """The place that delta-spark's source kept (its `DeltaSourceOffset`), if no file of a version was read without
+        the others of it: it counts files otherwise. Errors: INVALID_ARGUMENT."""
+        version = int(offset["reservoirVersion"])
+        if (offset["sourceVersion"], offset["index"], offset["isStartingVersion"]) != (1, -1, False):
+            raise UserError(
+                "INVALID_ARGUMENT",
+                f"the checkpoint is that of a stream of format delta, which has read a part of version {version}",
+                hint='Let that stream read the rest, by format("delta") and .trigger(availableNow=True), then start '
+                "this one again. Or give it a checkpointLocation of its own.",
+                version=version,
+            )
+        return cls(str(offset["reservoirId"]), version)
 
     def offset(self) -> dict[str, Any]:
         """What Spark keeps."""

@@ -90,6 +90,27 @@ def test_an_offset_of_another_source_is_refused() -> None:
             StreamPlace.of(offset)
 
 
+#: As delta-spark 4.4.0 keeps its place before the commit of version 3.
+_OF_DELTA = {"sourceVersion": 1, "reservoirVersion": 3, "index": -1, "isStartingVersion": False}
+
+
+def test_a_stream_goes_on_where_one_of_delta_spark_ended(table: mica.Table) -> None:
+    reader = _reader(table)
+    here = {**_OF_DELTA, "reservoirId": table.metadata.id}
+    there = _kept(reader.latestOffset(here, ReadAllAvailable()))
+    assert sorted(_ids(reader, here, there)) == [2, 3]
+    assert _ids(reader, here, {**here, "reservoirVersion": 4}) == [2], "a batch that delta-spark began"
+    with pytest.raises(UserError, match="STREAM_CHANGED"):
+        reader.latestOffset({**here, "reservoirId": "other"}, ReadAllAvailable())
+
+
+@pytest.mark.parametrize("place", [{"index": 0}, {"isStartingVersion": True}, {"sourceVersion": 3}])
+def test_delta_spark_s_place_within_a_version_is_refused(place: dict[str, Any]) -> None:
+    with pytest.raises(UserError, match="has read a part of version 3") as raised:
+        StreamPlace.of({**_OF_DELTA, "reservoirId": "t", **place})
+    assert 'format("delta")' in str(raised.value.hint)
+
+
 @pytest.mark.parametrize(
     ("option", "after_delete", "after_change"),
     [
