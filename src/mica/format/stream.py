@@ -28,7 +28,7 @@ from mica.log import feed, time_travel
 from mica.log.at_path import at_path
 from mica.log.feed_commits import FEED
 from mica.log.listing import Listing, list_log
-from mica.log.snapshot import load
+from mica.log.snapshot import Snapshot, load
 from mica.records import dataclass
 from mica.scan.changes import ChangesSource
 from mica.scan.scan import Scan
@@ -300,7 +300,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             feed.check_start(self._end, place.version, recorded=self._feed and not place.initial)
         self._checked = True
         if place.initial:
-            snapshot = self._end if self._end.version == place.version else load(self._end.storage, place.version)
+            snapshot = self._end if self._end.version == place.version else self._begun(place.version)
             return feed.standing_files(snapshot, snapshot.timestamp if self._feed else None)
         if place.version not in listing.commits:
             raise UserError(
@@ -313,6 +313,18 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._feed:
             return feed.recorded_files(self._end, listing, place.version)
         return feed.appended_files(self._end, listing, place.version, changing=self._changing)
+
+    def _begun(self, version: int) -> Snapshot:
+        """The version with whose rows the stream began, of which some are left. Errors: VERSION_EXPIRED."""
+        try:
+            return load(self._end.storage, version)
+        except UserError as error:
+            if error.code == "VERSION_EXPIRED":
+                error.hint = (
+                    "The stream began with the rows of that version, and has not read all of them. Give it a "
+                    "checkpointLocation of its own: it begins with all rows of the newest version."
+                )
+            raise
 
     def _listing(self, start: int | None) -> Listing:
         """The log's files from a version on: a stream that goes on for long does not list what it has read. Errors:

@@ -238,10 +238,11 @@ def _check_recorded(end: Snapshot, versions: Sequence[int], found: Sequence[Meta
     if missing:
         first, last = missing[-1] + 1, versions[-1]
         hint = "Read a range in which delta.enableChangeDataFeed is true, or compare two versions of the table."
+        asked = f"versions {versions[0]} to {end.version}" if versions[0] < end.version else f"version {versions[0]}"
         raise UserError(
             "CHANGES_NOT_RECORDED",
-            f"{end.storage} had no change data feed at version {missing[0]}, so the changes of versions "
-            f"{versions[0]} to {end.version} were not recorded",
+            f"{end.storage} had no change data feed at version {missing[0]}, so the changes of {asked} were not "
+            "recorded",
             hint=f"Start at version {first}: changes are recorded from there on." if first <= last else hint,
             version=missing[0],
         )

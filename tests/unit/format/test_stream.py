@@ -111,6 +111,18 @@ def test_delta_spark_s_place_within_a_version_is_refused(place: dict[str, Any]) 
     assert 'format("delta")' in str(raised.value.hint)
 
 
+def test_a_stream_whose_first_rows_can_no_longer_be_listed_says_what_to_do(table: mica.Table) -> None:
+    first = _reader(table, maxfilespertrigger="1")
+    here = _kept(first.latestOffset(_kept(first.initialOffset()), ReadMaxFiles(1)))
+    table.append([{"id": 4}])
+    table.checkpoint()
+    for version in range(table.version):
+        (Path(table.path) / "_delta_log" / f"{version:020}.json").unlink()
+    with pytest.raises(UserError, match="VERSION_EXPIRED") as raised:
+        _reader(table).latestOffset(here, ReadMaxFiles(1))
+    assert "checkpointLocation of its own" in str(raised.value.hint)
+
+
 @pytest.mark.parametrize(
     ("option", "after_delete", "after_change"),
     [
@@ -224,6 +236,15 @@ def test_a_stream_of_changes_does_not_begin_before_the_feed(tmp_path: Path) -> N
     reader = _opened(table, readchangefeed="true", startingversion="1")
     with pytest.raises(UserError, match="CHANGES_NOT_RECORDED"):
         reader.latestOffset(_kept(reader.initialOffset()), ReadMaxFiles(1))
+
+
+def test_a_stream_of_changes_that_are_not_recorded_names_the_version(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "a INT")
+    reader = _opened(table, readchangefeed="true")
+    here = _kept(reader.latestOffset(_kept(reader.initialOffset()), ReadAllAvailable()))
+    table.append([{"a": 1}])
+    with pytest.raises(UserError, match="so the changes of version 1 were not recorded"):
+        reader.latestOffset(here, ReadAllAvailable())
 
 
 def test_columns_with_the_names_of_a_feed_are_the_tables_own(tmp_path: Path) -> None:
