@@ -199,7 +199,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: Any = None, limit: Any = None) -> dict[str, Any]:  # noqa: N802 - as above
         """How far the next batch goes. Spark 4.1 gives neither start nor limit: then to the end."""
         place = None if start is None else self._place(start)
-        listing = self._listing(self._end.version if place is None else place.version)
+        listing = self._listing(self._end.version if place is None else max(place.version - 1, 0))
+        if place is not None and listing.latest < place.version - 1 and not self._passes:
+            raise self._put_back(place.version - 1)
         newest = listing.latest if self._until is None else min(self._until, listing.latest)
         if place is None:
             return StreamPlace(self._end.metadata.id, newest + 1, began=self._began).offset()
@@ -276,6 +278,17 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             f"{self._end.storage} is not the table that this stream has read: it was replaced, or the checkpoint "
             "folder is that of another stream",
             hint="Give the stream a checkpointLocation of its own: it begins with all rows of this table.",
+        )
+
+    def _put_back(self, read: int) -> UserError:
+        """The error for a table that lacks a version that was read: later ones of that number would be left out."""
+        return UserError(
+            "STREAM_CHANGED",
+            f"{self._end.storage} is at version {self._listing(None).latest}, and this stream has read version {read}: "
+            "an earlier state of the table was put back",
+            hint="Give the stream a checkpointLocation of its own, and startingVersion if it need not begin with all "
+            "rows; failOnDataLoss=false leaves out what is written up to the version that was read.",
+            version=read,
         )
 
     def _scan(self, files: pa.Table) -> Scan:

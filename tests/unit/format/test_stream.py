@@ -338,3 +338,20 @@ def test_a_stream_may_pass_over_what_was_cleaned_up(tmp_path: Path) -> None:
         assert "failOnDataLoss=false" in str(raised.value.hint)
     reader = _reader(table, failondataloss="false")
     assert sorted(_ids(reader, start, _kept(reader.latestOffset(start, ReadAllAvailable())))) == [2, 3, 4]
+
+
+def test_a_table_that_was_put_back_from_a_copy_loses_no_rows(table: mica.Table, tmp_path: Path) -> None:
+    """Commits that take the numbers of those that were read would be left out."""
+    log = Path(table.path) / "_delta_log"
+    reader = _reader(table)
+    here = _kept(reader.latestOffset(_kept(reader.initialOffset()), ReadAllAvailable()))
+    assert _kept(reader.latestOffset(here, ReadAllAvailable())) == here
+    for version in (3, 4):
+        (log / f"{version:020}.json").unlink()
+    mica.Table.open(table.path).append([{"id": 7}])
+    for again in (reader, _reader(table)):
+        with pytest.raises(UserError, match=r"is at version 3, and this stream has read version 4") as raised:
+            again.latestOffset(here, ReadAllAvailable())
+        assert "checkpointLocation of its own" in str(raised.value.hint)
+    passing = _reader(table, failondataloss="false")
+    assert _kept(passing.latestOffset(here, ReadAllAvailable())) == here
