@@ -29,6 +29,7 @@ from mica.log.at_path import at_path
 from mica.log.feed_commits import FEED
 from mica.log.listing import Listing, list_log
 from mica.log.snapshot import Snapshot, load
+from mica.properties import ENABLE_CHANGE_DATA
 from mica.records import dataclass
 from mica.scan.changes import ChangesSource
 from mica.scan.scan import Scan
@@ -182,6 +183,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if timestamp is not None:
             return StreamPlace(table, time_travel.version_after(storage, self._listing(None), timestamp))
         if version is None:
+            if self._feed and not ENABLE_CHANGE_DATA.of(self._end.properties):
+                raise UserError(
+                    "CHANGES_NOT_RECORDED",
+                    f"{storage} has no change data feed: a stream of its changes would end at its next commit",
+                    hint="Set delta.enableChangeDataFeed to true, or stream new rows, without readChangeFeed.",
+                    version=self._end.version,
+                )
             return StreamPlace(table, self._end.version, initial=True)
         if version.lower() == "latest":
             return StreamPlace(table, self._end.version + 1)

@@ -240,11 +240,17 @@ def test_a_stream_of_changes_does_not_begin_before_the_feed(tmp_path: Path) -> N
 
 def test_a_stream_of_changes_that_are_not_recorded_names_the_version(tmp_path: Path) -> None:
     table = mica.Table.create(tmp_path, "a INT")
-    reader = _opened(table, readchangefeed="true")
+    reader = _opened(table, readchangefeed="true", startingversion="latest")
     here = _kept(reader.latestOffset(_kept(reader.initialOffset()), ReadAllAvailable()))
     table.append([{"a": 1}])
     with pytest.raises(UserError, match="so the changes of version 1 were not recorded"):
         reader.latestOffset(here, ReadAllAvailable())
+
+
+def test_a_stream_of_changes_does_not_begin_with_the_rows_of_a_table_that_records_none(table: mica.Table) -> None:
+    """It would end at the next commit, and could not go on from there."""
+    with pytest.raises(UserError, match=r"CHANGES_NOT_RECORDED.* would end at its next commit"):
+        _reader(table, readchangefeed="true").initialOffset()
 
 
 def test_columns_with_the_names_of_a_feed_are_the_tables_own(tmp_path: Path) -> None:
