@@ -85,7 +85,7 @@ class StreamPlace:
             raise UserError(
                 "INVALID_ARGUMENT",
                 f"the checkpoint is that of a stream of format delta, which has read a part of version {version}",
-                hint='Let that stream read the rest, by format("delta") and .trigger(availableNow=True), then start '
+                hint='Let that stream read the rest, by format("delta") and the trigger availableNow, then start '
                 "this one again. Or give it a checkpointLocation of its own.",
                 version=version,
             )
