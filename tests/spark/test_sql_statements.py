@@ -444,37 +444,6 @@ def test_a_folder_that_is_converted_already_may_be_converted_again(spark: SparkS
     assert mica.Table.open(tmp_path / "p").version == 0
 
 
-#: Fields of structs by their places: as many as the column has, fewer, more; with and without new ones.
-OF_STRUCTS = [
-    "INSERT INTO {t} SELECT 1, named_struct('b', 1, 'a', 5), array(named_struct('b', 1, 'a', 5))",
-    "INSERT INTO {t} SELECT 2, named_struct('b', 1), NULL",
-    "INSERT INTO {t} VALUES (3, named_struct('a', 1), NULL)",
-    "INSERT INTO {t} (id, l) SELECT 4, array(named_struct('b', 1))",
-    "INSERT INTO {t} SELECT 5, named_struct('x', 1, 'y', 5, 'z', 6), NULL",
-    "INSERT WITH SCHEMA EVOLUTION INTO {t} SELECT 6, named_struct('b', 1, 'a', 5, 'z', 6), NULL",
-    "INSERT INTO {t} SELECT 7, named_struct('b', 1, 'a', 5), NULL",
-    "INSERT INTO {t} SELECT 8, named_struct('z', 1, 'b', 5, 'a', 6), NULL",
-]
-
-
-def test_an_insert_takes_fields_of_structs_by_their_places(delta_session: SparkSession, tmp_path: Path) -> None:
-    found = []
-    for name, sql in RUNS.items():
-        path = tmp_path / name
-        mica.Table.create(path, "id BIGINT, st STRUCT<a: INT, b: INT>, l ARRAY<STRUCT<a: INT, b: INT>>")
-        found.append([])
-        for text in OF_STRUCTS:
-            try:
-                sql(text.format(t=f"delta.`{path}`"), delta_session)
-            except (mica.MicaError, PySparkException):
-                found[-1].append(None)
-                continue
-            table = mica.Table.open(path)
-            found[-1].append((str(table.schema), sorted(table.to_arrow().to_pylist(), key=str)))
-    assert found[0] == found[1]
-    assert [one is None for one in found[0]] == [False, True, True, True, True, False, True, False]
-
-
 def test_an_insert_of_a_tables_own_rows_reads_them(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

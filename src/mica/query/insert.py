@@ -1,7 +1,7 @@
 """INSERT, as Spark assigns its rows.
 
 The rule: values are cast to the columns' types, columns are found by place or by name, and DEFAULT is the table's; an
-append does none of these.
+append does none of these. Fields of structs are found by place, but in rows that need no cast by name.
 """
 
 from __future__ import annotations
@@ -94,7 +94,9 @@ def _assigned(
             if columns
             else "The table has no columns yet: INSERT WITH SCHEMA EVOLUTION adds those of the query.",
         )
-    rows = as_stored(rows.toDF(*columns), table.schema, by_name=statement.by_name)
+    own = [column for column in table.schema.fields if column.name not in fixed]
+    by_name = statement.by_name or (not statement.columns and _is_read_by_name(rows, own))
+    rows = as_stored(rows.toDF(*columns), table.schema, by_name=by_name)
     if evolves:
         from mica.engines.spark.assigned import without_comments
 
@@ -149,6 +151,30 @@ def _default(name: str, column: StructField | None) -> str:
         return f"{_MADE}{name}"
     text = column.metadata.get(DEFAULT)
     return "NULL" if text is None else cast_text(text, column.type)
+
+
+def _is_read_by_name(rows: DataFrame, own: Sequence[StructField]) -> bool:
+    """Whether rows have the table's columns in its order, each with all fields of the column by name, and no value is
+    to be cast: delta-spark stores such rows as they are, whatever the order of fields. It takes others by place."""
+    from mica.engines.spark.types import from_spark
+
+    given = from_spark(rows.schema).fields
+    return rows.columns[: len(own)] == [column.name for column in own] and all(
+        _has_all_of(one.type, column.type) for one, column in zip(given, own, strict=False)
+    )
+
+
+def _has_all_of(given: DataType, wanted: DataType) -> bool:
+    """Whether a type has all fields of another by name, each of the same type."""
+    match given, wanted:
+        case StructType(), StructType():
+            found = {field.name: field.type for field in given.fields}
+            return all(own.name in found and _has_all_of(found[own.name], own.type) for own in wanted.fields)
+        case ArrayType(), ArrayType():
+            return _has_all_of(given.element, wanted.element)
+        case MapType(), MapType():
+            return _has_all_of(given.key, wanted.key) and _has_all_of(given.value, wanted.value)
+    return given == wanted
 
 
 def as_stored(rows: DataFrame, schema: StructType, *, by_name: bool) -> DataFrame:
