@@ -105,7 +105,9 @@ def bound(
         for place, text, value in _values(sides, given, evolves):
             column = place[0]
             if len(place) == 1:
-                values[column.name], trees[column.name] = _assigned(whole, column, text, value, sees)
+                values[column.name], trees[column.name] = _assigned(
+                    whole, column, text, value, sees, all_fields=given.action == "update" and not evolves
+                )
             else:
                 own = sides.bind(value, sees, text).bound.type
                 fields.append((place, stored_at(value, own, place, text)))
@@ -195,6 +197,18 @@ def _lacks(given: DataType, own: DataType) -> bool:
     return any((part := given.find(f.name)) is None or _lacks(part.type, f.type) for f in own.fields)
 
 
+def _lacks_any(given: DataType, own: DataType) -> bool:
+    """Whether structs lack fields of the table's, also those in arrays and maps."""
+    match given, own:
+        case ArrayType(), ArrayType():
+            return _lacks_any(given.element, own.element)
+        case MapType(), MapType():
+            return _lacks_any(given.key, own.key) or _lacks_any(given.value, own.value)
+        case StructType(), StructType():
+            return any((part := given.find(f.name)) is None or _lacks_any(part.type, f.type) for f in own.fields)
+    return False
+
+
 def _kept(given: DataType, place: Place, source: Expr, target: Expr) -> Expr:
     """A column or field of the target with what the source's, which lacks fields, says of it: the others stay, as in
     delta-spark. It is null where both are."""
@@ -243,12 +257,14 @@ def without_alias(name: str, alias: str) -> str:
 
 
 def _assigned(
-    sides: Sides, column: StructField, text: str, value: Expr, sees: tuple[Side, ...]
+    sides: Sides, column: StructField, text: str, value: Expr, sees: tuple[Side, ...], *, all_fields: bool
 ) -> tuple[Assigned, Expr]:
-    """The value of a column, bound and as a tree."""
+    """The value of a column, bound and as a tree. An update says all fields of a struct (`all_fields`): those that the
+    value lacks would be lost."""
     given = sides.bind(value, sees, text)
     own = given.bound.type
-    if own != column.type and not may_be_stored(own, column.type) and _converts(given, value, column):
+    converts = _converts(given, value, column) and not (all_fields and _lacks_any(own, column.type))
+    if own != column.type and not may_be_stored(own, column.type) and converts:
         note_cast(own, column.type)
         cast_to(to_arrow_field(StructField(column.name, own)), column, column.name, to_variants)  # refuses what differs
         # As others see the value, of which generated columns are made.

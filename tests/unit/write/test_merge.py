@@ -441,3 +441,26 @@ def test_a_null_of_which_a_column_is_generated_is_told_by_its_column(tmp_path: P
         merge.when_not_matched_insert(given).execute()
     assert caught.value.code == "NULL_IN_NOT_NULL_COLUMN"
     assert table.refresh().version == 0
+
+
+def test_an_update_to_structs_that_lack_fields_is_refused(tmp_path: Path) -> None:
+    """As by UPDATE and by delta-spark: the fields lost their values."""
+    table = mica.Table.create(
+        tmp_path / "t", "id INT, st STRUCT<a: INT, b: STRING>, l ARRAY<STRUCT<a: INT, b: STRING>>"
+    )
+    table.append([{"id": 1, "st": {"a": 1, "b": "x"}, "l": [{"a": 1, "b": "x"}]}])
+    before, part = table.to_arrow(), pa.struct([("a", pa.int32())])
+    source = pa.table({"id": pa.array([1], pa.int32()), "st": pa.array([{"a": 9}], part), "l": [[{"a": 9}]]},
+                      pa.schema([("id", pa.int32()), ("st", part), ("l", pa.list_(part))]))  # fmt: skip
+    on = table.merge(source, "target.id = source.id")
+    for merge in (
+        on.when_matched_update_all(),
+        on.when_matched_update({"st": "source.st"}),
+        on.when_matched_update({"l": "source.l"}),
+        on.when_matched_update({"st": "named_struct('a', 5)"}),
+    ):
+        with pytest.raises(UserError, match=r"INCOMPATIBLE_TYPE.*\n.*all of them"):
+            merge.execute()
+    assert table.refresh().to_arrow() == before
+    table.merge(source, "target.id = source.id + 1").when_not_matched_insert_all().execute()
+    assert table.to_arrow()["st"].to_pylist() == [{"a": 1, "b": "x"}, {"a": 9, "b": None}]
