@@ -82,11 +82,12 @@ def spelled(identifier: Identifier, shown: str) -> str:
 
 def searches(function: str, collation: str) -> bool:
     """Whether Spark supports a collation in a string function: LIKE supports UTF8_LCASE only; startswith, endswith
-    and contains support every collation that does not ignore accents.
+    and contains support every collation but those that ignore accents and not case.
     """
     if function == "like":
         return identifier(collation).same(LCASE)
-    return function in ("startswith", "endswith", "contains") and "AI" not in collation.split("_")
+    parts = collation.split("_")
+    return function in ("startswith", "endswith", "contains") and ("AI" not in parts or "CI" in parts)
 
 
 #: What gives the same of strings of any collation: they count, move or copy characters and compare none. A string that
