@@ -60,7 +60,10 @@ def test_the_session_s_settings_are_obeyed(spark: SparkSession, rows: DataFrame,
     rows.write.format("mica").partitionBy("p").save(path)
     with conf(spark, {"spark.sql.sources.partitionOverwriteMode": "dynamic"}):
         rows.where("p = 1").selectExpr("3 AS id", "p").write.format("mica").mode("overwrite").save(path)
-    assert stored(path) == ["{'id': 1, 'p': 0}", "{'id': 3, 'p': 1}"]
+        assert stored(path) == ["{'id': 1, 'p': 0}", "{'id': 3, 'p': 1}"]
+        new = rows.where("p = 1").selectExpr("p", "'x' AS more").write.format("mica").mode("overwrite")
+        new.option("overwriteSchema", "true").save(path)
+    assert stored(path) == ["{'p': 1, 'more': 'x'}"], "as by delta-spark: it was refused"
     with pytest.raises(Exception, match="TIMESTAMP_OUT_OF_RANGE"):
         spark.read.format("mica").option("timestampAsOf", "2020-01-01").load(path)
 

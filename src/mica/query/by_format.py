@@ -133,7 +133,9 @@ def _tells(
     writer.options(**settings.as_options(session, given))
     if "mergeschema" in given:  # Spark itself looks for this option, and fails on it in another spelling
         writer.option("mergeSchema", given["mergeschema"])
-    if asked == "overwrite" and not _REPLACED & given.keys() and settings.is_dynamic(session):
+    # As in delta-spark, the session's mode is none of a writer that replaces the columns of all rows.
+    keeps = asked == "overwrite" and given.get("overwriteschema", "").lower() != "true"
+    if keeps and not _REPLACED & given.keys() and settings.is_dynamic(session):
         writer.option("partitionOverwriteMode", "dynamic")
     if "replacewhere" in given and _ZONE.lower() not in given:
         writer.option(_ZONE, _zone(session))
