@@ -48,12 +48,13 @@ def test_an_insert_takes_fields_of_structs_by_their_places(delta_session: SparkS
 
 #: By name where all columns have the table's names and types, else by place.
 OF_NAMED_STRUCTS = [
-    "INSERT INTO {t} SELECT 1 AS id, {st} AS st, array({st}) AS l, 0 AS p",
-    "INSERT INTO {t} SELECT 2L AS id, {st} AS st, array({st}) AS l, 0 AS p",
-    "INSERT INTO {t} SELECT 3 AS ID, {st} AS st, array({st}) AS l, 0 AS p",
+    "INSERT INTO {t} SELECT 1 AS id, {st} AS st, array({st}) AS l, 's' AS s, 0 AS p",
+    "INSERT INTO {t} SELECT 2L AS id, {st} AS st, array({st}) AS l, 's' AS s, 0 AS p",
+    "INSERT INTO {t} SELECT 3 AS ID, {st} AS st, array({st}) AS l, 's' AS s, 0 AS p",
     "INSERT INTO {t} (id, st, p) SELECT 4 AS id, {st} AS st, 0 AS p",
-    "INSERT INTO {t} PARTITION (p = 1) SELECT 5 AS id, {st} AS st, array({st}) AS l",
-    "INSERT OVERWRITE {t} PARTITION (p = 1) SELECT 6 AS id, {st} AS st, array({st}) AS l",
+    "INSERT INTO {t} PARTITION (p = 1) SELECT 5 AS id, {st} AS st, array({st}) AS l, 's' AS s",
+    "INSERT INTO {t} SELECT 7 AS id, {st} AS st, array({st}) AS l, 's' COLLATE UTF8_LCASE AS s, 0 AS p",
+    "INSERT OVERWRITE {t} PARTITION (p = 1) SELECT 6 AS id, {st} AS st, array({st}) AS l, 's' AS s",
 ]
 
 
@@ -62,9 +63,11 @@ def test_an_insert_takes_fields_by_name_in_rows_that_need_no_cast(delta_session:
     found = []
     for name, sql in RUNS.items():
         path = tmp_path / name
-        mica.Table.create(path, "id INT, st STRUCT<a: INT, b: INT>, l ARRAY<STRUCT<a: INT, b: INT>>, p INT", ["p"])
+        mica.Table.create(
+            path, "id INT, st STRUCT<a: INT, b: INT>, l ARRAY<STRUCT<a: INT, b: INT>>, s STRING, p INT", ["p"]
+        )
         for text in OF_NAMED_STRUCTS:
             sql(text.format(t=f"delta.`{path}`", st="named_struct('b', 1, 'a', 5)"), delta_session)
         found.append(sorted(mica.Table.open(path).to_arrow().to_pylist(), key=str))
     assert found[0] == found[1]
-    assert [(row["id"], row["st"]["a"]) for row in found[0]] == [(1, 5), (2, 1), (3, 1), (4, 1), (6, 5)]
+    assert [(row["id"], row["st"]["a"]) for row in found[0]] == [(1, 5), (2, 1), (3, 1), (4, 1), (6, 5), (7, 1)]

@@ -20,6 +20,7 @@ from mica.query import described, settings
 from mica.query.fixed import fixed_values
 from mica.query.row_statements import Insert, with_defaults
 from mica.schema import literals
+from mica.schema.collations import walk_collated
 from mica.schema.special import DEFAULT, GENERATED
 from mica.schema.spelling import quote_if_needed
 from mica.schema.types import (
@@ -158,10 +159,17 @@ def _is_read_by_name(rows: DataFrame, own: Sequence[StructField]) -> bool:
     to be cast: delta-spark stores such rows as they are, whatever the order of fields. It takes others by place."""
     from mica.engines.spark.types import from_spark
 
-    given = from_spark(rows.schema).fields
-    return rows.columns[: len(own)] == [column.name for column in own] and all(
-        _has_all_of(one.type, column.type) for one, column in zip(given, own, strict=False)
+    given = from_spark(rows.schema).fields[: len(own)]
+    return (
+        [one.name for one in given] == [column.name for column in own]
+        and all(_has_all_of(one.type, column.type) for one, column in zip(given, own, strict=True))
+        and _collations(given) == _collations(own)
     )
+
+
+def _collations(columns: Sequence[StructField]) -> set[tuple[tuple[str, ...], str]]:
+    """Strings with a collation, which is of their types in Spark: a text with another one is cast."""
+    return {(one.column, one.identifier.at(None).key) for one in walk_collated(StructType(tuple(columns)))}
 
 
 def _has_all_of(given: DataType, wanted: DataType) -> bool:
