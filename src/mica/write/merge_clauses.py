@@ -190,22 +190,17 @@ def with_defaults(
     return replace(given, values={**values, **more}) if more else given
 
 
-def _lacks(given: DataType, own: DataType) -> bool:
-    """Whether structs of a source lack fields of the table's; those in arrays and maps are no matter."""
-    if not isinstance(given, StructType) or not isinstance(own, StructType):
-        return False
-    return any((part := given.find(f.name)) is None or _lacks(part.type, f.type) for f in own.fields)
-
-
-def _lacks_any(given: DataType, own: DataType) -> bool:
-    """Whether structs lack fields of the table's, also those in arrays and maps."""
+def _lacks(given: DataType, own: DataType, *, within: bool = False) -> bool:
+    """Whether structs of a source lack fields of the table's; those in arrays and maps matter if `within`."""
     match given, own:
-        case ArrayType(), ArrayType():
-            return _lacks_any(given.element, own.element)
-        case MapType(), MapType():
-            return _lacks_any(given.key, own.key) or _lacks_any(given.value, own.value)
         case StructType(), StructType():
-            return any((part := given.find(f.name)) is None or _lacks_any(part.type, f.type) for f in own.fields)
+            return any(
+                (part := given.find(f.name)) is None or _lacks(part.type, f.type, within=within) for f in own.fields
+            )
+        case ArrayType(), ArrayType() if within:
+            return _lacks(given.element, own.element, within=within)
+        case MapType(), MapType() if within:
+            return any(_lacks(*pair, within=within) for pair in ((given.key, own.key), (given.value, own.value)))
     return False
 
 
@@ -263,7 +258,7 @@ def _assigned(
     value lacks would be lost."""
     given = sides.bind(value, sees, text)
     own = given.bound.type
-    converts = _converts(given, value, column) and not (all_fields and _lacks_any(own, column.type))
+    converts = _converts(given, value, column) and not (all_fields and _lacks(own, column.type, within=True))
     if own != column.type and not may_be_stored(own, column.type) and converts:
         note_cast(own, column.type)
         cast_to(to_arrow_field(StructField(column.name, own)), column, column.name, to_variants)  # refuses what differs
