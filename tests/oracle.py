@@ -9,11 +9,12 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
+import mica
 from mica.errors import UserError
 from mica.expressions.bind import BoundExpr, bind_value
 from mica.expressions.evaluate import evaluate
@@ -24,6 +25,9 @@ FAILED = "an error"
 #: Spark's analysis refuses the expression.
 REFUSED = "refused"
 _BATCH = 60
+
+#: Statements by mica and by delta-spark: a text and a session.
+RUNS: dict[str, Callable[..., Any]] = {"ours": mica.sql, "theirs": lambda text, spark: spark.sql(text)}
 
 Answers = dict[str, "list[Any] | str"]
 

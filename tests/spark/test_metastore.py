@@ -6,12 +6,14 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from pyspark import SparkConf
+from pyspark.java_gateway import launch_gateway
 
-from tests.jvm import Jvm
 from tests.support import delta_jars
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark]
@@ -75,6 +77,21 @@ TURNS = ("delta", "mica", "mica", "delta")
 Found = Callable[[Steps], list[list[Any]]]
 
 
+@contextmanager
+def jvm(jars: str) -> Iterator[Mapping[str, str]]:
+    """A JVM without a Spark context, which starts and compiles Spark once: each process that has these variables makes
+    a context in it, and stops it."""
+    given = SparkConf(loadDefaults=False).set("spark.driver.memory", "1g").set("spark.jars", jars)
+    gateway = launch_gateway(given, popen_kwargs={"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL})
+    place = gateway.gateway_parameters
+    try:
+        yield {"PYSPARK_GATEWAY_PORT": str(place.port), "PYSPARK_GATEWAY_SECRET": place.auth_token}
+    finally:
+        gateway.shutdown()
+        gateway.proc.stdin.close()  # a JVM whose input ends ends
+        gateway.proc.wait(60)
+
+
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory, delta_session: Any) -> Found:
     """What the tests' texts give in processes of `mica` and `delta` over one metastore; `$HOME` is its folder."""
@@ -83,7 +100,7 @@ def found(tmp_path_factory: pytest.TempPathFactory, delta_session: Any) -> Found
     left = [list(steps) for steps in ALL]
     answers: list[list[list[Any]]] = [[] for _ in ALL]
     jars = ",".join(map(str, delta_jars()))
-    with Jvm(tmp_path_factory.mktemp("jvm"), "--driver-memory", "1g", "--jars", jars) as jvm:
+    with jvm(jars) as variables:
         for engine in TURNS:
             turn = {
                 place: [text.replace("$HOME", str(home)) for text in steps.pop(0)[1]]
@@ -91,7 +108,7 @@ def found(tmp_path_factory: pytest.TempPathFactory, delta_session: Any) -> Found
                 if steps and steps[0][0] == engine
             }
             command = [sys.executable, "-c", PROCESS, engine, str(home), json.dumps(turn)]
-            environment = {**os.environ, **jvm.environment}
+            environment = {**os.environ, **variables}
             done = subprocess.run(
                 command, check=True, capture_output=True, text=True, timeout=300, cwd=home, env=environment
             )

@@ -17,14 +17,13 @@ from mica.engines.spark import engine
 from mica.log.transaction import Transaction
 from mica.query.optimized import FORMER
 from mica.schema.ddl import parse_ddl
+from tests.oracle import RUNS
 from tests.support import dealt, stored
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 #: Who runs a statement, each on a table of its own.
-RUNS: dict[str, Callable[..., Any]] = {"ours": mica.sql, "theirs": lambda text, spark: spark.sql(text)}
-
 #: Each is run on two equal tables, by mica and by delta-spark; `{t}` is the table.
 STATEMENTS = [
     "DELETE FROM {t} WHERE id % 5 = 0 AND s IS NOT NULL",

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyspark.errors import PySparkException
 
 import mica
+from tests.oracle import RUNS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-RUNS: dict[str, Callable[..., Any]] = {"ours": mica.sql, "theirs": lambda text, spark: spark.sql(text)}
 
 #: Fields of structs by their places: as many as the column has, fewer, more; with and without new ones.
 OF_STRUCTS = [
