@@ -96,7 +96,10 @@ def _assigned(
             else "The table has no columns yet: INSERT WITH SCHEMA EVOLUTION adds those of the query.",
         )
     own = [column for column in table.schema.fields if column.name not in fixed]
-    by_name = statement.by_name or (not statement.columns and _is_read_by_name(rows, own))
+    if statement.columns:
+        rows = _listed(rows.toDF(*columns), table.schema)
+        own = [column for column in map(table.schema.find, columns) if column is not None]
+    by_name = statement.by_name or _is_read_by_name(rows, own)
     rows = as_stored(rows.toDF(*columns), table.schema, by_name=by_name)
     if evolves:
         from mica.engines.spark.assigned import without_comments
@@ -150,8 +153,27 @@ def _default(name: str, column: StructField | None) -> str:
         return "DEFAULT"
     if GENERATED in column.metadata or is_identity(column):
         return f"{_MADE}{name}"
-    text = column.metadata.get(DEFAULT)
-    return "NULL" if text is None else cast_text(text, column.type)
+    return cast_text(column.metadata.get(DEFAULT, "NULL"), column.type)
+
+
+def _listed(rows: DataFrame, schema: StructType) -> DataFrame:
+    """The rows of an INSERT that lists its columns: structs with as many fields as the table's take their names, as in
+    delta-spark, and those within arrays and maps do not."""
+    from mica.engines.spark.assigned import assigned
+    from mica.engines.spark.types import from_spark
+
+    found = [(given, schema.find(given.name)) for given in from_spark(rows.schema).fields]
+    named = StructType(tuple(f if own is None else replace(f, type=_named_as(f.type, own.type)) for f, own in found))
+    return assigned(rows, named, named)
+
+
+def _named_as(given: DataType, wanted: DataType) -> DataType:
+    """A type with the names of the fields of another one that has as many."""
+    match given, wanted:
+        case StructType(fields), StructType(own) if len(fields) == len(own):
+            named = [replace(f, name=o.name, type=_named_as(f.type, o.type)) for f, o in zip(fields, own, strict=True)]
+            return StructType(tuple(named))
+    return given
 
 
 def _is_read_by_name(rows: DataFrame, own: Sequence[StructField]) -> bool:
