@@ -193,7 +193,7 @@ class Options:
         value = self.text(name)
         if value is None:
             return None
-        found = parse_time(value)
+        found = parse_time(value, name)
         return found if found.tzinfo is not None else self.in_zone(found, f"{name}={value}")
 
     def in_zone(self, found: datetime, given: str) -> datetime:

@@ -51,16 +51,16 @@ def to_millis(asked: Timestamp) -> int:
     return int(moment.timestamp() * 1000 // 1)
 
 
-def parse_time(text: str) -> datetime:
+def parse_time(text: str, name: str = "timestamp") -> datetime:
     """Reads an ISO time, or one that Spark casts (`2026-1-31`, `… Europe/Berlin`), as delta-spark does; without a zone
-    if the text has none. Errors: INVALID_ARGUMENT."""
+    if the text has none; `name` is what the user calls it. Errors: INVALID_ARGUMENT."""
     try:
         # Fractions may have any length, as in other engines' output.
         return datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", text.strip()))
     except ValueError:
         found = _cast(text)
     if found is None:
-        raise UserError.bad_value("timestamp", text, "a time such as 2026-01-31 12:00:00")
+        raise UserError.bad_value(name, text, "a time such as 2026-01-31 12:00:00")
     return found
 
 

@@ -122,6 +122,8 @@ def test_a_time_needs_a_zone_since_the_session_s_is_not_seen() -> None:
     with pytest.raises(UserError, match="timeZone"):
         at("2026-07-01", timeZone="Mars/Base")
     assert at("2026-07-01 14:00:00", timeZone="+02:00") == noon
+    with pytest.raises(UserError, match="timestampAsOf"):
+        at("noon")
 
 
 def test_names_may_have_commas_and_sizes_sparks_units() -> None:
