@@ -121,6 +121,9 @@ def test_blocks_of_a_large_source_meet_the_table_where_no_equality_joins(
     assert raised.value.code == "AMBIGUOUS_MERGE"
     assert table.merge(twice, "target.id > source.low").when_matched_delete().execute().metrics[
         "numTargetRowsDeleted"] == 97  # fmt: skip
+    merging = table.merge(source.where("low < 0"), "t.id > s.low", source_alias="s", target_alias="t")
+    done = merging.when_not_matched_by_source_delete("t.id > -1").execute()
+    assert done.metrics["numTargetRowsDeleted"] == 1  # an empty block marks no row of a file
 
 
 def test_a_source_may_have_null_variants(spark: SparkSession, tmp_path: Path) -> None:

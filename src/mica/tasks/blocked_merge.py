@@ -36,10 +36,7 @@ _MARK = -1
 def match_block(spec: ShuffleSpec, batches: Batches) -> Iterator[pa.RecordBatch]:
     """The changes of one block of the source, and its rows to insert."""
     source = together(spec, list(in_schema(batches, spec.source)))
-    count = source.batch.num_rows
-    if not count:
-        return
-    matched = np.zeros(count, np.bool_)
+    matched = np.zeros(source.batch.num_rows, np.bool_)
 
     def match(part: FilePart) -> Iterator[pa.RecordBatch]:
         for found in _found(spec, DataFileReader(spec.merge.read, part), source, matched):
@@ -60,6 +57,8 @@ def _found(
     marks = bool(spec.match.numbers(NOT_BY_SOURCE))
     if marks:  # the file's task sees every file, whatever is found in it
         yield Changes(*(np.array([number], np.int64) for number in (-1, _MARK, -1)))
+    if not len(matched):  # the block is empty
+        return
     for chunk, places in _numbered(spec, file):
         seen = np.zeros(chunk.rows, np.bool_)
         try:
