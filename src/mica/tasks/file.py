@@ -411,7 +411,7 @@ class DataFileReader:
             try:
                 return padded(cast(array), leaf.padded)
             except pa.ArrowInvalid as e:
-                raise self._other_type(at, found.field.type, wanted) from e
+                raise file_errors.beyond(self.name, at, wanted, e) from None
 
         return FileColumn(leaf, leaf.request(found.names), cast=checked)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from mica.errors import CorruptDataError, MicaError, StorageError
 from mica.log.feed_columns import COMMIT_VERSION, other_type
 from mica.schema.ddl import type_to_ddl
-from mica.schema.types import StructField
+from mica.schema.types import TIMESTAMP, TIMESTAMP_NTZ, StructField
 from mica.tasks.parts import FilePart
 
 
@@ -65,6 +65,20 @@ def of_other_type(name: str, part: FilePart, column: str, held: object, wanted: 
         "INCOMPATIBLE_TYPE",
         f"{name} {holds}",
         hint="Another writer made or changed the file: rewrite it, or remove it from the table.",
+        path=name,
+        column=column,
+    )
+
+
+def beyond(name: str, column: str, wanted: StructField, why: Exception) -> CorruptDataError:
+    """The file's type is read as that of `wanted`, which does not have one of its values."""
+    hint = "Change the values in the file, or leave the column out."
+    if wanted.type in (TIMESTAMP, TIMESTAMP_NTZ):
+        hint = "Spark's timestamps have microseconds: round the times in the file, or leave the column out."
+    return CorruptDataError(
+        "INCOMPATIBLE_TYPE",
+        f"{name} holds a value in the column {column} that is no {type_to_ddl(wanted.type)}: {why}",
+        hint=hint,
         path=name,
         column=column,
     )

@@ -25,6 +25,7 @@ from mica.tasks.ahead import Lending, in_order, readers_of
 from mica.tasks.facts import facts
 from mica.tasks.file import ReadSpec
 from mica.tasks.file_columns import Level, aligned, find
+from mica.tasks.file_errors import beyond
 from mica.tasks.parts import FilePart
 from mica.tasks.read import read_file
 from mica.tasks.write import DataFileWriter, TableWriter, WriteSpec, write_files
@@ -64,7 +65,9 @@ def move_files(spec: MoveSpec, files: Iterable[FilePart]) -> Iterator[pa.RecordB
         if spec.reading is not None and not _is_named_as(reader.schema, spec.write.schema):
             yield from _read(spec.reading, spec.write, part)
             return
-        yield facts(_transcribed(spec.write, reader) or _moved(spec.write, reader), spec.write.collated)
+        place, rel = spec.source.locate(part.path)
+        name = place.path(rel)
+        yield facts(_transcribed(spec.write, reader) or _moved(spec.write, reader, name), spec.write.collated)
 
     readers = max(map(readers_of, (spec.source, spec.write.storage)))
     yield from in_order(move, files, readers, once=True, lending=lending)
@@ -111,8 +114,8 @@ def _transcribed(spec: WriteSpec, reader: kernel.FileReader) -> list[dict[str, A
         raise
 
 
-def _moved(spec: WriteSpec, reader: kernel.FileReader) -> list[dict[str, Any]]:
-    """Converts column by column."""
+def _moved(spec: WriteSpec, reader: kernel.FileReader, name: str) -> list[dict[str, Any]]:
+    """Converts column by column; `name` is the file's in errors."""
     schema = reader.schema
     found = {f.name: find(schema, (f.name,)) for f in spec.schema.fields}
     items: list[kernel.Request] = []
@@ -131,7 +134,8 @@ def _moved(spec: WriteSpec, reader: kernel.FileReader) -> list[dict[str, Any]]:
         for batch in reader.scan(items, max_rows=BATCH_ROWS, max_bytes=BATCH_BYTES):
             rebuilt += sum(pc.sum(batch.column(places[name] + 1)).as_py() or 0 for name in moving)
             made = [
-                _column(batch, places.get(f.name), f, found[f.name], moves=f.name in moving) for f in spec.schema.fields
+                _column(batch, places.get(f.name), f, found[f.name], name, moves=f.name in moving)
+                for f in spec.schema.fields
             ]
             whole = pa.RecordBatch.from_arrays([c for c, _ in made], schema=pa.schema([f for _, f in made]))
             writer.write(kernel.taken(whole), {})
@@ -140,7 +144,7 @@ def _moved(spec: WriteSpec, reader: kernel.FileReader) -> list[dict[str, Any]]:
 
 
 def _column(
-    batch: pa.RecordBatch, place: int | None, column: StructField, was: pa.Field | None, *, moves: bool
+    batch: pa.RecordBatch, place: int | None, column: StructField, was: pa.Field | None, name: str, *, moves: bool
 ) -> tuple[pa.Array, pa.Field]:
     """A column as the new file gets it; `was` is what the old file has, and null stands for what it has not."""
     if was is None or place is None:
@@ -149,6 +153,9 @@ def _column(
     elif moves:
         values, field = batch.column(place), batch.schema.field(place)
     else:
-        values = aligned(was, column, column.name)(batch.column(place))
+        try:
+            values = aligned(was, column, column.name)(batch.column(place))
+        except pa.ArrowInvalid as e:
+            raise beyond(name, column.name, column, e) from None
         field = pa.field(column.name, values.type, metadata=batch.schema.field(place).metadata)
     return values, field.with_nullable(column.nullable)

@@ -315,3 +315,24 @@ def test_columns_that_were_widened_are_written_with_their_types(tmp_path: Path) 
     assert found.scan(where).count() == 1
     assert mica.check(found).ok
     assert pq.ParquetFile(found.file_uris()[0]).schema_arrow.field("n").type == pa.int64()
+
+
+@pytest.mark.parametrize(
+    ("times", "why"),
+    [
+        (pa.array([1_000, 1_234_567], pa.timestamp("ns")), "1234567"),
+        (pa.array([0, 2**62], pa.timestamp("ms", "UTC")), str(2**62)),
+    ],
+)
+def test_a_time_that_no_timestamp_holds_is_told_with_the_file(tmp_path: Path, times: pa.Array, why: str) -> None:
+    for name, some in (("a", times[:1]), ("b", times)):
+        pq.write_table(pa.table({"t": some, "id": range(len(some))}), tmp_path / f"{name}.parquet")
+    scan = mica.read_parquet(tmp_path)
+    for run in (scan.to_arrow, lambda: mica.convert_files(tmp_path / "b.parquet", tmp_path / "t")):
+        with pytest.raises(mica.CorruptDataError, match="round the times") as caught:
+            run()
+        assert caught.value.code == "INCOMPATIBLE_TYPE"
+        assert "column t that is no TIMESTAMP" in caught.value.message
+        assert why in caught.value.message
+        assert str(tmp_path / "b.parquet") in caught.value.message
+    assert mica.read_parquet(tmp_path, columns=["id"]).count() == 3
