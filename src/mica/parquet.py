@@ -50,7 +50,8 @@ def read_parquet(
     columns (`scan.hive`): predicates on them skip files before they are opened. Columns and fields that some files lack
     are null there; types that differ otherwise are an error.
 
-    Groups that are annotated as Variants are VARIANT columns, shredded or not. Groups of the early shredding layout
+    Groups that are annotated as Variants are VARIANT columns, shredded or not, and so are those that Spark's schema in
+    the footer calls Variants; strings have the collations that it says. Groups of the early shredding layout
     have no annotation; a group is taken as one if it has `untyped_value` (binary) and one of `object`, `array` and
     `typed_value`, or if it has `untyped_value`, `object` or `array` and all its content is of that layout. `early`
     overrides this: False if a plain struct looks like one, or the names of all early columns (`["v", "s.v"]`).

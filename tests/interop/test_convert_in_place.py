@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import mica
+from tests.oracle import conf
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,3 +29,25 @@ def test_a_folder_of_spark(delta_session: SparkSession, tmp_path: Path) -> None:
     assert mica.check(table).ok
     spark.sql(f"DELETE FROM delta.`{path}` WHERE id < 10")
     assert table.refresh().count() == 290
+
+
+def test_variants_that_spark_does_not_annotate(delta_session: SparkSession, tmp_path: Path) -> None:
+    """Spark 4.0 writes them so, and a setting of later ones."""
+    spark, path = delta_session, tmp_path / "t"
+    variant = "parse_json(concat('{\"a\": ', id, '}'))"
+    frame = spark.range(0, 300, 1, 2).selectExpr(
+        "id", f"{variant} AS v", f"array({variant}) AS l", f"named_struct('v', {variant}) AS s",
+        "CASE WHEN id % 2 = 0 THEN 'X' ELSE 'x' END COLLATE UTF8_LCASE AS c",
+    )  # fmt: skip
+    with conf(spark, {"spark.sql.parquet.variant.annotateLogicalType.enabled": "false"}):
+        frame.write.parquet(str(path))
+    columns = ["to_json(v) AS v", "to_json(l[0]) AS l", "to_json(s.v) AS s", "c"]
+    where = "c = 'x' AND v:a::int > 100"
+    expected = sorted(map(str, spark.read.parquet(str(path)).where(where).selectExpr(*columns).collect()))
+    scan = mica.read_parquet(path, where=where)
+    assert sorted(map(str, scan.to_df(spark).selectExpr(*columns).collect())) == expected
+    assert (len(expected), scan.count()) == (199, 199)
+    table = mica.Table.convert_to_delta(path)
+    assert table.scan("v:a::int > 100").count() == 199
+    read = spark.read.format("delta").load(str(path)).where("v:a::int > 100").selectExpr(*columns)
+    assert sorted(map(str, read.collect())) == expected

@@ -186,7 +186,10 @@ def _given(
     found = find([os.fspath(place) for place in given if not isinstance(place, Opened)], options)
     files = FilesSource(found, options, early_option(early), exact=True)
     every_row = partitions or bool(files.partition_by)
-    move = partial(MoveSpec, files.storage, early=files.early, reading=Scan(files).spec(), every_row=every_row)
+    move = partial(
+        MoveSpec, files.storage, early=files.early, variants=variant_columns(files.schema),
+        reading=Scan(files).spec(), every_row=every_row,
+    )  # fmt: skip
     return _Given(files.schema, parts_of(files.all_files()), move)
 
 

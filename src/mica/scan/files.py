@@ -23,6 +23,7 @@ from mica.expressions.bind import BoundExpr
 from mica.records import dataclass
 from mica.scan import hive
 from mica.scan.one_schema import one_schema
+from mica.scan.said_by_spark import SCHEMA, as_spark_says
 from mica.scan.source import Listed, Source
 from mica.schema.arrow import from_arrow
 from mica.schema.types import DataType, StructField, StructType
@@ -82,7 +83,7 @@ class FilesSource(Source):
             if check is not None:
                 check(path, pa.schema([field for field in head.schema if field.name.lower() not in replaced]))
         # A scan may leave out a column of a type that Delta does not have; a table cannot.
-        own = [from_arrow(head.schema, strict=exact) for head in heads]
+        own = [as_spark_says(from_arrow(head.schema, strict=exact), head.said) for head in heads]
         _refuse_unknown(early, own)
         self.schema = _with_partitions(one_schema(paths, own, replaced, exact=exact), columns)
         self._files = pa.table(
@@ -138,12 +139,13 @@ class Head:
 
     schema: pa.Schema
     rows: int
+    said: str | None
 
 
 def _head(found: Found, early: Early, tails: Tails) -> Head:
     place, entry = found
     reader = kernel.open_file(place, entry.path, entry.size, early=early, tails=tails)
-    return Head(reader.schema, reader.num_rows)
+    return Head(reader.schema, reader.num_rows, reader.key_value_metadata.get(SCHEMA))
 
 
 def _with_partitions(schema: StructType, columns: Mapping[str, DataType]) -> StructType:
