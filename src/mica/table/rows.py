@@ -99,7 +99,9 @@ class Table(ShapedTable):
 
         Directories such as `day=2026-11-20` are partition columns; `partition_by` gives their types as DDL (`"day DATE,
         n INT"`) and maybe comments, otherwise they are inferred. All columns become nullable; structs get the fields of
-        all files. Files whose names begin with `_` or `.` are left out. With `spark` the footers are read by a job.
+        all files; strings get no collation, whatever Spark's schema in the footers says, so that every writer can go
+        on (`alter_column` gives one). Files whose names begin with `_` or `.` are left out. With `spark` the footers
+        are read by a job.
 
         Errors: TABLE_EXISTS; NOT_FOUND without a Parquet file; INCOMPATIBLE_FILES; INVALID_PARTITION_COLUMN,
         INVALID_PARTITION_VALUE; UNSUPPORTED_TYPE, also for what Spark cannot read in a table's files: nanoseconds, half
