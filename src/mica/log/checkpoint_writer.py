@@ -28,8 +28,8 @@ from mica.cores import cores
 from mica.log import features
 from mica.log.checkpoint import PartSource
 from mica.log.checkpoint_rows import added_files, checkpoint_table, other_actions, removed_files, rows_of, stats_kind
-from mica.log.paths import LAST_CHECKPOINT, SIDECARS, checkpoint_name, v2_checkpoint_name
-from mica.log.snapshot import Snapshot
+from mica.log.paths import LAST_CHECKPOINT, SIDECARS, checkpoint_name, commit_name, v2_checkpoint_name
+from mica.log.snapshot import Snapshot, last_checkpoint
 from mica.log.tombstones import REMOVE
 from mica.schema.arrow import is_variant
 from mica.variant import kernel
@@ -49,7 +49,9 @@ _CHECKPOINT = pa.struct([("version", pa.int64()), ("tags", _TAGS)])
 
 
 def write_checkpoint(snapshot: Snapshot, *, now: int | None = None) -> int:
-    """Writes the checkpoint of a snapshot and `_last_checkpoint`; returns the number of its actions. `now` in ms."""
+    """Writes the checkpoint of a snapshot and `_last_checkpoint`, unless that names a newer one; returns the number of
+    its actions. `now` in ms.
+    """
     now = int(time.time() * 1000) if now is None else now
     policy = properties.CHECKPOINT_POLICY.of(snapshot.properties)
     is_v2 = policy == "v2" and features.supports(snapshot.protocol, "v2Checkpoint")
@@ -60,8 +62,16 @@ def write_checkpoint(snapshot: Snapshot, *, now: int | None = None) -> int:
         "sizeInBytes": size,
         "numOfAddFiles": snapshot.state.files.num_rows,
     }
-    snapshot.storage.put(LAST_CHECKPOINT, orjson.dumps(pointer))
+    if not _is_newer_named(snapshot):
+        snapshot.storage.put(LAST_CHECKPOINT, orjson.dumps(pointer))
     return actions
+
+
+def _is_newer_named(snapshot: Snapshot) -> bool:
+    """Whether `_last_checkpoint` names a newer version, since this one is an old one or took longer than another
+    writer's. The pointer stays then: readers list the log from there. That of a table that was here before may go."""
+    named = last_checkpoint(snapshot.storage)
+    return named is not None and named > snapshot.version and snapshot.storage.exists(commit_name(named))
 
 
 def _write_classic(snapshot: Snapshot, now: int) -> tuple[int, int]:

@@ -298,7 +298,7 @@ class Snapshot:
         found = _extended(self.storage, self.state, segment, deltas, _commits(self.storage, deltas))
         # Whoever follows commit by commit lists no checkpoint that comes after its commit: the pointer tells.
         passed = len(segment.deltas) // _FOLLOWED > len(self.segment.deltas) // _FOLLOWED
-        return found.renewed(_last_checkpoint(self.storage)) if passed else found
+        return found.renewed(last_checkpoint(self.storage)) if passed else found
 
     def renewed(self, checkpoint: int | None) -> Snapshot:
         """The same version, read from a checkpoint if it was followed for long; `checkpoint` is the last one's version,
@@ -375,7 +375,7 @@ def first(storage: Storage, data: bytes) -> Snapshot:
 
 def _listing_of(storage: Storage, version: int | None) -> Listing:
     """What the log has of a version (None: the latest): from the last checkpoint on where that is known."""
-    hint = _last_checkpoint(storage)
+    hint = last_checkpoint(storage)
     start = hint if hint is not None and (version is None or hint <= version) else None
     listing = list_log(storage, start)
     return listing if start is None or start in listing.checkpoints else list_log(storage)  # the hint is wrong
@@ -402,7 +402,7 @@ def _delta(version: int, entry: Entry) -> LogFile:
     return LogFile(LogName("commit", version, end=version), entry)
 
 
-def _last_checkpoint(storage: Storage) -> int | None:
+def last_checkpoint(storage: Storage) -> int | None:
     """Returns the version in `_last_checkpoint`; if it is missing or broken, None, and the listing is longer."""
     try:
         value = orjson.loads(storage.read(LAST_CHECKPOINT))

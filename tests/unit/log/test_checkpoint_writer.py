@@ -149,3 +149,19 @@ def test_an_empty_table_has_a_v2_checkpoint_without_sidecars(tmp_path: Path) -> 
     assert write_checkpoint(table) == 3
     cut(table.storage, 0)
     assert load(table.storage).files.num_rows == 0
+
+
+def test_the_checkpoint_of_an_older_version_does_not_move_the_pointer_back(storage: Storage) -> None:
+    """The older version may be one that was asked for, or that of a writer who took longer than the next one."""
+
+    def pointer() -> int:
+        return int(orjson.loads(storage.read(f"{LOG}/_last_checkpoint"))["version"])
+
+    write_checkpoint(a_table(storage))
+    assert pointer() == 5
+    write_checkpoint(load(storage, 2))
+    assert pointer() == 5
+    # What another table left here, with a version that this one does not have, is no newer checkpoint.
+    storage.put(f"{LOG}/_last_checkpoint", b'{"version": 90, "size": 1}')
+    write_checkpoint(load(storage))
+    assert pointer() == 5
