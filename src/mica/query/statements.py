@@ -30,6 +30,7 @@ from functools import partial
 
 from mica.arguments import Mode
 from mica.errors import UserError
+from mica.expressions.tokens import syntax_error
 from mica.properties import COMMENT
 from mica.query.row_statements import Delete, Insert, MergeInto, RowChange, RowStatement, Update
 from mica.query.statement_parts import QUERY, ended
@@ -226,6 +227,10 @@ class _Statement(RowStatement):
             else:
                 self.at += 1
                 lite = word == "LITE"
+        if self.word() == "USING":
+            hint = "Leave it out: VACUUM lists the table's folder itself."
+            what = "VACUUM … USING INVENTORY is not supported here"
+            raise syntax_error(self.text, self.token.at, what, hint, code="UNSUPPORTED_EXPRESSION")
         self.end()
         return VacuumOf(table, retain, dry, lite)
 

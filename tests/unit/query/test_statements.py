@@ -219,6 +219,8 @@ def test_a_query_that_says_using_mica_makes_no_table_of_ours(query: str) -> None
         ("VACUUM t RETAIN nan HOURS", "a number is expected"),
         ("VACUUM t LITE FULL", "the end is expected"),
         ("VACUUM t LITE LITE", "the end is expected"),
+        ("VACUUM t USING INVENTORY (SELECT 1 AS path)", "USING INVENTORY is not supported here, at offset 9"),
+        ("VACUUM t RETAIN 1 HOURS USING INVENTORY s", "VACUUM lists the table's folder itself"),
         ("DESCRIBE HISTORY t LIMIT 1.5", "a whole number is expected"),
         ("DESC HISTORY t LIMIT inf", "a whole number is expected"),
         ("DELETE FROM t WHERE", "an expression is expected"),
