@@ -8,9 +8,14 @@ dictionaries, which Spark cannot read, are decoded.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import field
+from typing import Any
+
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.engines.spark import decimals
 from mica.errors import UserError
 from mica.records import dataclass
 from mica.schema.lists import with_offsets
@@ -31,6 +36,21 @@ class Late:
 
 
 REFUSED = Late()
+
+
+@dataclass(frozen=True)
+class ForSpark:
+    """A task whose batches are converted for Spark; `numbers` are decimals that cross as such."""
+
+    task: Callable[[Any], Iterable[pa.RecordBatch]]
+    schema: StructType
+    late: Late = REFUSED
+    numbers: decimals.Short = field(default_factory=dict, hash=False)
+
+    def __call__(self, given: Any) -> Iterator[pa.RecordBatch]:
+        """The batches of a task."""
+        for batch in self.task(given):
+            yield decimals.as_numbers(for_spark(batch, self.schema, self.late), self.numbers)
 
 
 def for_spark(batch: pa.RecordBatch, schema: StructType, late: Late = REFUSED) -> pa.RecordBatch:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -29,13 +28,13 @@ from mica.engines.base import (
 from mica.engines.local import IN_PROCESS
 from mica.engines.spark import comparator, decimals, jobs, types, zones
 from mica.engines.spark.at_hand import at_hand
-from mica.engines.spark.batches import REFUSED, Late, for_spark
+from mica.engines.spark.batches import ForSpark, Late
+from mica.engines.spark.fused import fused
 from mica.engines.spark.making import Maker
 from mica.engines.spark.marks import framed
 from mica.engines.spark.session import is_connect, is_true
 from mica.errors import UserError
 from mica.expressions.bind import BoundExpr
-from mica.records import dataclass
 from mica.schema.arrow import to_arrow
 from mica.schema.ddl import type_to_ddl
 from mica.schema.edit import places
@@ -143,14 +142,15 @@ class Spark(Engine):
         def frame() -> DataFrame:
             if isinstance(rows, MadeRows):
                 return self._made(rows, order, task, schema)
-            return jobs.over_rows(_together(rows, order), task, types.of_arrow(schema))
+            arranged, wanted = _together(rows, order), types.of_arrow(schema)
+            return fused(arranged, task, wanted) or jobs.over_rows(arranged, task, wanted)
 
         return self._collected(frame, schema, ends)
 
     def frame(self, task: Task, inputs: Sequence[Any], schema: StructType, size: int, late: Late) -> DataFrame:
         """The task's batches as a lazy DataFrame for the user, about `size` bytes large."""
         wanted, numbers = types.to_spark(schema), {} if is_connect(self.session) else decimals.short(schema)
-        run = _ForSpark(task, schema, late, numbers)
+        run = ForSpark(task, schema, late, numbers)
         given = types.to_spark(decimals.crossing(schema, numbers)) if numbers else wanted
         frame = jobs.over_tasks(self.session, run, inputs, given, size_in_bytes=size, for_people=True)
         return decimals.made(frame, numbers, wanted)
@@ -221,11 +221,11 @@ class Spark(Engine):
 
     def made(self, task: Task, inputs: Sequence[Any], schema: StructType) -> DataFrame:
         """The rows that tasks make."""
-        return jobs.over_tasks(self.session, _ForSpark(task, schema), inputs, types.to_spark(schema))
+        return jobs.over_tasks(self.session, ForSpark(task, schema), inputs, types.to_spark(schema))
 
     def mapped(self, rows: DataFrame, task: RowsTask, schema: StructType) -> DataFrame:
         """The rows that a task makes of these."""
-        return jobs.over_rows(rows, _ForSpark(task, schema), types.to_spark(schema))
+        return jobs.over_rows(rows, ForSpark(task, schema), types.to_spark(schema))
 
     def _collected(self, frame: Any, schema: pa.Schema, ends: Ends) -> Iterator[pa.RecordBatch]:
         def work() -> pa.Table:
@@ -240,7 +240,7 @@ class Spark(Engine):
         their keys, so that no task runs twice, and sorted by the task that writes them."""
         if not order.keys:
             made = jobs.over_tasks(
-                self.session, _ForSpark(rows.task, rows.schema), rows.inputs, types.to_spark(rows.schema),
+                self.session, ForSpark(rows.task, rows.schema), rows.inputs, types.to_spark(rows.schema),
                 size_in_bytes=rows.size,
             )  # fmt: skip
             return jobs.over_rows(jobs.together(made, order.partition_by), task, types.of_arrow(schema))
@@ -293,17 +293,3 @@ def _together(frame: DataFrame, order: Order) -> DataFrame:
     wanted = {name.lower() for name in order.partition_by}
     columns = [name for name in frame.columns if name.lower() in wanted]
     return frame.hint("rebalance", *map(quote_if_needed, columns)) if columns else frame
-
-
-@dataclass(frozen=True)
-class _ForSpark:
-    """A task whose batches are converted for Spark."""
-
-    task: Task
-    schema: StructType
-    late: Late = REFUSED
-    numbers: decimals.Short = field(default_factory=dict, hash=False)
-
-    def __call__(self, given: Any) -> Iterator[pa.RecordBatch]:
-        for batch in self.task(given):
-            yield decimals.as_numbers(for_spark(batch, self.schema, self.late), self.numbers)

@@ -7,6 +7,7 @@ is in the function's pickled bytes, never in the text of a plan, so secrets do n
 from __future__ import annotations
 
 import contextlib
+import inspect
 import json
 import pickle
 import platform
@@ -69,6 +70,19 @@ def over_tasks(
     return numbers.mapInArrow(
         _on_worker(_run_tasks, (pickle.dumps(function), payloads, claim), marks=not for_people), schema
     )
+
+
+def tasks_of(command: bytes) -> tuple[Any, list[Any]] | None:
+    """The function and the tasks of a job of `over_tasks`, by its bytes in Spark's plan. None for another function, and
+    for one so large that the bytes are the name of a broadcast."""
+    if _on_worker.__qualname__.encode() not in command:
+        return None
+    run, _ = pickle.loads(command)  # noqa: S301 - the driver's own bytes
+    of = inspect.getclosurevars(run).nonlocals
+    if of["name"] != _run_tasks.__qualname__:
+        return None
+    function, payloads, _ = of["arguments"]
+    return pickle.loads(function), [pickle.loads(zlib.decompress(one)) for one in payloads]  # noqa: S301
 
 
 def over_rows(
