@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import mica
-from mica.engines.spark import engine, fused
+from mica.engines.spark import engine
 from mica.query import here
 
 if TYPE_CHECKING:
@@ -47,7 +47,6 @@ def made(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture
 def source(made: str, by_tasks: None, monkeypatch: pytest.MonkeyPatch) -> str:
     """The table in a statement, as if it were large."""
-    monkeypatch.setattr(fused, "_MANY_BYTES", 0)
     monkeypatch.setattr(here, "rows", lambda *_: None)
     return f"delta.`{made}`"
 

@@ -17,7 +17,6 @@ from mica.engines.spark.session import is_true, without_sql_log
 from mica.engines.spark.types import cast_text, type_text
 from mica.errors import UserError
 from mica.query import described, settings
-from mica.query.copies import copied
 from mica.query.fixed import fixed_values
 from mica.query.row_statements import Insert, with_defaults
 from mica.schema import literals
@@ -145,7 +144,7 @@ def _given(text: str, defaults: Sequence[str], query: Query) -> DataFrame:
             hint="Leave the column out: name the others in parentheses after the table.",
             column=name,
         )
-    return copied(query, filled)
+    return query(filled)
 
 
 def _default(name: str, column: StructField | None) -> str:

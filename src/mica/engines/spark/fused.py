@@ -29,11 +29,8 @@ if TYPE_CHECKING:
 _COLUMN = re.compile(r"(?:\w+#(?P<of>\d+)L? AS )?\w+#(?P<id>\d+)L?")
 _DECIMAL = re.compile(r"MakeDecimal\(\w+#(?P<of>\d+)L?,(?P<digits>\d+),(?P<scale>\d+)\) AS \w+#(?P<id>\d+)L?")
 
-#: Spark's plans for a job of tasks, for files, and for what names and arranges columns.
-_TASKS, _FILES, _NAMES = "MapInArrow", "LogicalRelation", ("Project", "SubqueryAlias")
-
-#: So many bytes take longer to read than a query takes to be asked again.
-_MANY_BYTES = 4 << 20
+#: Spark's plans for a job of tasks, and for what names and arranges columns.
+_TASKS, _NAMES = "MapInArrow", ("Project", "SubqueryAlias")
 
 
 @dataclass(frozen=True)
@@ -81,20 +78,14 @@ def fused(
     return jobs.over_tasks(rows.sparkSession, of_rows, tasks, schema)
 
 
-def is_copy(rows: DataFrame) -> bool:
-    """Whether Spark's own reader reads these rows, and much: mica's tasks, which write them, would do it sooner."""
-    plan, columns = _origin(rows)
-    if not columns or plan.nodeName() != _FILES or str(plan.relation().toString()) != "parquet":
-        return False
-    return int(plan.stats().sizeInBytes()) > _MANY_BYTES
-
-
 def _origin(rows: DataFrame) -> tuple[Any, list[_Column]]:
     """The plan below all that does no more than rename columns of the rows, and its columns, which are theirs: none if
     anything is computed of them, and without a plan."""
     if getattr(rows, "_jdf", None) is None:
         return None, []
-    plan = with_cached(opened(rows))
+    frame: Any = opened(rows)
+    cache = frame.sparkSession._jsparkSession.sharedState().cacheManager()  # noqa: SLF001
+    plan = frame._jdf.queryExecution().analyzed() if cache.isEmpty() else with_cached(frame)  # noqa: SLF001
     columns = _columns(plan.output())
     while columns is not None and plan.nodeName() in _NAMES:
         columns = _below(plan, columns)

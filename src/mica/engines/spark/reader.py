@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from contextvars import ContextVar
 from dataclasses import replace
 from itertools import islice
 from threading import Lock
@@ -126,11 +125,7 @@ class Reading:
         return len(stored) == len(fields) and all(physical_name(i) == i.name for i in inside)
 
 
-#: Whether rows are wanted of mica's tasks (`for_tasks`).
-_FOR_TASKS: ContextVar[bool] = ContextVar("_FOR_TASKS", default=False)
-
 REASONS: Mapping[str, Callable[[Reading], bool]] = {
-    "the rows are written by the tasks that read them": lambda _: _FOR_TASKS.get(),
     "bare files may hold what Spark reads wrongly (docs/compatibility.md)": lambda r: not r.is_table,
     "the rows are changes, not those of the files": lambda r: not r.plain_files,
     "a predicate is given, on which only mica skips": lambda r: r.predicate,
@@ -171,16 +166,6 @@ REASONS: Mapping[str, Callable[[Reading], bool]] = {
 def reason_for_kernel(reading: Reading) -> str | None:
     """The reason to use the kernel; None if Spark's own reader is right and not slower."""
     return next((reason for reason, applies in REASONS.items() if applies(reading)), None)
-
-
-@contextmanager
-def for_tasks() -> Iterator[None]:
-    """Lets mica's tasks read all that is read meanwhile, since they write it (`fused`)."""
-    token = _FOR_TASKS.set(True)
-    try:
-        yield
-    finally:
-        _FOR_TASKS.reset(token)
 
 
 def native(spark: SparkSession, reading: Reading) -> DataFrame:
