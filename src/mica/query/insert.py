@@ -96,11 +96,12 @@ def _assigned(
             else "The table has no columns yet: INSERT WITH SCHEMA EVOLUTION adds those of the query.",
         )
     own = [column for column in table.schema.fields if column.name not in fixed]
+    by_name = statement.by_name or (not statement.columns and _is_read_by_name(rows, own))
+    rows = rows.toDF(*columns)
     if statement.columns:
-        rows = _listed(rows.toDF(*columns), table.schema)
-        own = [column for column in map(table.schema.find, columns) if column is not None]
-    by_name = statement.by_name or _is_read_by_name(rows, own)
-    rows = as_stored(rows.toDF(*columns), table.schema, by_name=by_name)
+        rows = _listed(rows, table.schema)
+        by_name = _is_read_by_name(rows, [one for name in columns if (one := table.schema.find(name)) is not None])
+    rows = as_stored(rows, table.schema, by_name=by_name)
     if evolves:
         from mica.engines.spark.assigned import without_comments
 
