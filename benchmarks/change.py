@@ -1,9 +1,9 @@
 """Rows changed, files joined, a directory listed: each beside delta-spark, on hard links of one table per system.
 
 Events lie in the order of time in 100 files. A delete and an update take 0.1 % of the rows, all in one file, another
-delete 2 % of them, out of every file; a merge takes 10,000 rows by an identifier inside the Variant (`time_us`), half
-of them new, the others of one file. 1,000 small files are joined, and a vacuum lists a directory of 100,000 files, of
-which it would delete ten.
+delete 2 % of them, out of every file; half of the rows are inserted again; a merge takes 10,000 rows by an identifier
+inside the Variant (`time_us`), half of them new, the others of one file. 1,000 small files are joined, and a vacuum
+lists a directory of 100,000 files, of which it would delete ten.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ def run(run: Run) -> None:
         ("deleting", {"low": low, "high": high}),
         ("updating", {"low": low, "high": high}),
         ("clearing", {"collection": "app.bsky.graph.block"}),
+        ("copying", {"high": START_US + span * (FILES // 2)}),
         ("merging", {"given": str(given)}),
     ):
         measures = _measure(run, do, {name: tables[name] for name in able}, arguments)

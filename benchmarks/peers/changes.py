@@ -48,6 +48,15 @@ class Changes:
         done = mica.Table.open(target).update({"kind": "'changed'"}, where, spark=self._engine(engine))
         return {"rows": done.metrics["numUpdatedRows"]}
 
+    def copying(self, target: str, high: int, engine: str) -> dict[str, Any]:
+        """A statement on Spark, an Arrow reader in process."""
+        where = f"v:time_us::bigint < {high}"
+        if engine == "spark":
+            text = f"INSERT INTO delta.`{target}` SELECT v, kind FROM delta.`{target}` WHERE {where}"
+            return {"rows": mica.sql(text, self._spark()).collect()[0][1]}
+        table = mica.Table.open(target)
+        return {"rows": table.append(table.scan(where).to_reader()).rows}
+
     def merging(self, target: str, given: str, engine: str) -> dict[str, Any]:
         """A DataFrame of the documents on Spark, an Arrow table in process."""
         source: Any

@@ -222,6 +222,12 @@ class Peer:
         found = self.spark.sql(f"UPDATE delta.`{target}` SET kind = 'changed' WHERE {where}").collect()
         return {"rows": found[0][0]}
 
+    def copying(self, target: str, high: int) -> dict[str, Any]:
+        """Insert what the table has before a time."""
+        where = f"variant_get(v, '$.time_us', 'bigint') < {high}"
+        self.spark.sql(f"INSERT INTO delta.`{target}` SELECT v, kind FROM delta.`{target}` WHERE {where}")
+        return {"rows": int(self._told(target)["numOutputRows"])}
+
     def merging(self, target: str, given: str) -> dict[str, Any]:
         """Merge documents by a path."""
         self._source(given).createOrReplaceTempView("given")

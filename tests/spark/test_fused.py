@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 import mica
-from mica.engines.spark import engine
-from mica.query import here
+from mica.engines.spark import engine, reader
+from mica.query import copies, here
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -66,6 +66,15 @@ def found(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     return seen
 
 
+@pytest.fixture(scope="module")
+def plain(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A table that Spark's own reader may read whole."""
+    table = mica.Table.create(tmp_path_factory.mktemp("fused") / "plain", "id BIGINT, s STRING, m DECIMAL(18,2)")
+    for start in (0, 900):
+        table.append(spark.sql(f"SELECT id, s, m FROM ({ROWS} FROM range({start}, {start + 900}))"))
+    return table.path
+
+
 def rows_of(path: Path) -> list[str]:
     """The rows, each as a text: NaN is itself there."""
     return sorted(map(str, mica.Table.open(path).scan().to_arrow().to_pylist()))
@@ -106,6 +115,45 @@ def test_rows_are_those_that_pass_through_spark(
     assert found == [is_fused]
     assert rows_of(tmp_path / "here") == rows_of(tmp_path / "there") != []
     assert mica.check(mica.Table.open(tmp_path / "here"), spark=spark).ok
+
+
+#: Statements over a table that Spark's own reader may read, and whether mica's tasks do, since they write its rows.
+COPIES = [
+    ("INSERT INTO {t} SELECT * FROM {s}", True),
+    ("INSERT OVERWRITE {t} SELECT a.id, a.s, a.m FROM (SELECT * FROM {s}) a", True),
+    ("INSERT INTO {t} BY NAME SELECT m, id FROM {s}", True),
+    ("INSERT INTO {t} (s, id) SELECT s, id AS n FROM {s}", True),
+    ("WITH one AS (SELECT s, id FROM {s}) INSERT INTO {t} (s, id) SELECT * FROM one", True),
+    ("CREATE OR REPLACE TABLE {t} USING mica AS SELECT m, id AS k FROM {s}", True),
+    ("INSERT INTO {t} (id) SELECT id + 1 FROM {s}", False),
+    ("INSERT INTO {t} (id, s) SELECT int(id), s FROM {s}", False),
+    ("INSERT INTO {t} (id, s) SELECT id, s FROM {s} ORDER BY id DESC", False),
+    ("CREATE OR REPLACE TABLE {t} USING mica PARTITIONED BY (p) AS SELECT id, s AS p FROM {s}", False),
+]
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize(("text", "is_copied"), COPIES)
+def test_who_writes_a_copy_reads_it(
+    spark: SparkSession, tmp_path: Path, plain: str, by_tasks: None, found: list[bool],
+    monkeypatch: pytest.MonkeyPatch, text: str, is_copied: bool,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(here, "rows", lambda *_: None)
+    by_spark: list[Any] = []
+    own = reader.native
+    monkeypatch.setattr(reader, "native", lambda *given: by_spark.append(1) or own(*given))
+    statement = text.format(t=f"delta.`{tmp_path / 'here'}`", s=f"delta.`{plain}`")
+    mica.Table.create(tmp_path / "here", "id BIGINT, s STRING, m DECIMAL(18,2)")
+    mica.sql(statement, spark)
+    assert (found, not by_spark) == ([is_copied], is_copied)
+    if not is_copied:
+        return
+    monkeypatch.setattr(copies, "is_copied", lambda _: False)
+    mica.Table.create(tmp_path / "there", "id BIGINT, s STRING, m DECIMAL(18,2)")
+    mica.sql(statement.replace(str(tmp_path / "here"), str(tmp_path / "there")), spark)
+    assert by_spark
+    assert rows_of(tmp_path / "here") == rows_of(tmp_path / "there") != []
+    assert mica.Table.open(tmp_path / "here").schema == mica.Table.open(tmp_path / "there").schema
 
 
 def test_the_rules_of_a_table_hold(spark: SparkSession, tmp_path: Path, source: str, found: list[bool]) -> None:

@@ -16,7 +16,7 @@ from mica.engines.spark.errors import is_condition
 from mica.engines.spark.session import is_true, without_sql_log
 from mica.engines.spark.types import cast_text, type_text
 from mica.errors import UserError
-from mica.query import described, settings
+from mica.query import copies, described, settings
 from mica.query.fixed import fixed_values
 from mica.query.row_statements import Insert, with_defaults
 from mica.schema import literals
@@ -82,7 +82,9 @@ def _assigned(
     fixed = fixed_values(table, statement.partition, engines.of(spark).settings()[1])
     evolves = statement.evolves or settings.evolves(spark)
     columns = list(statement.columns) or [name for name in table.schema.names if name not in fixed]
-    rows = _given(statement.query, [_default(name, table.schema.find(name)) for name in columns], query)
+    asked = None if statement.by_name else [table.schema.find(name) for name in columns]
+    with copies.written(lambda given: not table.partition_by and _are_stored(given, asked, table.schema)):
+        rows = _given(statement.query, [_default(name, table.schema.find(name)) for name in columns], query)
     if statement.by_name:
         columns = rows.columns
     elif evolves and not statement.columns:
@@ -155,6 +157,12 @@ def _default(name: str, column: StructField | None) -> str:
     if GENERATED in column.metadata or is_identity(column):
         return f"{_MADE}{name}"
     return cast_text(column.metadata.get(DEFAULT, "NULL"), column.type)
+
+
+def _are_stored(given: StructType, places: Sequence[StructField | None] | None, schema: StructType) -> bool:
+    """Whether columns are of the types of the table's at these places, or by these names."""
+    own = places if places is not None else [schema.find(name) for name in given.names]
+    return all(o is not None and f.type == o.type for f, o in zip(given.fields, own, strict=False))
 
 
 def _listed(rows: DataFrame, schema: StructType) -> DataFrame:

@@ -31,7 +31,7 @@ from mica.properties import (
     IN_COMMIT_TIMESTAMPS,
     NAMES_OF_WRITERS,
 )
-from mica.query import kept_names, names, registry, settings
+from mica.query import copies, kept_names, names, registry, settings
 from mica.query.create_text import column_text, create_text
 from mica.query.frames import narrowed
 from mica.query.insert import Query
@@ -93,7 +93,8 @@ def make(
             _refuse_another(statement, Table(base))
         kept_names.give(spark, ".".join(parts), storage)
         return None
-    rows = None if statement.query is None else query(statement.query)
+    with copies.written(lambda _: not statement.partition_by):
+        rows = None if statement.query is None else query(statement.query)
     made: Any = parse_ddl(statement.ddl) if statement.ddl else None
     if made is None and rows is None and statement.mode == "ignore" and isinstance(base, Snapshot):
         return None  # it has its name and its columns

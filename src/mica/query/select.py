@@ -29,7 +29,7 @@ from mica.engines.spark.stored_views import define
 from mica.engines.spark.types import unread
 from mica.errors import UserError
 from mica.log.row_tracking import materialized
-from mica.query import file_names, here
+from mica.query import copies, file_names, here
 from mica.query.conditions import Conditions
 from mica.query.names import Named, without_star, words
 from mica.query.narrowed import Narrowed
@@ -157,14 +157,19 @@ def _planned(
     spark: SparkSession, named: Named, args: Any, *, optimised: bool = True
 ) -> tuple[Needs, list[Narrowed]]:  # fmt: skip
     query = _query(spark, named, args, optimised)
-    return _places(spark, query, named.views, by_file=file_names.asked(named.said))
+    by_file = file_names.asked(named.said)
+    return _places(spark, query, named.views, by_file=by_file, by_tasks=not by_file and copies.is_copied(query))
 
 
 def _places(
-    spark: SparkSession, query: Query, views: Mapping[str, Table], *, by_file: bool = False
+    spark: SparkSession, query: Query, views: Mapping[str, Table], *, by_file: bool = False, by_tasks: bool = False
 ) -> tuple[Needs, list[Narrowed]]:
-    """How each relation of a plan is read; `by_file`: by Spark's own reader, which knows the names of files."""
-    places = {relation: _Place(spark, relation, views[relation.view], by_file=by_file) for relation in query.relations}
+    """How each relation of a plan is read; `by_file`: by Spark's own reader, which knows the names of files;
+    `by_tasks`: not by that reader."""
+    places = {
+        relation: _Place(spark, relation, views[relation.view], by_file=by_file, by_tasks=by_tasks)
+        for relation in query.relations
+    }
     needs = Needs(query, {relation: place.evaluated for relation, place in places.items()}, extracts=not by_file)
     folds = find(needs, lambda relation, node, type_: places[relation].text(node, type_))
     folded = {fold.relation: fold for fold in folds}
@@ -257,8 +262,8 @@ def _rows(spark: SparkSession, place: Narrowed, at_once: bool) -> Rows:
 class _Place:
     """How one relation is read; `evaluated` has the numbers of the conjuncts that Spark need not evaluate."""
 
-    def __init__(self, spark: SparkSession, relation: Relation, table: Table, *, by_file: bool) -> None:
-        self.relation, self.table = relation, table
+    def __init__(self, spark: SparkSession, relation: Relation, table: Table, *, by_file: bool, by_tasks: bool) -> None:
+        self.relation, self.table, self.by_tasks = relation, table, by_tasks
         translated = zip(map(translate, relation.conjuncts), relation.expressions, strict=True)
         shown = ((found, "" if found else str(tree.java.toString())) for found, tree in translated)
         self.conditions = Conditions(table, spark, shown)
@@ -279,6 +284,10 @@ class _Place:
         bound = None if found is None else self.conditions.value(found)
         return None if bound is None or not foldable(bound.type) or type_to_ddl(bound.type) != type_ else found
 
+    def _by_mica(self, needed: Sequence[str]) -> bool:
+        """Whether Spark's own reader may not, or need not, read these columns."""
+        return self.by_tasks or any(is_shown(self.relation.schema.field(name)) for name in needed)
+
     def read(self, needs: Needs, folded: Folded | None, limit: int | None) -> Narrowed:
         """How its rows are read for Spark."""
         needed, extractions = needs.columns[self.relation], needs.extractions[self.relation]
@@ -288,7 +297,7 @@ class _Place:
             columns = folded.columns or {"one": "true"}
         elif not needs.extracts:
             columns = None
-        elif extractions or where is not None or any(is_shown(self.relation.schema.field(name)) for name in needed):
+        elif self._by_mica(needed) or extractions or where is not None:
             texts = spelled(self.relation.schema)
             columns = {name: texts[name] for name in needed}
             columns |= {_unlike(columns, i): e.sql for i, e in enumerate(extractions)}
