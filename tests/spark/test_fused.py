@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import mica
-from mica.engines.spark import engine, reader
+from mica.engines.spark import engine, fused, reader
 from mica.query import copies, here
 
 if TYPE_CHECKING:
@@ -187,3 +187,36 @@ def test_a_frame_is_written_where_it_is_read(
     assert found == [True, False, False, False]
     rows = other.to_arrow()
     assert (rows.num_rows, pa.compute.sum(rows["id"]).as_py()) == (5399, 3 * (sum(range(1800)) - 41 - 655) + 10)
+
+
+@pytest.mark.usefixtures("compiled", "by_tasks")
+def test_a_frame_of_an_enabled_session_is_read_as_actions_read_it(
+    spark: SparkSession, tmp_path: Path, plain: str, found: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is appended skips files, and whole tables are written where they are read; what is cached, or computed by
+    Spark, is as Spark has it."""
+    monkeypatch.setattr(here, "rows", lambda *_: None)
+    mica.enable(spark)
+    try:
+        for name in ("here", "there"):
+            if name == "there":
+                monkeypatch.setattr(fused, "NARROWERS", [])
+            target = mica.Table.create(tmp_path / name, "id BIGINT, s STRING, m DECIMAL(18,2)")
+            frame = mica.Table.open(plain).to_df(spark)
+            kept = frame.where("id < 10").cache()
+            for rows in (
+                frame,
+                frame.where("id >= 900 AND s IS NOT NULL").select("s", "id"),
+                frame.where("length(s) = 3").selectExpr("id", "upper(s) AS s"),
+                frame.repartition(3).where("id < 20"),
+                frame.join(frame.select("id"), "id").where("id < 5"),
+                frame.orderBy("id").limit(7),
+                kept,
+            ):
+                target.append(rows)
+            kept.unpersist()
+    finally:
+        mica.disable(spark)
+    assert found[:2] == [True, True]
+    assert not any(found[2:])
+    assert rows_of(tmp_path / "here") == rows_of(tmp_path / "there") != []

@@ -35,8 +35,9 @@ def enable(spark: SparkSession | None = None) -> SparkSession:
     `format("mica")` known to it, and returns it; `disable` undoes the former. Off by default.
 
     Actions of DataFrames that were made of `spark.sql`, `spark.table`, `spark.read.table` or `Table.to_df` read of a
-    table what they need, as a text does, and skip files (not on Spark Connect); what Spark runs otherwise, as `cache`,
-    it reads by its own reader, which prunes columns and paths, or as the text says that it was made of.
+    table what they need, as a text does, and skip files (not on Spark Connect), and so do mica's writes of them; what
+    Spark runs otherwise, as `cache`, it reads by its own reader, which prunes columns and paths, or as the text says
+    that it was made of.
     `df.write.saveAsTable` and `insertInto`, `df.writeTo`, `spark.readStream.table`, `toTable` and `spark.catalog` take
     registered names too, as `format("mica")` takes their paths, with the options of the reader or writer; on Spark
     Connect those that write or stream refuse the name. A temporary view that is made after a name was registered comes

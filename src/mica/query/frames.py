@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from mica.engines.spark import hadoop, text_marks
 from mica.engines.spark.errors import is_condition, may_be_of_row
+from mica.engines.spark.fused import NARROWERS
 from mica.engines.spark.hidden_column import OPENERS, by_hidden, is_read_by_spark, opened
 from mica.engines.spark.making import Maker
 from mica.engines.spark.marks import (
@@ -34,7 +35,7 @@ from mica.engines.spark.marks import (
     with_cached,
 )
 from mica.engines.spark.session import is_connect
-from mica.query import lent, select, views
+from mica.query import copies, lent, select, views
 from mica.query.file_names import left_to_spark
 from mica.query.narrowed import Narrowed
 from mica.scan.scan import Scan
@@ -242,7 +243,14 @@ def _given(frame: DataFrame) -> DataFrame | None:
         return None
 
 
+def _written(frame: DataFrame, stays: bool) -> DataFrame | None:
+    """A DataFrame's rows as an action reads them, for who writes them; `stays`: in the tasks that read."""
+    with copies.written(lambda _: stays):
+        return narrowed(frame)
+
+
 OPENERS.append(_given)
+NARROWERS.append(_written)
 
 
 def _beyond(own: Callable[..., Any], frame: DataFrame, *args: Any, **kwargs: Any) -> Any:

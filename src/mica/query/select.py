@@ -150,7 +150,7 @@ def of_plan(spark: SparkSession, given: MarkedPlan, tables: Mapping[str, Table])
 def planned(spark: SparkSession, given: MarkedPlan, tables: Mapping[str, Table]) -> tuple[Needs, list[Narrowed]]:
     """What Spark needs for a plan that has marks of these tables, and how each place of a mark is read."""
     query = Query.of_plan(spark, given.java, given.marks)
-    return _places(spark, query, tables)
+    return _places(spark, query, tables, by_tasks=copies.is_copied(query))
 
 
 def _planned(
@@ -285,8 +285,11 @@ class _Place:
         return None if bound is None or not foldable(bound.type) or type_to_ddl(bound.type) != type_ else found
 
     def _by_mica(self, needed: Sequence[str]) -> bool:
-        """Whether Spark's own reader may not, or need not, read these columns."""
-        return self.by_tasks or any(is_shown(self.relation.schema.field(name)) for name in needed)
+        """Whether Spark's own reader may not read these columns, or need not, and they are no few rows: those may be in
+        this process soonest."""
+        if any(is_shown(self.relation.schema.field(name)) for name in needed):
+            return True
+        return self.by_tasks and not little.is_little(self.conditions.scan(None))
 
     def read(self, needs: Needs, folded: Folded | None, limit: int | None) -> Narrowed:
         """How its rows are read for Spark."""

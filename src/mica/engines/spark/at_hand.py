@@ -51,8 +51,8 @@ _LONGEST = 16_384
 #: So many rows may have to be computed first.
 _FEW = 1000
 
-#: What the plan of a DataFrame has whose rows shall come in so many files.
-_DIVIDED = ("Repartition", "Rebalance")
+#: What the plan of a DataFrame shows whose rows shall come in so many files, if these are more than one.
+_DIVIDED = re.compile(r"Repartition(?! 1, )|Rebalance")
 
 
 def at_hand(frame: DataFrame, most: int) -> pa.Table | None:
@@ -79,7 +79,7 @@ def _are_few(query: Any) -> bool:
     """Whether the plan has a bound of its rows, such as that of a LIMIT. It is not optimised: that may ask sources."""
     plan = query.analyzed()
     most = plan.maxRows()
-    return bool(most.isDefined() and most.get() <= _FEW and not any(mark in plan.treeString() for mark in _DIVIDED))
+    return bool(most.isDefined() and most.get() <= _FEW and not _DIVIDED.search(plan.treeString()))
 
 
 def _are_held(query: Any, most: int) -> bool:
@@ -87,6 +87,8 @@ def _are_held(query: Any, most: int) -> bool:
     leaves = plan.collectLeaves()
     if leaves.size() == 1 and leaves.head().nodeName() == _ROWS:
         plan = query.optimizedPlan()
+        while plan.nodeName() == "Repartition" and plan.numPartitions() == 1:  # what was read here is one partition
+            plan = plan.child()
         count = plan.stats().rowCount()
         return bool(plan.nodeName() == _ROWS and count.isDefined() and count.get() <= most)
     while plan.nodeName() in _NO_MORE:

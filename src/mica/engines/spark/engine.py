@@ -29,7 +29,7 @@ from mica.engines.local import IN_PROCESS
 from mica.engines.spark import comparator, decimals, jobs, types, zones
 from mica.engines.spark.at_hand import at_hand
 from mica.engines.spark.batches import ForSpark, Late
-from mica.engines.spark.fused import fused
+from mica.engines.spark.fused import fused, narrowed
 from mica.engines.spark.making import Maker
 from mica.engines.spark.marks import framed
 from mica.engines.spark.session import is_connect, is_true
@@ -134,6 +134,7 @@ class Spark(Engine):
         ends: Ends = NO_ENDS,
     ) -> Iterator[pa.RecordBatch]:
         """Runs one job, with a shuffle if the order needs one; none for a few rows that the driver has."""
+        rows = rows if isinstance(rows, MadeRows) else narrowed(rows, stays=not order.partition_by)
         # Spark itself compares strings of a collation, which `ends` are of.
         found = None if ends.of or isinstance(rows, MadeRows) else at_hand(rows, FEW_ROWS)
         if found is not None:

@@ -32,6 +32,10 @@ _DECIMAL = re.compile(r"MakeDecimal\(\w+#(?P<of>\d+)L?,(?P<digits>\d+),(?P<scale
 #: Spark's plans for a job of tasks, and for what names and arranges columns.
 _TASKS, _NAMES = "MapInArrow", ("Project", "SubqueryAlias")
 
+#: Who knows the tables in a DataFrame, and reads its rows by narrowed scans: asked for rows that are about to be
+#: written, and whether by the tasks that read them. None for rows that only Spark can read.
+NARROWERS: list[Callable[[Any, bool], Any]] = []
+
 
 @dataclass(frozen=True)
 class _Column:
@@ -56,6 +60,12 @@ class Fused:
         """What becomes of the rows of a task."""
         places, names = list(self.places), list(self.names)
         return self.then(batch.select(places).rename_columns(names) for batch in self.rows(given))
+
+
+def narrowed(rows: DataFrame, *, stays: bool) -> DataFrame:
+    """The rows of a DataFrame that are about to be written; `stays`: where they are read."""
+    found = (narrower(rows, stays) for narrower in NARROWERS)
+    return next((one for one in found if one is not None), rows)
 
 
 def fused(
