@@ -54,10 +54,11 @@ test-rust: setup-tests
 test-python: setup-tests
 	$(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
-# The tests of which a run takes a part (`tests.support.dealt`), or fewer turns and examples, have all of them here.
+# The tests of which a run takes a part (`tests.support.dealt`, the marker slow), or fewer turns and examples, have all of
+# them here.
 campaign: differential azurite
 	MICA_PROFILE=campaign $(PY) -m pytest tests/property tests/interop/test_object_store.py \
-		$$(grep -rlE "dealt\(|CAMPAIGN|tests.killed" tests/conformance tests/interop tests/spark tests/unit --include "test_*.py") \
+		$$(grep -rlE "dealt\(|CAMPAIGN|tests.killed|mark.slow" tests/cli tests/conformance tests/docs tests/interop tests/spark tests/unit --include "test_*.py") \
 		$(PYTEST_ARGS)
 
 # Azure's storage as a program; tests/interop/test_object_store.py takes it if it is there.

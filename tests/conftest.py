@@ -90,7 +90,13 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["MICA_SEED"] = str(seed)  # for the workers of pytest-xdist
     if config.getoption("--hypothesis-seed", default=None) is None:
         config.option.hypothesis_seed = str(seed)
+    if config.args_source is not pytest.Config.ArgsSource.ARGS and not CAMPAIGN:
+        os.environ.setdefault("MICA_PART", str(seed))
 
+
+#: Of the tests that are marked slow a run of all tests has one in so many: those of its part, which is `MICA_PART`, or
+#: the seed's. `MICA_PART=all`, a campaign, and a run that names its tests have all of them.
+SHARES = 3
 
 SEED = pytest.StashKey[int]()
 
@@ -110,8 +116,10 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     terminalreporter.write_line(f"seed: MICA_SEED={config.stash[SEED]}")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark a test by the fixtures that it takes; a campaign's thousands of examples take longer than a test may.
+
+    A run of all tests has its part of the slow ones.
 
     Files that start a JVM come first: workers take a file at a time, and short ones at the end make them end together.
     """
@@ -121,6 +129,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for name in getattr(item, "fixturenames", ()):
             if name in FIXTURES:
                 item.add_marker(FIXTURES[name])
+    if (part := os.environ.get("MICA_PART", "all")) != "all":
+        slow = [item for item in items if item.get_closest_marker("slow")]
+        others = {item for number, item in enumerate(slow) if (number + int(part)) % SHARES}
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if item not in others]
     long = {item.path for item in items if any(mark.name in ("spark", "delta") for mark in item.iter_markers())}
     items.sort(key=lambda item: item.path not in long)
 

@@ -56,6 +56,7 @@ def piped(text: bytes, *arguments: str | Path) -> subprocess.CompletedProcess[by
     return subprocess.run(command, input=text, capture_output=True, timeout=300, check=False)
 
 
+@pytest.mark.slow
 def test_standard_input_is_ingested(tmp_path: Path) -> None:
     done = piped(b'{"a":1}\n{"a":2}\n', "ingest", "-", tmp_path / "t", "--json")
     assert done.returncode == 0, done.stderr
@@ -217,6 +218,7 @@ def test_log_cuts_what_is_long_in_a_terminal(tmp_path: Path, monkeypatch: pytest
     assert "…" in shown
 
 
+@pytest.mark.slow
 def test_demo_does_the_main_job_in_process(tmp_path: Path) -> None:
     done = mica("demo", tmp_path / "d", "--events", "2000", "--no-spark", "--json")
     assert done.returncode == 0, done.stderr

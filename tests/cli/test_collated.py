@@ -51,6 +51,7 @@ def test_bounds_are_made_and_shown(table: str, monkeypatch: pytest.MonkeyPatch) 
     assert "l by spark.UTF8_LCASE.78.3" in done.output
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_restats_begins_a_session_where_it_needs_one(table: str) -> None:
     assert orjson.loads(mica_says("restats", table, "--json")) == {"version": 3, "files": 1, "repeated": False}

@@ -7,6 +7,7 @@ import functools
 import re
 from pathlib import Path
 
+import pytest
 import typer.main
 
 import mica
@@ -58,6 +59,7 @@ def options() -> set[str]:
     return {name for verb in verbs for one in verb.params for name in (*one.opts, *one.secondary_opts)}
 
 
+@pytest.mark.slow
 def test_no_hint_speaks_python_on_the_command_line() -> None:
     assert len(hints()) > 80
     assert [hint for hint in map(spoken, hints()) if PYTHON.search(hint)] == []

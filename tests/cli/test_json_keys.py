@@ -69,6 +69,7 @@ def fits(key: str, documented: str) -> bool:
     return re.fullmatch(pattern, key) is not None or re.match(rf"{re.escape(key)}(\.|\[)", documented) is not None
 
 
+@pytest.mark.slow
 def test_printed_keys_are_those_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     rows = [{"n": i, "s": f"x{i}", "mix": i if i % 2 else "z"} for i in range(200)]

@@ -77,6 +77,7 @@ def test_the_rate_is_that_of_what_is_known() -> None:
     assert _text(Progress(tasks=1), 2) == "0 of 1 task"
 
 
+@pytest.mark.slow
 def test_every_write_and_every_job_tells(tmp_path: Path, spark: object, monkeypatch: pytest.MonkeyPatch) -> None:
     """A rewrite on Spark, whose facts come at its end: tasks by the status tracker, rows by the files that appear."""
     monkeypatch.setattr(jobs, "WATCH_SECONDS", 0.01)

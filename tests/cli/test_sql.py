@@ -35,6 +35,7 @@ def table(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     return f"events={made.path}"
 
 
+@pytest.mark.slow
 def test_rows_as_a_table_and_as_json(table: str) -> None:
     shown = runner.invoke(app, ["sql", "SELECT id, v FROM events ORDER BY id", "--table", table])
     assert [line.split() for line in shown.stdout.splitlines()] == [["id", "v"], ["1", '{"k":"a"}'], ["2"]]

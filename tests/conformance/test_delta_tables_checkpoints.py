@@ -74,6 +74,7 @@ def ids(frame) -> list[int]:
     return sorted(row.id for row in frame.select("id").collect())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", dealt(FORMS, 0, 3))
 def test_delta_spark_reads_our_checkpoints_and_we_its(tmp_path: Path, delta_session, form: dict[str, str]) -> None:
     table = create(tmp_path / "t", DDL, ("p", "q"), delta__checkpointInterval="4", **form)
@@ -120,6 +121,7 @@ def test_delta_spark_reads_our_checkpoints_and_we_its(tmp_path: Path, delta_sess
     assert ours_again["maxValues"] == {"id": 3, "s": "s1", "f": 0.5, "n": {"a": 1}}
 
 
+@pytest.mark.slow
 def test_both_writers_find_each_others_transactions(tmp_path: Path, delta_session) -> None:
     table = create(tmp_path / "t", "id BIGINT", delta__checkpointInterval="2", delta__enableInCommitTimestamps="true")
     path = str(tmp_path / "t")
@@ -187,6 +189,7 @@ def stats_of(table: Snapshot) -> dict[str, object]:
     return dict(zip(table.files["path"].to_pylist(), map(orjson.loads, table.stats().to_pylist()), strict=True))
 
 
+@pytest.mark.slow
 def test_delta_sparks_variant_columns_become_the_text_that_it_wrote_itself(tmp_path: Path, delta_session) -> None:
     """Where `stats_parsed` is the only source, the JSON with its z85 is made again, to the byte."""
     table = with_variants(
@@ -203,6 +206,7 @@ def test_delta_sparks_variant_columns_become_the_text_that_it_wrote_itself(tmp_p
     assert all(len(stats["minValues"]["v"]) % 5 == 0 for stats in stats_of(table).values())
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize("json", dealt(["true", "false"], 0))
 def test_delta_spark_reads_our_variant_columns(tmp_path: Path, delta_session, json: str) -> None:

@@ -60,6 +60,7 @@ def in_process(table: mica.Table) -> pa.Table:
     return found.select([f.name for f in table.schema if f.type == VARIANT or not contains(f.type, VARIANT)])
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not TABLES, reason="the shared folder is missing")
 @pytest.mark.parametrize("name", dealt(sorted(set(TABLES) - REFUSED), 0))
 def test_the_rows_are_those_of_delta_spark(shared: Path, delta_session: Any, name: str) -> None:

@@ -32,6 +32,7 @@ def names_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mica.query.registry._NAMES", {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_every_block_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: Any) -> None:
     text = page.read_text(encoding="utf-8")
@@ -69,6 +70,7 @@ def run(line: str) -> None:
     assert done.exit_code == 0, f"{line}: {done.output} {done.exception}"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("spark")
 def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cells = orjson.loads((DOCS / "story.ipynb").read_bytes())["cells"]

@@ -337,6 +337,7 @@ class Kinds(Trial):
         return None
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(6 * 3600)
 @pytest.mark.parametrize("number", range(RUNS))
 def test_in_turn(delta_session: SparkSession, tmp_path: Path, rng: random.Random, number: int) -> None:

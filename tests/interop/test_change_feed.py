@@ -44,6 +44,7 @@ def made(path: Path, vectors: bool) -> mica.Table:
     return table
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("vectors", dealt([False, True], 0))
 def test_spark_reads_the_same_feed_from_our_commits_and_from_its_own(
     delta_session: SparkSession, tmp_path: Path, rng: random.Random, vectors: bool

@@ -38,6 +38,7 @@ def rows(spark: SparkSession, path: Path) -> list[tuple[Any, ...]]:
     return sorted((tuple(row) for row in frame.collect()), key=repr)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("vectors", dealt([False, True], 0))
 def test_both_change_the_same_rows(
     delta_session: SparkSession, tmp_path: Path, rng: random.Random, vectors: bool
@@ -92,6 +93,7 @@ def test_conflicts_are_judged_in_the_zone_of_the_session(delta_session: SparkSes
     assert mica.Table.open(tmp_path).count() == 3
 
 
+@pytest.mark.slow
 def test_the_log_shows_conditions_alike(delta_session: SparkSession, tmp_path: Path) -> None:
     spark = delta_session
     shown = []

@@ -53,6 +53,7 @@ def written(path: Path, monkeypatch: pytest.MonkeyPatch, **properties: str) -> m
     return table
 
 
+@pytest.mark.slow
 def test_delta_spark_opens_a_table_from_sidecars_and_goes_on(
     delta_session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -76,6 +77,7 @@ def test_delta_spark_opens_a_table_from_sidecars_and_goes_on(
     assert again.append([{"id": 99, "p": "z", "s": "z"}], txn=("app", 3)).version == again.version
 
 
+@pytest.mark.slow
 def test_delta_spark_finds_rows_by_bounds_that_its_checkpoint_held_as_int96(
     delta_session: SparkSession, tmp_path: Path
 ) -> None:

@@ -57,6 +57,7 @@ def commit(path: Path) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", DRAWN)
 def test_a_clone_is_that_of_delta_spark(delta_session: SparkSession, tmp_path: Path, kind: str) -> None:
     spark = delta_session

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 import mica
 from mica.log.clustering import cluster_by
 
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+@pytest.mark.slow
 def test_both_cluster_their_own_files(delta_session: SparkSession, tmp_path: Path) -> None:
     spark, path = delta_session, tmp_path / "t"
     spark.sql(f"CREATE TABLE delta.`{path}` (id INT, s STRING) USING delta CLUSTER BY (id, s)")
@@ -32,6 +35,7 @@ def test_both_cluster_their_own_files(delta_session: SparkSession, tmp_path: Pat
     assert mica.check(path).ok
 
 
+@pytest.mark.slow
 def test_delta_spark_has_the_columns_that_mica_clusters_by(delta_session: SparkSession, tmp_path: Path) -> None:
     spark, t = delta_session, f"delta.`{tmp_path / 't'}`"
     mica.sql(f"CREATE TABLE {t} (id INT, s STRUCT<a: INT>) USING mica CLUSTER BY (s.a)", spark)

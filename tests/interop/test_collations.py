@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import deltalake
 import orjson
 import pyarrow as pa
+import pytest
 
 import mica
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+@pytest.mark.slow
 def test_readers_without_collations_read(delta_session: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "t"
     table = mica.Table.create(path, "id INT, s STRING COLLATE UNICODE_CI, tags ARRAY<STRING COLLATE de>")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 import mica
 from tests.oracle import conf
 
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+@pytest.mark.slow
 def test_a_folder_of_spark(delta_session: SparkSession, tmp_path: Path) -> None:
     spark, path = delta_session, tmp_path / "t"
     frame = spark.range(0, 300, 1, 3).selectExpr(
@@ -31,6 +34,7 @@ def test_a_folder_of_spark(delta_session: SparkSession, tmp_path: Path) -> None:
     assert table.refresh().count() == 290
 
 
+@pytest.mark.slow
 def test_variants_that_spark_does_not_annotate(delta_session: SparkSession, tmp_path: Path) -> None:
     """Spark 4.0 writes them so, and a setting of later ones."""
     spark, path = delta_session, tmp_path / "t"

@@ -38,6 +38,7 @@ def events(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("partitioned", dealt([False, True], 0))
 def test_delta_spark_reads_an_ingest_row_for_row_and_appends(
     delta_session: SparkSession, tmp_path: Path, events: Path, partitioned: bool
@@ -78,6 +79,7 @@ def test_every_type_reads_the_same_on_both_sides(delta_session: SparkSession, tm
     assert found["v"] == {"a": 11, "s": "x"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shredded", [True, False])
 @pytest.mark.parametrize("partitioned", [True, False])
 def test_mica_reads_and_skips_on_what_delta_spark_wrote(
@@ -109,6 +111,7 @@ def test_mica_appends_to_a_table_of_delta_spark(delta_session: SparkSession, tmp
     )
 
 
+@pytest.mark.slow
 def test_deleted_rows_and_mapped_columns_are_read_right(delta_session: SparkSession, tmp_path: Path) -> None:
     spark = delta_session
     path = tmp_path / "t"
@@ -133,6 +136,7 @@ def test_deleted_rows_and_mapped_columns_are_read_right(delta_session: SparkSess
     assert table.scan().count() == 90
 
 
+@pytest.mark.slow
 def test_time_travel_sees_what_delta_spark_sees(delta_session: SparkSession, tmp_path: Path) -> None:
     spark = delta_session
     table = mica.Table.create(tmp_path / "t", "id BIGINT")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 TOLERATED = {"unsorted_ids", "utf16_order"}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("compiled")
 def test_everyone_reads_what_mica_writes_and_mica_reads_everyone(
     spark: SparkSession, seed: int, tmp_path: Path

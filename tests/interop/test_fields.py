@@ -38,6 +38,7 @@ def same(spark: SparkSession, table: mica.Table, other: str) -> list[Any]:
     return found
 
 
+@pytest.mark.slow
 def test_the_same_rows(delta_session: SparkSession, tmp_path: Path) -> None:
     """In a table whose columns have other names in files, of which one is renamed."""
     spark = delta_session
@@ -78,6 +79,7 @@ NESTED = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", dealt([*NESTED], 0))
 def test_nested_values_are_stored_part_by_part(delta_session: SparkSession, tmp_path: Path, column: str) -> None:
     """What delta-spark stores mica stores too, but for texts, which mica wants cast; what it refuses mica refuses."""

@@ -96,6 +96,7 @@ def operation(table: mica.Table) -> dict[str, Any] | None:
     return found and {"metrics": dict(found["operation_metrics"]), "parameters": dict(found["operation_parameters"])}
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("vectors", dealt([False, True], 0))
 def test_the_same_merge(delta_session: SparkSession, tmp_path: Path, rng: random.Random, vectors: bool) -> None:

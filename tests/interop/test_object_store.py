@@ -361,6 +361,7 @@ def test_a_profile_opens_a_table(
     assert mica.Table.open(f"{bucket}/t", storage_options=options).scan().count() == 1
 
 
+@pytest.mark.slow
 @ON_S3
 def test_a_registered_name_keeps_the_options_of_its_store(
     spark: SparkSession, server: dict[str, str], bucket: str, tmp_path: Path

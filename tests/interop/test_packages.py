@@ -48,6 +48,7 @@ def _documents(texts: list[str]) -> list[bytes]:
     return _sorted([orjson.loads(text) for text in texts])
 
 
+@pytest.mark.slow
 def test_every_record_comes_back_in_process(table: mica.Table, records: list[Any]) -> None:
     assert len(records) == ROWS
     texts = mica.variant.to_json(table.scan().to_arrow()["v"]).to_pylist()
@@ -55,6 +56,7 @@ def test_every_record_comes_back_in_process(table: mica.Table, records: list[Any
     assert table.scan().to_pandas()["v"].tolist() == records
 
 
+@pytest.mark.slow
 def test_every_record_comes_back_on_spark(
     spark: SparkSession, packages: Path, tmp_path: Path, records: list[Any]
 ) -> None:
@@ -64,6 +66,7 @@ def test_every_record_comes_back_on_spark(
         assert _documents([row[0] for row in frame.selectExpr("to_json(v)").collect()]) == _sorted(records)
 
 
+@pytest.mark.slow
 def test_delta_spark_and_duckdb_read_every_record(
     delta_session: SparkSession, duck: duckdb.DuckDBPyConnection, table: mica.Table, records: list[Any]
 ) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 import mica
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ def row_ids(spark: SparkSession, path: Path) -> dict[int, tuple[Any, ...]]:
     return ids
 
 
+@pytest.mark.slow
 def test_a_table_is_tracked_later(delta_session: SparkSession, tmp_path: Path) -> None:
     spark, path = delta_session, tmp_path / "t"
     table = mica.Table.create(path, "id INT")

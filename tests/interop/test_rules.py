@@ -75,6 +75,7 @@ def content(spark: SparkSession, path: Path, columns: str = "n, ts, d, g, s, to_
     return sorted(map(tuple, found), key=repr)
 
 
+@pytest.mark.slow
 def test_in_turn_and_alike(delta_session: SparkSession, tmp_path: Path) -> None:
     spark, tables = delta_session, [tmp_path / "theirs", tmp_path / "ours"]
     made_by_spark(spark, tables[0])
@@ -102,6 +103,7 @@ def test_in_turn_and_alike(delta_session: SparkSession, tmp_path: Path) -> None:
         assert mica.check(path).ok
 
 
+@pytest.mark.slow
 def test_either_counts_on_from_rows_with_numbers_of_their_own(delta_session: SparkSession, tmp_path: Path) -> None:
     spark = delta_session
     for place, sync in enumerate((lambda text: mica.sql(text, spark), spark.sql)):
@@ -117,6 +119,7 @@ def test_either_counts_on_from_rows_with_numbers_of_their_own(delta_session: Spa
         assert mica.Table.open(path).history()["operation"][1].as_py() == "CHANGE COLUMN"
 
 
+@pytest.mark.slow
 def test_ids_are_unique_on_spark(delta_session: SparkSession, tmp_path: Path) -> None:
     spark, path, rows = delta_session, tmp_path / "t", 3000
     columns = "id BIGINT GENERATED ALWAYS AS IDENTITY, n BIGINT, h INT GENERATED ALWAYS AS (CAST(n % 3 AS INT))"
@@ -129,6 +132,7 @@ def test_ids_are_unique_on_spark(delta_session: SparkSession, tmp_path: Path) ->
     assert tuple(found) == (4 * rows, 4 * rows, 0)
 
 
+@pytest.mark.slow
 def test_a_default_of_sparks_is_asked_of_spark_where_rows_lack_it(delta_session: SparkSession, tmp_path: Path) -> None:
     spark, at = delta_session, str(tmp_path)
     spark.sql(

@@ -113,6 +113,7 @@ class Changes:
             self.sql(f"ALTER TABLE ALTER COLUMN {first} COMMENT 'first'")
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("number", range(4 if CAMPAIGN else 1))
 def test_in_turn(delta_session: SparkSession, tmp_path: Path, rng: random.Random, number: int) -> None:
@@ -138,6 +139,7 @@ def test_in_turn(delta_session: SparkSession, tmp_path: Path, rng: random.Random
     assert mica.check(path).ok, told
 
 
+@pytest.mark.slow
 def test_a_table_gets_mapping_later(delta_session: SparkSession, tmp_path: Path) -> None:
     spark, path = delta_session, tmp_path / "t"
     table = mica.Table.create(path, "id INT, s STRUCT<x: INT>")
@@ -154,6 +156,7 @@ def test_a_table_gets_mapping_later(delta_session: SparkSession, tmp_path: Path)
     assert len(table.scan("z.y = 3").plan.kept) == 1
 
 
+@pytest.mark.slow
 def test_dropped_features(delta_session: SparkSession, tmp_path: Path) -> None:
     spark, path = delta_session, tmp_path / "t"
     properties = {"delta.columnMapping.mode": "name", "delta.enableDeletionVectors": "true"}
@@ -175,6 +178,7 @@ WIDER = [("b", "INT"), ("f", "DOUBLE"), ("d", "TIMESTAMP_NTZ"), ("n", "DECIMAL(1
          ("m.key", "BIGINT"), ("m.value", "DOUBLE"), ("b", "BIGINT")]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_wider_types(delta_session: SparkSession, tmp_path: Path) -> None:
     spark, path = delta_session, tmp_path / "t"
     table = mica.Table.create(path, "b BYTE, f FLOAT, d DATE, n DECIMAL(5,2), l ARRAY<SHORT>, m MAP<INT, FLOAT>",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 import pyarrow as pa
+import pytest
 
 import mica
 from tests.oracle import conf
@@ -219,6 +220,7 @@ FEW = {
 }
 
 
+@pytest.mark.slow
 def test_letters_beyond_ascii_are_spelled_as_delta_sparks(delta_session: SparkSession, tmp_path: Path) -> None:
     """Its VACUUM does not decode the names in the log: it deleted files in use whose names were encoded."""
     values = [
@@ -255,6 +257,7 @@ def test_letters_beyond_ascii_are_spelled_as_delta_sparks(delta_session: SparkSe
         assert readers(delta_session, path, "id >= 0")[0] == readers(delta_session, path, "id >= 0")[2]
 
 
+@pytest.mark.slow
 def test_a_vacuum_of_delta_spark_takes_our_deletion_vectors(delta_session: SparkSession, tmp_path: Path) -> None:
     """It ends in a `MatchError` if one is inline, current or in a tombstone."""
     table = mica.Table.create(tmp_path, "id INT", properties={"delta.enableDeletionVectors": "true"})

@@ -74,6 +74,7 @@ def widened(delta_session: SparkSession, tmp_path_factory: pytest.TempPathFactor
     return path
 
 
+@pytest.mark.slow
 def test_rows_of_all_widths_are_those_of_delta_spark(delta_session: SparkSession, widened: str) -> None:
     shown = [*(f"CAST({c} AS STRING) AS {c}" for c in COLUMNS), "CAST(s.x AS STRING) AS x", "CAST(p AS STRING) AS p"]
     expected = delta_session.read.format("delta").load(widened).selectExpr(*shown).collect()

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,6 +25,7 @@ STEPS = st.lists(KEYS | st.integers(0, 3), max_size=3)
 TARGETS: list[Any] = [None, pa.string(), pa.int32(), pa.float64(), pa.decimal128(20, 2)]
 
 
+@pytest.mark.slow
 @given(st.lists(DOCUMENTS, min_size=1, max_size=8), TREES, STEPS)
 def test_mica_reads_what_it_shreds(docs: list[Any], tree: pa.DataType, steps: list[Any]) -> None:
     whole = variants(docs)
@@ -129,6 +131,7 @@ def test_mica_reads_what_others_spread(
 OPERATORS = st.sampled_from(["=", "<", ">=", "<>", "<=>"])
 
 
+@pytest.mark.slow
 @given(
     docs=st.lists(st.fixed_dictionaries({}, optional={"a": DOCUMENTS, "b": st.fixed_dictionaries({"a": DOCUMENTS})})
                   | DOCUMENTS, min_size=1, max_size=12),
@@ -180,6 +183,7 @@ def is_predicate(text: str) -> bool:
 STRICT = [f"variant_get(v, '{path}', '{type_}')" for path in ("$.a", "$.b.c", "$.l") for type_ in ("int", "string")]
 
 
+@pytest.mark.slow
 @given(
     docs=st.lists(SHAPED | ANYTHING_BELOW | st.just(...), min_size=1, max_size=10), ansi=st.booleans(),
     where=st.sampled_from([e for e in EXPRESSIONS if e.count("try_variant_get") and is_predicate(e)]),
@@ -235,6 +239,7 @@ def held(document: Any, tree: pa.DataType) -> Any:
     return document if fits(document, tree) else MISSING
 
 
+@pytest.mark.slow
 @given(
     docs=st.lists(DOCUMENTS, min_size=1, max_size=12), tree=CARELESS, full=st.booleans(), early=st.booleans(),
     omit=st.booleans(),

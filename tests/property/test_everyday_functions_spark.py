@@ -305,6 +305,7 @@ def agrees(text: str, found: list[Any] | str, expected: list[Any] | str) -> bool
     return all(same(f, e) or ("bin" in text and f in (None, FAILED)) for f, e in zip(found, expected, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("ansi", [True, False])
 def test_as_spark(spark: Any, tmp_path: Path, rng: random.Random, ansi: bool) -> None:

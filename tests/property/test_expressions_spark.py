@@ -293,6 +293,7 @@ def table() -> pa.Table:
     return pa.table(columns, schema=to_arrow(SCHEMA))
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("ansi", [True, False])
 def test_as_spark(spark: Any, tmp_path: Path, rng: random.Random, ansi: bool) -> None:
@@ -340,6 +341,7 @@ def agrees(text: str, found: list[Any] | str, expected: list[Any] | str) -> bool
     )
 
 
+@pytest.mark.slow
 def test_case_of_every_letter_is_spark_s(spark: Any) -> None:
     letters = pa.array(map(chr, dealt([n for n in range(0x110000) if not 0xD800 <= n < 0xE000], 0, 8)))
     frame = spark.createDataFrame(pa.table({"n": pa.array(range(len(letters))), "s": letters}))

@@ -210,6 +210,7 @@ def test_a_merge_gives_the_rows_of_the_model(tmp_path: Path, rng: random.Random)
         one_round(rng, tmp_path / str(number), None)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("shuffled", [False, True])
 def test_on_spark_too(

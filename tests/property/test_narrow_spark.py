@@ -30,6 +30,7 @@ def _texts(java: Any, strings: Any) -> list[str]:
     return joined.split("\ue000")
 
 
+@pytest.mark.slow
 def test_the_table_says_what_icu_says(spark: SparkSession) -> None:
     """Tailored characters, expansions, and what joins with ASCII behind it, by the rules as ICU4J has loaded them."""
     jvm: Any = spark._jvm  # ICU4J's tables are to be had nowhere else

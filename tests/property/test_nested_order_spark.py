@@ -99,6 +99,7 @@ def agreed(spark: Any, path: Path, rows: pa.Table, schema: StructType, asked: li
     return compared
 
 
+@pytest.mark.slow
 def test_values_of_any_type(spark: Any, tmp_path: Path, rng: random.Random) -> None:
     campaign = CAMPAIGN
     types = [
@@ -119,6 +120,7 @@ def test_values_of_any_type(spark: Any, tmp_path: Path, rng: random.Random) -> N
     assert agreed(spark, tmp_path / "rows.parquet", rows, schema, asked) > 100
 
 
+@pytest.mark.slow
 def test_types_that_are_cast(spark: Any, tmp_path: Path, rng: random.Random) -> None:
     schema = parse_ddl("i ARRAY<INT>, d ARRAY<DATE>, s STRUCT<x: INT, y: STRING>")
     rows = pa.table([pa.array([value(rng, f.type) for _ in range(50)], to_arrow_type(f.type)) for f in schema],
@@ -157,6 +159,7 @@ NOT_YET = ["w = w", "s = named_struct('x', 'a', 'y', array('A' COLLATE UTF8_LCAS
            "l = array('a' COLLATE UTF8_BINARY)", "l = cast(k AS ARRAY<STRING>)"]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_collated_strings(spark: Any, tmp_path: Path, rng: random.Random) -> None:
     columns = [pa.array([value(rng, f.type) for _ in range(80)], to_arrow_type(f.type)) for f in COLLATED]
     rows = pa.table(columns, schema=to_arrow(COLLATED))

@@ -224,6 +224,7 @@ def written(way: Way, rows: list[dict[str, Any]], spark: SparkSession, folder: P
     return mica.Table.open(folder / "t").scan
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.filterwarnings("ignore:.*does not allow shredding")
 def test_each_way_to_hold_and_read_rows_gives_the_same(spark: SparkSession, rng: random.Random, tmp_path: Path) -> None:

@@ -104,6 +104,7 @@ PREDICATES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.filterwarnings("ignore:.*does not allow shredding")
 @settings(suppress_health_check=[HealthCheck.too_slow])

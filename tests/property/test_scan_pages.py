@@ -29,6 +29,7 @@ OUTPUTS: list[dict[str, str]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(3600)
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(

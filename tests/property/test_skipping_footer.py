@@ -30,6 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 PLAIN_ONLY = PREDICATES.filter(lambda where: "variant_get" not in where)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(3600)
 @given(st.lists(files(), min_size=1, max_size=4), PLAIN_ONLY, st.integers(1, 4), st.booleans())
 def test_no_matching_row_is_outside(

@@ -235,6 +235,7 @@ def _answer(work: Any) -> Any:
         return f"{type(e).__name__}"
 
 
+@pytest.mark.slow
 @settings(max_examples=CASES)
 @given(st.integers(0, 2**32))
 def test_the_same_rows_as_spark(tables: None, spark: SparkSession, number: int) -> None:

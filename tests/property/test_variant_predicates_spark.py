@@ -130,6 +130,7 @@ def copies(frame: Any) -> Copies:
     return Copies(batch)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("ansi", [True, False])
 def test_as_spark(spark: Any, frame: Any, copies: Copies, rng: random.Random, ansi: bool) -> None:

@@ -186,6 +186,7 @@ def open_home() -> Iterator[Path]:
         yield Path(place)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
 def test_another_user_without_permission(open_home: Path) -> None:
     table = _table(open_home / "t")
@@ -254,6 +255,7 @@ def test_sockets_survive_a_forked_child_and_are_not_too_long() -> None:
             assert not list(place.iterdir())
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_half_way(spark: SparkSession, tmp_path: Path, table: mica.Table) -> None:
     rows = b"".join(b'{"n": %d, "text": "%s"}\n' % (n, b"x" * 200) for n in range(400_000))
     (tmp_path / "a.ndjson").write_bytes(rows)
@@ -322,6 +324,7 @@ def test_a_tasks_error_is_told_as_it_was_raised_and_alone(spark: SparkSession) -
     assert "java." not in shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("through", ["collect", "interruptible"])
 def test_ctrl_c_is_a_ctrl_c(spark: SparkSession, through: str) -> None:
     def collect() -> pa.Table:

@@ -36,6 +36,7 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "has_delta", lambda _: False)
 
 
+@pytest.mark.slow
 def test_every_mode_and_partition_columns_are_taken(rows: DataFrame, tmp_path: Path) -> None:
     """Spark refuses both for a Python source; ErrorIfExists is the mode of who names none."""
     path = str(tmp_path / "t")
@@ -120,6 +121,7 @@ def test_each_batch_of_a_stream_stays_the_caller_s(spark: SparkSession, tmp_path
     assert seen == [None, "mica"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("rows")
 def test_a_stream_s_state_may_be_where_the_session_says(spark: SparkSession, tmp_path: Path) -> None:
     """It was refused: the source is told only of the option."""
@@ -312,6 +314,7 @@ def test_the_catalog_makes_tables_of_the_format(spark: SparkSession, rows: DataF
         registry.forget("again")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("alone")
 def test_a_loaded_table_skips_and_its_view_is_the_table(spark: SparkSession, rows: DataFrame, tmp_path: Path) -> None:
     """format("mica") read all rows where format("delta") skipped; of that, and of spark.table, no view could change."""

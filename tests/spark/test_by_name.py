@@ -41,6 +41,7 @@ def _of(table: mica.Table) -> list[tuple[int, int]]:
     return sorted((row["id"], row["p"]) for row in table.refresh().to_arrow().to_pylist())
 
 
+@pytest.mark.slow
 def test_writers_write_into_the_table_of_the_name(spark: SparkSession, table: mica.Table) -> None:
     _rows(spark, (0, 3), columns="p INT, id INT").write.mode("append").saveAsTable("named")
     assert _of(table) == [(1, 0), (2, 1), (3, 0)], "by the names of the columns"
@@ -234,6 +235,7 @@ def test_a_mode_partitions_and_a_setting_mean_what_they_do_in_delta_spark(
     assert _of(table) == [(3, 1), (6, 1)]
 
 
+@pytest.mark.slow
 def test_a_job_that_makes_a_table_at_a_path_writes_there_again(
     spark: SparkSession, table: mica.Table, tmp_path: Path
 ) -> None:

@@ -46,6 +46,7 @@ STATEMENTS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("vectors", [False, True])
 def test_statements_beside_delta_spark(delta_session: SparkSession, tmp_path: Path, vectors: bool) -> None:
     properties = "TBLPROPERTIES (delta.enableDeletionVectors = true)" * vectors
@@ -127,6 +128,7 @@ def told(table: mica.Table) -> dict[str, Any]:
     return {name: sorted(map(str, rows)) for name, rows in found.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("features", FEATURES)
 def test_spark_and_mica_change_the_same(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, features: str
@@ -312,6 +314,7 @@ def test_a_version_of_an_application_runs_once(spark: SparkSession, tmp_path: Pa
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_of_the_source_only_named_columns_are_computed(spark: SparkSession, tmp_path: Path) -> None:
     t = table(tmp_path)
     fails = spark.udf.register("fails", lambda _: 1 // 0, "INT")

@@ -43,6 +43,7 @@ def _table(spark: SparkSession, path: Path, partition_by: list[str]) -> mica.Tab
     return table
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("partition_by", [[], ["p"]], ids=["no partitions", "by a plain column"])
 def test_changes_by_a_collation_are_those_of_spark(
     spark: SparkSession, tmp_path: Path, partition_by: list[str]
@@ -101,6 +102,7 @@ def test_without_a_session_the_way_out_is_one(spark: SparkSession, tmp_path: Pat
         assert str(caught.value.hint).startswith("Pass spark=mica.session()")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["whole", "shuffled"])
 def test_rows_meet_by_a_collation_as_in_spark(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str

@@ -44,6 +44,7 @@ QUERIES = [
 ]
 
 
+@pytest.mark.slow
 def test_predicates_and_queries(delta_session: SparkSession, tmp_path: Path) -> None:
     spark, t = delta_session, f"delta.`{tmp_path / 't'}`"
     register(spark)
@@ -74,6 +75,7 @@ def test_predicates_and_queries(delta_session: SparkSession, tmp_path: Path) -> 
             assert [row.id for row in found] == matching, where
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("setting", "value"), [("legacy.charVarcharAsString", "true"), ("readSideCharPadding", "false")]
 )
@@ -120,6 +122,7 @@ TOO_LONG = [
 ]
 
 
+@pytest.mark.slow
 def test_statements(delta_session: SparkSession, tmp_path: Path) -> None:
     spark = delta_session
     ours, theirs = (f"delta.`{tmp_path / name}`" for name in ("ours", "theirs"))
@@ -159,6 +162,7 @@ def test_lengths_that_delta_spark_declared_are_kept(delta_session: SparkSession,
     assert [row.s for row in spark.sql(f"SELECT * FROM {t}").collect()] == ["abc"]
 
 
+@pytest.mark.slow
 def test_collations_and_names_that_need_backticks_keep_lengths(delta_session: SparkSession, tmp_path: Path) -> None:
     spark, t, properties = delta_session, f"delta.`{tmp_path / 't'}`", {"delta.columnMapping.mode": "name"}
     columns = "c CHAR(3) COLLATE UNICODE_CI, s STRUCT<`a:b`: CHAR(2), é: VARCHAR(2), x: CHAR(2)>"
@@ -184,6 +188,7 @@ def test_fields_that_delta_spark_renamed_keep_their_lengths(delta_session: Spark
     assert [row.s.asDict() for row in spark.sql(f"SELECT * FROM {t}").collect()] == [{"first-name": "x  ", "n": None}]
 
 
+@pytest.mark.slow
 def test_spark_makes_delta_tables_of_rows_that_mica_reads(delta_session: SparkSession, tmp_path: Path) -> None:
     """A VARCHAR had no length in a scan's output, and one in the plan above it, which Spark's optimiser refuses."""
     spark, t = delta_session, f"delta.`{tmp_path / 't'}`"
@@ -199,6 +204,7 @@ def test_spark_makes_delta_tables_of_rows_that_mica_reads(delta_session: SparkSe
     assert '"varchar(4)"' in made[0][0]
 
 
+@pytest.mark.slow
 def test_a_partition_of_a_char_has_one_name(delta_session: SparkSession, tmp_path: Path) -> None:
     """A rewrite named it with the blanks that readers see: an overwrite of the partition left its old rows."""
     spark, t = delta_session, f"delta.`{tmp_path}`"

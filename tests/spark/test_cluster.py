@@ -122,12 +122,14 @@ def _imports_mica(python: str) -> bool:
     return done.returncode == 0
 
 
+@pytest.mark.slow
 def test_a_cluster_does_the_whole_job(cluster: str, tmp_path: Path) -> None:
     # Where mica is installed in this environment the path is of no use, and does no harm.
     there = {"spark.executorEnv.PYTHONPATH": os.environ["PYTHONPATH"]}
     assert "done on 2 executors" in _run(cluster, tmp_path, sys.executable, **there)
 
 
+@pytest.mark.slow
 def test_workers_without_mica_say_so(cluster: str, tmp_path: Path) -> None:
     """Their Python has all that this one has except for what is installed as editable."""
     venv.create(tmp_path / "env", with_pip=False)

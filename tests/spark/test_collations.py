@@ -53,6 +53,7 @@ def test_the_names_are_sparks(spark: SparkSession) -> None:
     assert (sorted([*listed, *others]), others) == (sorted(all_names()), sorted(newer))
 
 
+@pytest.mark.slow
 def test_lcase_over_all_code_points(spark: SparkSession) -> None:
     codes = set(range(0x110000)) - set(range(0xD800, 0xE000))
     if ICU == "77.1":

@@ -357,10 +357,12 @@ if __name__ == "__main__":
 CASES = 200 if CAMPAIGN else 2
 
 
+@pytest.mark.slow
 def test_spark_connect_does_the_whole_job(tmp_path: Path, seed: int) -> None:
     _run(tmp_path, SCRIPT, str(seed), str(CASES), timeout=400 + 5 * CASES)
 
 
+@pytest.mark.slow
 def test_tables_of_the_servers_catalog(tmp_path: Path) -> None:
     if not delta_jars():
         pytest.skip("delta-spark's jars are missing: run scripts/jars.sh")

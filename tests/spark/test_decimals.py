@@ -67,6 +67,7 @@ def test_rows_are_as_large_as_spark_takes_them_to_be(spark: SparkSession) -> Non
     assert row_bytes(schema) == 8 + plan.schema().defaultSize()
 
 
+@pytest.mark.slow
 def test_a_join_is_planned_as_over_spark_s_own_reader(spark: SparkSession, tmp_path: Path) -> None:
     """A table of 30 MB was sorted for a join with two of its sixteen columns, which Spark broadcasts."""
     made = spark.range(200_000).selectExpr("id", *(f"md5(concat(id, {n})) AS c{n}" for n in range(6)))
@@ -87,6 +88,7 @@ def test_a_join_is_planned_as_over_spark_s_own_reader(spark: SparkSession, tmp_p
     assert "SortMergeJoin" not in found._jdf.queryExecution().executedPlan().toString()
 
 
+@pytest.mark.slow
 def test_decimals_of_a_dataframe_are_written_as_they_are(
     spark: SparkSession, tmp_path: Path, rng: random.Random
 ) -> None:

@@ -135,6 +135,7 @@ def test_columns_are_replaced_and_partitions_chosen(spark: SparkSession, table: 
     assert _rows(spark, "SHOW PARTITIONS forms PARTITION (p = 1)") == [(1,)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ansi", ["true", "false"])
 def test_update_and_merge_cast_texts_as_delta_spark(spark: SparkSession, tmp_path: Path, ansi: str) -> None:
     """A table of texts is merged into one of numbers and times. A text that is no such value is an error."""
@@ -166,6 +167,7 @@ def test_update_and_merge_cast_texts_as_delta_spark(spark: SparkSession, tmp_pat
         mica.Table.open(tmp_path / "t").update({"n": "s"})
 
 
+@pytest.mark.slow
 def test_who_replaces_a_table_tells_all_of_it(delta_session: SparkSession, tmp_path: Path) -> None:
     """Comment, properties and constraints stayed, and refused the new rows. Those stay that tell columns and rows
     apart, or say how deletes and checkpoints are written."""

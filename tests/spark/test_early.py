@@ -41,6 +41,7 @@ def documents(rng: random.Random) -> list[str | None]:
     return rows
 
 
+@pytest.mark.slow
 def test_expressions_are_the_same_before_and_after(
     spark: SparkSession, tmp_path: Path, documents: list[str | None], rng: random.Random
 ) -> None:

@@ -36,6 +36,7 @@ def fed(tmp_path: Path) -> Iterator[mica.Table]:
     registry.forget("fed_here")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("compiled")
 def test_changes_are_those_of_delta_spark(delta_session: SparkSession, fed: mica.Table) -> None:
     spark = delta_session

@@ -56,6 +56,7 @@ def load(spark: SparkSession, path: Path, **options: str) -> DataFrame:
     return spark.read.format("mica").options(**options).load(str(path))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize(
     "properties",
@@ -107,6 +108,7 @@ def test_typed_paths_are_columns_and_odd_values_null(own: SparkSession, tmp_path
         load(own, tmp_path / "t", typedPaths="id INT")
 
 
+@pytest.mark.slow
 def test_options_choose_rows_columns_and_versions(own: SparkSession, tmp_path: Path) -> None:
     made = table(tmp_path / "t", **{"delta.enableChangeDataFeed": "true"})
     assert sorted(load(own, tmp_path / "t", where="v:k::int < 3", columns="id").collect()) == [(0,), (1,), (2,)]
@@ -136,6 +138,7 @@ def test_options_choose_rows_columns_and_versions(own: SparkSession, tmp_path: P
         own.read.format("mica").schema("id STRING").load(str(tmp_path / "t")).count()
 
 
+@pytest.mark.slow
 def test_writes_are_commits_of_mica(own: SparkSession, tmp_path: Path) -> None:
     place = str(tmp_path / "t")
     frame = own.createDataFrame([(i, f"p{i % 2}", f'{{"k":{i}}}') for i in range(20)], "id INT, p STRING, j STRING")

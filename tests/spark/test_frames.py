@@ -116,6 +116,7 @@ TEXTS: list[tuple[str, Make]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("by_tasks_alone")
 @pytest.mark.parametrize(("text", "make"), dealt(TEXTS, 0))
 def test_what_is_made_of_a_text_is_narrowed_by_both(
@@ -134,6 +135,7 @@ def test_what_is_made_of_a_text_is_narrowed_by_both(
     assert _text(make(spark.table("texted").alias("framed"))) == _text(expected)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("by_tasks_alone")
 def test_a_text_is_read_as_its_own_scans_where_rows_depend_on_how_they_are_spread(
     spark: SparkSession, frame: DataFrame
@@ -170,6 +172,7 @@ def test_what_is_made_of_a_text_may_ask_for_columns_that_it_leaves_out(spark: Sp
         spark.sql("SELECT DISTINCT p FROM framed").where("id = 1")  # nor does Spark find it there
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("by_tasks_alone")
 def test_a_text_has_its_version_and_may_be_forgotten(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -214,6 +217,7 @@ ACTIONS: list[Callable[[DataFrame], Any]] = [
 ]
 
 
+@pytest.mark.slow
 def test_every_action_reads_the_file_of_its_rows_alone(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -309,6 +313,7 @@ def test_times_are_those_of_the_zone_when_the_dataframe_was_made(spark: SparkSes
         assert found.first()[0] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("compiled", "by_tasks")
 def test_a_row_that_spark_does_not_come_to_fails_no_take(frame: DataFrame) -> None:
     found = frame.where("v:n::int >= 0")

@@ -102,6 +102,7 @@ COMPUTED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "is_fused"), [*((one, True) for one in MOVED), *((one, False) for one in COMPUTED)])
 def test_rows_are_those_that_pass_through_spark(
     spark: SparkSession, tmp_path: Path, source: str, found: list[bool], monkeypatch: pytest.MonkeyPatch,
@@ -170,6 +171,7 @@ def test_the_rules_of_a_table_hold(spark: SparkSession, tmp_path: Path, source: 
     assert found == [True, True]
 
 
+@pytest.mark.slow
 def test_a_frame_is_written_where_it_is_read(
     spark: SparkSession, tmp_path: Path, made: str, by_tasks: None, found: list[bool]
 ) -> None:

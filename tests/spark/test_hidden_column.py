@@ -45,6 +45,7 @@ def files(table: mica.Table, where: str | None = None) -> set[str]:
     return {uri.as_py() for uri in table.scan(where, columns={"f": "_metadata.file_path"}).to_arrow()["f"]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_the_column_is_found_by_its_name_and_skips(spark: SparkSession, table: mica.Table, way: str) -> None:
     """It was not there where the kernel reads, and elsewhere who asked for it read all files."""

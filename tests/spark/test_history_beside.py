@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 import mica
 from tests.oracle import conf
 
@@ -18,6 +20,7 @@ TEXTS = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_operations_and_their_isolation(delta_session: SparkSession, tmp_path: Path) -> None:
     """REPLACE TABLE was called CREATE OR REPLACE TABLE, and what only moves rows Serializable."""
     found = []

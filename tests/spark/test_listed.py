@@ -38,6 +38,7 @@ def databases(spark: SparkSession, enabled: None) -> Iterator[tuple[str, str]]:
     spark.sql("DROP SCHEMA of_spark CASCADE")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("compiled")
 def test_tables_of_a_database_are_listed_as_spark_s(spark: SparkSession, databases: tuple[str, str]) -> None:
     """They were in no list."""

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
+import pytest
 from pyspark.sql import SparkSession, functions
 
 import mica
@@ -40,6 +41,7 @@ CHANGES = [
 ROWS = [{"id": 1, "s": "a"}, {"id": 2, "s": "b"}, {"id": 3, "s": "c"}]
 
 
+@pytest.mark.slow
 def test_views_show_the_newest_versions_of_their_tables(delta_session: SparkSession, tmp_path: Path) -> None:
     found = []
     for name, run in (("ours", lambda text: mica.sql(text, delta_session)), ("theirs", delta_session.sql)):
@@ -120,6 +122,7 @@ def test_a_view_is_made_again_once_a_version(spark: SparkSession, tmp_path: Path
     assert first != second == live_views._identity(spark, "live_once")
 
 
+@pytest.mark.slow
 def test_a_view_is_made_again_however_it_is_named(spark: SparkSession, tmp_path: Path) -> None:
     table = mica.Table.create(tmp_path, "id BIGINT", data=[{"id": 0}])
     mica.register("live_rows", tmp_path)

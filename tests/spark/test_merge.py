@@ -39,6 +39,7 @@ def test_collated_bounds_and_shredding_are_kept(
     assert table.scan("v:a::int > 1040").count() == 20
 
 
+@pytest.mark.slow
 def test_the_same_of_a_large_source_in_both_ways(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -62,6 +63,7 @@ def test_the_same_of_a_large_source_in_both_ways(
     assert (raised.value.code, "target.id = 7" in raised.value.message) == ("AMBIGUOUS_MERGE", True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", [False, True])
 def test_many_rows_of_this_process_are_shuffled_too(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variant: bool
@@ -149,6 +151,7 @@ def test_arrays_without_a_type_are_empty_ones_of_the_column(spark: SparkSession,
     assert table.scan().to_arrow().sort_by("id").to_pylist() == [{"id": 1, **wanted}, {"id": 2, **wanted}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ddl", ["id INT, n INT, s STRING", "id INT, n INT DEFAULT 3, s STRING"])
 @pytest.mark.parametrize("value", ["'k'", "soundex('Robert')"])
 def test_a_stream_is_read_once_also_where_spark_evaluates_values(

@@ -166,6 +166,7 @@ MADE: Steps = (
 )
 
 
+@pytest.mark.slow
 def test_another_process_finds_what_is_made_renamed_moved_and_dropped(found: Found) -> None:
     first, second = found(MADE)
     names = ["kept", "moved", "new", "saved", "there", "written"]

@@ -92,6 +92,7 @@ def written(delta_session: SparkSession, tmp_path_factory: pytest.TempPathFactor
     return path
 
 
+@pytest.mark.slow
 def test_both_engines_read_what_delta_spark_reads(delta_session: SparkSession, written: Path) -> None:
     table = mica.Table.open(written)
     expected = rows(delta_session.read.format("delta").load(str(written)).toArrow())

@@ -127,6 +127,7 @@ def test_writers_of_no_table_say_so(session: SparkSession) -> None:
         session.range(1).write.insertInto("ported_gone")
 
 
+@pytest.mark.slow
 def test_views_of_texts_stand_for_their_table(session: SparkSession, table: mica.Table) -> None:
     """As those of `spark.table` do."""
     path = f"delta.`{table.path}`"
@@ -189,6 +190,7 @@ def test_merge_into_is_the_merge_that_says_the_same(session: SparkSession, table
         rows.mergeInto("ported", expr("s.id = ported.id")).whenMatched().update({"nope": lit(1)})
 
 
+@pytest.mark.slow
 def test_numbers_are_seconds_in_a_timestamp(delta_session: SparkSession, tmp_path: Path) -> None:
     """They were refused in each statement."""
     mica.disable(delta_session)

@@ -257,6 +257,7 @@ WITH_NAN: tuple[list[float | None], ...] = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_rows_with_nan_are_found_by_sparks_own_reader(spark: SparkSession, tmp_path: Path) -> None:
     table = mica.Table.create(tmp_path, "file INT, x DOUBLE, s STRUCT<f: FLOAT>")
     for number, values in enumerate(WITH_NAN):
@@ -280,6 +281,7 @@ def test_rows_with_nan_are_found_by_sparks_own_reader(spark: SparkSession, tmp_p
     rows.unpersist()
 
 
+@pytest.mark.slow
 def test_rows_with_minus_zero_are_found_by_sparks_own_reader(spark: SparkSession, tmp_path: Path) -> None:
     table = mica.Table.create(tmp_path, "x DOUBLE, s STRUCT<f: FLOAT>")
     for values in ([-0.0] * 3, [-0.0, 1.0, 1.0], [0.0, -0.0], [0.0], [1.0, None]):

@@ -212,6 +212,7 @@ def test_constant_times_in_zones_of_the_session(spark: SparkSession, tmp_path: P
         assert table.to_df(spark).selectExpr("unix_seconds(p)").collect() == [(1711848600,)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", dealt(["événements", "2024", "a b"], 0, 3))
 def test_names_that_need_backticks(spark: SparkSession, tmp_path: Path, name: str) -> None:
     """Folders whose names are no identifiers of Spark, and columns that are called as words of expressions."""
@@ -332,6 +333,7 @@ def test_explain_of_no_table_of_ours(spark: SparkSession) -> None:
         mica.explain("SELECT 1", spark)
 
 
+@pytest.mark.slow
 def test_time_travel(delta_session: SparkSession, tmp_path: Path) -> None:
     spark = delta_session
     table = mica.Table.create(tmp_path / "t", "id BIGINT")
@@ -389,6 +391,7 @@ def test_columns_and_aliases_called_delta(delta_session: SparkSession, events: m
         spark.catalog.dropTempView("odd")
 
 
+@pytest.mark.slow
 def test_columns_by_names_of_several_parts(delta_session: SparkSession, tmp_path: Path) -> None:
     spark = delta_session
     for number, database in enumerate(("left_db", "right_db")):

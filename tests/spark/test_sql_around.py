@@ -111,6 +111,7 @@ def test_a_query_is_cached(spark: SparkSession, events: mica.Table) -> None:
     assert not spark.catalog.tableExists("around_bad")  # as after Spark's own
 
 
+@pytest.mark.slow
 def test_variables_get_values_of_queries(spark: SparkSession, events: mica.Table) -> None:
     spark.sql("DECLARE OR REPLACE around_x BIGINT")
     spark.sql("DECLARE OR REPLACE around_y STRING")
@@ -221,6 +222,7 @@ def test_a_whole_table_is_not_cached(spark: SparkSession, events: mica.Table) ->
         assert mica.sql(text, spark).collect() == []
 
 
+@pytest.mark.slow
 def test_inserts_share_a_from(spark: SparkSession, events: mica.Table, tmp_path: Path) -> None:
     mica.register("around_ids", mica.Table.create(tmp_path / "ids", "id BIGINT, w STRING").path)
     for text, count in (
@@ -256,6 +258,7 @@ def test_inserts_that_share_a_from_read_what_was_there_before(
     assert ids.refresh().scan().count() == 6
 
 
+@pytest.mark.slow
 def test_inserts_that_share_a_from_are_checked_before_the_first(
     spark: SparkSession, events: mica.Table, tmp_path: Path
 ) -> None:

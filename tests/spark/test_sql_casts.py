@@ -29,6 +29,7 @@ WITHOUT_A_CAST = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["STRICT", "LEGACY"])
 def test_statements_without_a_cast_run_under_any_policy(
     delta_session: SparkSession, tmp_path: Path, policy: str
@@ -68,6 +69,7 @@ def test_variants_within_other_values_are_cast_where_none_is_null(delta_session:
     assert found[0] == found[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", ["range(3)", "VALUES (0), (1), (2) AS r (id)"])
 def test_a_merge_casts_intervals(delta_session: SparkSession, tmp_path: Path, rows: str) -> None:
     """Arrow has none of months, and no column is one."""

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("type_", dealt(["INT", "DOUBLE", "DATE", "BOOLEAN", "DECIMAL(5,2)", "TIMESTAMP"], 0))
 def test_a_binary_that_is_no_text_is_no_null(spark: SparkSession, tmp_path: Path, type_: str) -> None:
     values = """SELECT 0 AS id, to_variant_object(named_struct('b', X'FF00')) AS v UNION ALL

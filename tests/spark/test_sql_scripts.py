@@ -68,6 +68,7 @@ def test_what_a_script_reads(spark: SparkSession, tables: dict[str, mica.Table],
     assert rows(text, spark, {"n": 2}) == [(expected,)]
 
 
+@pytest.mark.slow
 def test_conditions_call_functions_over_registered_tables(spark: SparkSession, tables: dict[str, mica.Table]) -> None:
     """Their texts name the tables, and not the script's."""
     for text in (
@@ -92,6 +93,7 @@ def test_names_in_another_case_where_cases_differ(spark: SparkSession, tables: d
         spark.conf.unset("spark.sql.caseSensitive")
 
 
+@pytest.mark.slow
 def test_what_is_read_of_a_row_is_a_value_of_a_change(spark: SparkSession, tables: dict[str, mica.Table]) -> None:
     columns = "id, v, named_struct('a', array('x', 'y')) AS s"
     text = f"""
@@ -107,6 +109,7 @@ def test_what_is_read_of_a_row_is_a_value_of_a_change(spark: SparkSession, table
     assert rows(text, spark) == [(21, "10y11"), (22, "20y21")]
 
 
+@pytest.mark.slow
 def test_what_a_script_changes_is_seen_by_what_follows(spark: SparkSession, tables: dict[str, mica.Table]) -> None:
     found = rows(
         """
@@ -151,6 +154,7 @@ def test_a_script_makes_tables_and_views(spark: SparkSession, tables: dict[str, 
         spark.catalog.dropTempView("around_script")
 
 
+@pytest.mark.slow
 def test_a_handler_takes_errors_of_mica(spark: SparkSession, tables: dict[str, mica.Table]) -> None:
     handler = "DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN SELECT 'caught'; END;"
     for failing in (
@@ -249,6 +253,7 @@ def test_a_word_that_is_a_lost_table_s_name_is_no_table(
     assert rows("BEGIN SELECT max(id) AS script_lost FROM script_events; END", spark) == [(6,)]
 
 
+@pytest.mark.slow
 def test_no_view_is_left_by_threads(spark: SparkSession, tables: dict[str, mica.Table]) -> None:
     """The fixture looks for views that stay: one thread must not take the other's for the session's own."""
     loop = "WHILE n < (SELECT min(id) + 3 FROM script_events) DO SET n = n + 1; END WHILE; SELECT n;"
@@ -266,6 +271,7 @@ def test_an_enabled_session_runs_scripts(spark: SparkSession, tables: dict[str, 
         mica.disable(spark)
 
 
+@pytest.mark.slow
 def test_scripts_know_the_tables_of_the_current_database(spark: SparkSession, tmp_path: Path) -> None:
     """Conditions and FOR did not find them; a view of the session's own still comes first, as in Spark."""
     mica.enable(spark)

@@ -57,6 +57,7 @@ def test_settings_count_in_every_thread(spark: SparkSession, tmp_path: Path) -> 
     assert table.refresh().to_arrow().to_pylist() == [{"id": 1, "d": None}] * 2
 
 
+@pytest.mark.slow
 def test_statements_follow_the_settings_of_delta_spark(delta_session: SparkSession, pair: list[mica.Table]) -> None:
     spark, delta, found = delta_session, "spark.databricks.delta.", []
     settings = {f"{delta}schema.autoMerge.enabled": "true", f"{delta}commitInfo.userMetadata": "nightly"}
@@ -74,6 +75,7 @@ def test_statements_follow_the_settings_of_delta_spark(delta_session: SparkSessi
     assert (found[0][0], "twice" in found[0][1][0]) == (["nightly"] * 3, True)
 
 
+@pytest.mark.slow
 def test_a_statement_with_a_transaction_happens_once(delta_session: SparkSession, pair: list[mica.Table]) -> None:
     spark, write, found = delta_session, "spark.databricks.delta.write.", []
     for table, run in zip(pair, (lambda text: mica.sql(text, spark), spark.sql), strict=True):
@@ -106,6 +108,7 @@ def test_a_new_table_has_the_defaults_of_the_session(delta_session: SparkSession
     assert found[0] == {"delta.enableChangeDataFeed": "true", "delta.logRetentionDuration": "interval 40 days"}
 
 
+@pytest.mark.slow
 def test_a_converted_table_follows_the_session(delta_session: SparkSession, tmp_path: Path) -> None:
     spark, delta, found = delta_session, "spark.databricks.delta.", []
     settings = {
@@ -261,6 +264,7 @@ PLACES = ["${who}", "${deep}", "${hiveconf:who}", "${spark.own}", "${nobody}", "
           "${who"]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_variables_have_their_values_in_statements(delta_session: SparkSession, tmp_path: Path) -> None:
     spark, found = delta_session, []
     with conf(spark, {**VARIABLES, "place": f"{tmp_path}/ours"}):
@@ -288,6 +292,7 @@ def test_variables_have_their_values_in_statements(delta_session: SparkSession, 
         assert done.collect()[0].num_affected_rows == 1
 
 
+@pytest.mark.slow
 def test_a_text_has_the_current_catalog_and_the_variables_of_the_session(
     delta_session: SparkSession, tmp_path: Path
 ) -> None:
@@ -345,6 +350,7 @@ NOT_HELD = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_value_that_a_partition_cannot_hold_is_never_null(delta_session: SparkSession, tmp_path: Path) -> None:
     found = []
     with conf(delta_session, {"spark.sql.ansi.enabled": "false", "spark.sql.session.timeZone": "Asia/Tokyo"}):
@@ -375,6 +381,7 @@ CAST_WITHOUT_ANSI = [
 ]
 
 
+@pytest.mark.slow
 def test_without_ansi_an_insert_casts_whole_values_and_makes_none_null(
     delta_session: SparkSession, tmp_path: Path
 ) -> None:
@@ -394,6 +401,7 @@ def test_without_ansi_an_insert_casts_whole_values_and_makes_none_null(
     assert len(found[0]) == 2 * len(given)
 
 
+@pytest.mark.slow
 def test_an_insert_casts_intervals_and_variants_to_what_delta_spark_does(
     delta_session: SparkSession, tmp_path: Path
 ) -> None:
@@ -433,6 +441,7 @@ def test_writers_by_a_name_refuse_casts_of_another_policy(spark: SparkSession, t
     assert table.refresh().to_arrow().to_pylist() == [{"i": 1}]
 
 
+@pytest.mark.slow
 def test_upkeep_has_the_zone_of_the_session(delta_session: SparkSession, tmp_path: Path) -> None:
     """Of two equal tables, with partitions that old writers of Delta spell without a zone."""
     spark, found, old = delta_session, [], "spark.databricks.delta.write.utcTimestampPartitionValues"

@@ -60,6 +60,7 @@ def pair(tmp_path: Path) -> list[mica.Table]:
     return found
 
 
+@pytest.mark.slow
 def test_statements_in_a_row(delta_session: SparkSession, pair: list[mica.Table]) -> None:
     spark = delta_session
     ours, theirs = (f"delta.`{table.path}`" for table in pair)
@@ -80,6 +81,7 @@ def test_statements_in_a_row(delta_session: SparkSession, pair: list[mica.Table]
     assert mica.sql(f"VACUUM {ours} DRY RUN", spark).columns == ["path"]
 
 
+@pytest.mark.slow
 def test_replace_where_takes_partitions(delta_session: SparkSession, tmp_path: Path) -> None:
     spark, tables = delta_session, [tmp_path / "ours", tmp_path / "theirs"]
     for path, sql in zip(tables, RUNS.values(), strict=True):
@@ -91,6 +93,7 @@ def test_replace_where_takes_partitions(delta_session: SparkSession, tmp_path: P
     assert ours == theirs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("vectors", "feed"), dealt(list(product(["false", "true"], repeat=2)), 0, 3))
 def test_replace_where_takes_any_predicate(
     delta_session: SparkSession, tmp_path: Path, vectors: str, feed: str
@@ -129,6 +132,7 @@ def test_replace_where_takes_any_predicate(
     assert inserted == [3, 1, 2, 1, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mapping", dealt(["none", "name"], 0))
 def test_a_dynamic_overwrite_leaves_other_partitions(delta_session: SparkSession, tmp_path: Path, mapping: str) -> None:
     spark, tables = delta_session, [tmp_path / "ours", tmp_path / "theirs"]
@@ -174,6 +178,7 @@ def test_what_a_with_defines_is_seen_by_the_statement_after_it(spark: SparkSessi
     assert {row["engineInfo"][:4] for row in mica.sql(f"DESCRIBE HISTORY {t}", spark).collect()} == {"mica"}
 
 
+@pytest.mark.slow
 def test_texts_are_read_for_numbers_and_times(spark: SparkSession, tmp_path: Path) -> None:
     table = mica.Table.create(tmp_path / "t", "n INT, d DATE, ts TIMESTAMP, b BOOLEAN, `x.y` DECIMAL(4, 1)")
     t = f"delta.`{table.path}`"
@@ -199,6 +204,7 @@ def test_a_statement_on_a_table_that_is_not_ours_is_sparks(spark: SparkSession) 
         mica.sql("DELETE FROM no_such_table", spark)
 
 
+@pytest.mark.slow
 def test_assignments_follow_ansi_without_it_too(spark: SparkSession, tmp_path: Path) -> None:
     """Spark's store assignment: what fits is cast, what does not is an error, in any session."""
     table = mica.Table.create(tmp_path / "t", "id BIGINT, b SMALLINT, f FLOAT, d DECIMAL(4, 1)")
@@ -223,6 +229,7 @@ def test_assignments_follow_ansi_without_it_too(spark: SparkSession, tmp_path: P
     assert table.refresh().to_arrow().to_pylist() == [{"id": 1, "b": 3, "f": 1.5, "d": Decimal("9.0")}]
 
 
+@pytest.mark.slow
 def test_an_insert_casts_whole_values_as_delta_spark(delta_session: SparkSession, tmp_path: Path) -> None:
     spark = delta_session
     ddl = "n INT, s STRING, b BOOLEAN, f FLOAT, bin BINARY, v VARIANT, d DATE"
@@ -256,6 +263,7 @@ CASTS = [
 ]
 
 
+@pytest.mark.slow
 def test_a_merge_casts_where_spark_does(
     delta_session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -303,6 +311,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.slow
 def test_an_insert_into_partitions_and_with_new_columns(delta_session: SparkSession, tmp_path: Path) -> None:
     found = []
     for name, sql in RUNS.items():
@@ -321,6 +330,7 @@ def test_an_insert_into_partitions_and_with_new_columns(delta_session: SparkSess
     assert found[0] == found[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("zone", dealt(["UTC", "Asia/Tokyo"], 0))
 def test_an_overwritten_partition_is_that_of_the_sessions_zone(
     delta_session: SparkSession, tmp_path: Path, zone: str
@@ -352,6 +362,7 @@ EVOLVING = [
 ]
 
 
+@pytest.mark.slow
 def test_what_variants_and_schemas_a_statement_makes(delta_session: SparkSession, tmp_path: Path) -> None:
     found = []
     values = "named_struct('a', id, 'b', array(s, NULL), 'c', CAST(1.50 AS DECIMAL(5,2)), 'd', DATE'2024-01-01')"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from pyspark.errors import PySparkException
 
 import mica
@@ -26,6 +27,7 @@ OF_STRUCTS = [
 ]
 
 
+@pytest.mark.slow
 def test_an_insert_takes_fields_of_structs_by_their_places(delta_session: SparkSession, tmp_path: Path) -> None:
     found = []
     for name, sql in RUNS.items():
@@ -62,6 +64,7 @@ OF_NAMED_STRUCTS = [
 ]
 
 
+@pytest.mark.slow
 def test_an_insert_takes_fields_by_name_in_rows_that_need_no_cast(delta_session: SparkSession, tmp_path: Path) -> None:
     """As rows of a query of another table with the same columns: by place values changed their fields."""
     found = []

@@ -48,6 +48,7 @@ _COMPARED = {
 _OWN = {"id", "location", "createdAt", "lastModified", "sizeInBytes", "minReaderVersion"}
 
 
+@pytest.mark.slow
 def test_tables_are_altered_and_described_as_by_delta_spark(delta_session: SparkSession, tmp_path: Path) -> None:
     spark = delta_session
     paths = [tmp_path / "ours", tmp_path / "theirs"]
@@ -81,6 +82,7 @@ def test_tables_are_altered_and_described_as_by_delta_spark(delta_session: Spark
     assert mica.check(paths[0]).ok
 
 
+@pytest.mark.slow
 def test_a_table_gets_a_name_and_another_is_made_like_it(delta_session: SparkSession, tmp_path: Path) -> None:
     """As in delta-spark, whose catalog keeps the names."""
     spark, path = delta_session, tmp_path / "t"

@@ -70,6 +70,7 @@ QUERIES = [
 ]
 
 
+@pytest.mark.slow
 def test_views_give_what_spark_s_give_over_other_files(sql: Sql, rng: random.Random) -> None:
     columns = {}
     for number, text in enumerate(VIEWS):
@@ -146,6 +147,7 @@ STEPS: list[tuple[str, Any]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", dealt(["pq", "ev"], 0))
 def test_statements_about_views_do_what_they_do_over_other_files(sql: Sql, table: str) -> None:
     for step, wanted in STEPS:
@@ -293,6 +295,7 @@ def test_methods_know_stored_views(sql: Sql, spark: SparkSession) -> None:
         mica.disable(spark)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("compiled")
 def test_views_of_delta_spark_are_read_as_their_tables_are(delta_session: SparkSession, tmp_path: Path) -> None:
     spark, run = delta_session, lambda text: mica.sql(text, delta_session).collect()

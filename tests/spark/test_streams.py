@@ -47,6 +47,7 @@ def ids(table: mica.Table) -> list[int]:
     return sorted(table.scan(columns=["id"]).to_arrow().column("id").to_pylist())
 
 
+@pytest.mark.slow
 def test_a_stream_has_every_row_once(own: SparkSession, tmp_path: Path) -> None:
     made = table(tmp_path / "from")
     assert ids(copied(own, tmp_path, maxFilesPerTrigger="3")) == list(range(200))
@@ -69,6 +70,7 @@ def test_a_stream_has_every_row_once(own: SparkSession, tmp_path: Path) -> None:
     assert found.scan("v:k::int = id").count() == 241
 
 
+@pytest.mark.slow
 def test_a_stream_of_changes_follows_the_table(own: SparkSession, tmp_path: Path) -> None:
     made = mica.Table.create(tmp_path / "from", "id INT, v VARIANT", properties={"delta.enableChangeDataFeed": "true"})
     made.append([{"id": i, "v": {"k": i}} for i in range(5)])
@@ -102,6 +104,7 @@ RUN = """
 """
 
 
+@pytest.mark.slow
 def test_a_stream_that_is_killed_has_every_row_once(own: SparkSession, tmp_path: Path, rng: random.Random) -> None:
     # Spark refuses a checkpoint that holds nothing but a half-written file of its first batch's offsets (.0.….tmp):
     # with whatever sink, whoever is killed just then begins a new one. The test goes on with the same one.
@@ -125,6 +128,7 @@ def test_a_stream_that_is_killed_has_every_row_once(own: SparkSession, tmp_path:
     assert mica.check(found).ok
 
 
+@pytest.mark.slow
 def test_streams_that_cannot_go_on_say_why(own: SparkSession, tmp_path: Path) -> None:
     """Each says what is wrong and, on the next line, what to do."""
 
@@ -167,6 +171,7 @@ def test_streams_that_cannot_go_on_say_why(own: SparkSession, tmp_path: Path) ->
     refused("which is no place in a table of mica", "checkpointLocation of its own")
 
 
+@pytest.mark.slow
 def test_a_stream_whose_table_is_replaced_while_it_runs_ends(own: SparkSession, tmp_path: Path) -> None:
     table(tmp_path / "from")
     rows = own.readStream.format("mica").load(str(tmp_path / "from"))
@@ -181,6 +186,7 @@ def test_a_stream_whose_table_is_replaced_while_it_runs_ends(own: SparkSession, 
     assert ids(mica.Table.open(tmp_path / "to")) == list(range(200))
 
 
+@pytest.mark.slow
 def test_foreach_batch_appends_a_batch_once(own: SparkSession, tmp_path: Path) -> None:
     made = table(tmp_path / "from")
     into = mica.Table.create(tmp_path / "to", made.schema)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+@pytest.mark.slow
 def test_an_update_takes_values_of_queries(delta_session: SparkSession, tmp_path: Path) -> None:
     spark, places = delta_session, [f"delta.`{tmp_path / name}`" for name in ("ours", "theirs")]
     types = ["INT", "STRING", "DECIMAL(5,2)", "TIMESTAMP", "BINARY", "DATE", "DOUBLE", "BOOLEAN", "TIMESTAMP_NTZ"]
@@ -81,6 +82,7 @@ def _row(id_: int) -> dict[str, object]:
     return {"id": id_, "s": text, "at": at, "d": Decimal(id_ % 100) / 4, "x": id_ / 10, "b": value}
 
 
+@pytest.mark.slow
 def test_queries_in_conditions_choose_the_rows_that_spark_chooses(spark: SparkSession, tmp_path: Path) -> None:
     columns = "id BIGINT, s STRING, at TIMESTAMP, d DECIMAL(5,2), x DOUBLE, b BINARY"
     changed = mica.Table.create(tmp_path / "changed", f"{columns}, c CHAR(3), v VARIANT")

@@ -259,6 +259,7 @@ def test_rows_that_the_driver_has_are_written_without_a_job_of_workers(
     assert files[0] == files[1]
 
 
+@pytest.mark.slow
 def test_rows_of_which_a_plan_says_that_they_are_few_are_written_without_workers(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -312,6 +313,7 @@ def _rows_of_driver(
     return every[0]
 
 
+@pytest.mark.slow
 def test_a_list_of_rows_is_written_without_workers_and_what_a_function_makes_of_it_by_them(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -348,6 +350,7 @@ def test_rows_of_frames_without_columns_are_null_in_every_column(spark: SparkSes
     assert numbered.to_arrow().column("id").to_pylist() == [1, 2]
 
 
+@pytest.mark.slow
 def test_few_rows_that_the_driver_may_not_have_are_written_by_workers(tmp_path: Path) -> None:
     program = f"""
         import mica
@@ -383,6 +386,7 @@ def test_a_cancelled_write_of_few_rows_is_not_begun_again_by_workers(spark: Spar
     assert "was cancelled" in caught.value.message
 
 
+@pytest.mark.slow
 def test_few_rows_come_in_as_many_files_as_their_plan_wants(spark: SparkSession, tmp_path: Path) -> None:
     table = mica.Table.create(tmp_path / "t", "n BIGINT")
     table.append(spark.range(90).selectExpr("id AS n").repartition(3))

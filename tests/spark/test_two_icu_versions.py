@@ -83,6 +83,7 @@ def older_engine(home: Path, path: Path, *words: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.delta
 def test_each_version_skips_on_its_own_bounds(spark: SparkSession, older_home: Path, tmp_path: Path) -> None:
     path = tmp_path / "t"

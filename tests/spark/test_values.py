@@ -88,6 +88,7 @@ def test_every_value_casts_to_every_type_as_in_spark(far: SparkSession) -> None:
     assert differences(recordings.variants(far).cache()) == []
 
 
+@pytest.mark.slow
 def test_random_texts_cast_as_in_spark(far: SparkSession, rng: random.Random) -> None:
     texts = ["".join(rng.choices(PIECES, k=rng.randint(1, 7))) for _ in range(5_000)]
     frame = far.createDataFrame(list(enumerate(texts)), "i int, s string").repartition(1)

@@ -30,6 +30,7 @@ def _detail(spark: SparkSession, name: str) -> dict[str, Any]:
     return spark.sql(f"DESCRIBE DETAIL {name}").collect()[0].asDict()
 
 
+@pytest.mark.slow
 def test_a_new_name_becomes_a_table(spark: SparkSession, rows: DataFrame, tmp_path: Path) -> None:
     """Spark said that it finds no source, or left an entry with nothing behind it."""
     with pytest.raises(UserError, match="TABLE_NOT_FOUND"):
@@ -78,6 +79,7 @@ def test_what_delta_has_not_is_refused(spark: SparkSession, rows: DataFrame) -> 
         spark.sql("DROP TABLE to_parquet")
 
 
+@pytest.mark.slow
 def test_a_writer_clusters_the_table_that_it_makes(spark: SparkSession, rows: DataFrame, tmp_path: Path) -> None:
     """Spark took a Python source to have other clusters, and refused."""
     writer = rows.write.format("mica").clusterBy("s.a").mode("append")

@@ -63,6 +63,7 @@ def _imports(tree: ast.AST) -> set[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", DOORS)
 def test_only_its_doors_import(module: str) -> None:
     elsewhere = [

@@ -146,6 +146,7 @@ def sources() -> Sources:
     return Sources({p.relative_to(PACKAGE).as_posix(): p.read_text("utf-8") for p in sorted(PACKAGE.rglob("*.py"))})
 
 
+@pytest.mark.slow
 def test_no_code_is_made_of_other_words(sources: Sources) -> None:
     assert sources.faults == []
 

@@ -56,6 +56,7 @@ def test_refuses(text: str, code: str) -> None:
     assert raised.value.code == code
 
 
+@pytest.mark.slow
 def test_a_constant_that_has_no_room_is_refused() -> None:
     with pytest.raises(UserError) as raised:
         bind_value("space(2147483647)", SCHEMA)

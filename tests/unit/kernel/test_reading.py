@@ -363,6 +363,7 @@ def test_texts_are_judged_as_codes_where_all_pages_have_them(
     assert all(mark.as_py() for mark in failed)
 
 
+@pytest.mark.slow
 def test_a_file_that_changed_is_read_anew(tmp_path: Path) -> None:
     """What was made of a footer is kept, for as long as the file is the same."""
     path = tmp_path / "f.parquet"

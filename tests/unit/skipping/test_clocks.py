@@ -59,6 +59,7 @@ def test_far_from_changes_the_bounds_are_exact() -> None:
     assert clocks(low, low, "+05:30", others=True)[0][0].value - low[0].value == 5.5 * HOUR
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("years", [(1970, 2040)])
 def test_no_zone_changes_its_clocks_twice_in_80_hours(years: tuple[int, int]) -> None:
     """All zones from 1850 on in a campaign, some of them in the years of most data otherwise."""

@@ -93,6 +93,7 @@ def test_wrong_options_are_refused_without_their_values(given: Any, code: str, s
         assert SECRET not in text.replace(repr(given), "")
 
 
+@pytest.mark.slow
 def test_every_spelling_makes_a_store_and_none_a_panic(monkeypatch: pytest.MonkeyPatch) -> None:
     """obstore panics where two families of names are mixed."""
     monkeypatch.setenv("AWS_ALLOW_HTTP", "true")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import numpy as np
+import pytest
 
 from mica.tasks import lane
 from mica.tasks.lane import BLOCK, Lane
@@ -18,6 +19,7 @@ def test_one_task_counts_without_gaps() -> None:
     assert [*Lane(0).take(2 * BLOCK)] == list(range(2 * BLOCK))
 
 
+@pytest.mark.slow
 def test_no_two_tasks_give_the_same_number(rng: random.Random) -> None:
     lanes, seen = [Lane(i) for i in range(7)], []
     for _ in range(60):

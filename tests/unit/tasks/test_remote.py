@@ -166,6 +166,7 @@ def test_a_table_on_a_store_is_converted_there_and_back(store: MemoryStore) -> N
     assert [entry.path for entry in home.list()] == before
 
 
+@pytest.mark.slow
 def test_a_scan_asks_a_store_for_several_things_at_once(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """Few requests wait for each other before the first row; row groups and small files are asked for ahead."""
     home = RemoteStorage("s3://bucket", "", None, store)

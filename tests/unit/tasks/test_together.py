@@ -130,6 +130,7 @@ COLUMNS: list[Any] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", dealt(range(2), 0))
 def test_rows_are_those_of_the_files(place: Local | Bucket, one_by_one: Callable[[bool], None], seed: int) -> None:
     table = _table(place.path("t"), random.Random(seed))
@@ -191,6 +192,7 @@ def _merge(table: mica.Table, on: str) -> Any:
     return table.merge(pa.table(rows | {"q": [n % 3 for n in range(16)]}), on)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("vectors", dealt(["false", "true"], 0))
 def test_changes_are_those_of_files_read_one_by_one(
     place: Local | Bucket, one_by_one: Callable[[bool], None], vectors: str

@@ -85,6 +85,7 @@ def test_parts_may_have_any_layout() -> None:
         assert to_python(plan_write(parse_ddl("v VARIANT"), rows.schema).apply(rows)["v"]) == [{"a": 1}, None, [2]]
 
 
+@pytest.mark.slow
 def test_parts_beyond_2_gib_are_refused_and_a_slice_of_them_is_read() -> None:
     data = np.zeros((1 << 31) + 1, np.uint8)
     ends = pa.py_buffer(np.array([0, 1 << 31, (1 << 31) + 1]))
@@ -107,6 +108,7 @@ def test_chunks_of_shredded_variants_may_be_empty(function: Any, tmp_path: Path)
     assert function(shredded.slice(2)) == function(from_json([]))
 
 
+@pytest.mark.slow
 def test_a_name_in_any_number_of_objects_makes_no_text_beyond_an_array() -> None:
     """A value of 2 KB over a metadata of 16 MiB: 3 GiB of text."""
     name, count = b"k" * (16 << 20), 200

@@ -112,6 +112,7 @@ def _frame(**columns: Any) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("partition_by", [[], ["p"]])
 @pytest.mark.parametrize(
     "second",

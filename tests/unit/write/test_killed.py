@@ -41,6 +41,7 @@ WRITER = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("vectors", ["false", "true"])
 def test_killed_writers_leave_the_table_whole(tmp_path: Path, rng: random.Random, vectors: str) -> None:

@@ -90,6 +90,7 @@ def process(path: str, writers: list[int]) -> list[Done]:
         return list(pool.map(lambda writer: write(path, writer, end), writers))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("vectors", ["false", "true"])
 def test_nothing_is_lost_and_nothing_twice(tmp_path: Path, vectors: str) -> None:
     mica.Table.create(
