@@ -217,6 +217,10 @@ def test_a_frame_of_an_enabled_session_is_read_as_actions_read_it(
             ):
                 target.append(rows)
             kept.unpersist()
+            source = frame.where("id BETWEEN 800 AND 950 OR s IS NULL").selectExpr(
+                "id - 5 AS id", "concat(s, 'x') AS s"
+            )
+            target.merge(source, "source.id = target.id AND target.m IS NULL").when_matched_delete().execute()
     finally:
         mica.disable(spark)
     assert found[:2] == [True, True]

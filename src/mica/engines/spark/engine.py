@@ -172,7 +172,7 @@ class Spark(Engine):
 
     def kept(self, rows: DataFrame, columns: Sequence[str]) -> DataFrame:
         """These columns of a DataFrame, computed once: a source that is computed twice may differ."""
-        asked = rows.select(*map(quote_if_needed, columns))
+        asked = narrowed(rows.select(*map(quote_if_needed, columns)), stays=False)
         return jobs.ran(self.session, lambda: asked.localCheckpoint(eager=False))
 
     def counted(self, rows: DataFrame) -> int:
