@@ -25,13 +25,14 @@ FILES, ROWS = 32, 1_000
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The files that are opened here; a file is a task, and a large one."""
+    """The files that are opened here; a file is a task, if there are several threads, and a large one."""
     found: list[str] = []
 
     def noted(spec: Any, files: Sequence[Any]) -> Iterator[pa.RecordBatch]:
-        found.extend(file.path for file in files)
-        time.sleep(0.1)  # as a large one takes
-        yield from read_parts(spec, files)
+        for file in files:
+            found.append(file.path)
+            time.sleep(0.1)  # as a large one takes
+            yield from read_parts(spec, [file])
 
     monkeypatch.setattr(little, "read_parts", noted)
     monkeypatch.setattr(little, "TASK_BYTES", 0)
