@@ -7,6 +7,7 @@ is made in those tasks. Else the JVM makes rows of its own of each batch, and ba
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 #: are words here: `-n#5` is computed.
 _COLUMN = re.compile(r"(?:\w+#(?P<of>\d+)L? AS )?\w+#(?P<id>\d+)L?")
 _DECIMAL = re.compile(r"MakeDecimal\(\w+#(?P<of>\d+)L?,(?P<digits>\d+),(?P<scale>\d+)\) AS \w+#(?P<id>\d+)L?")
+_ID = re.compile(r"#(\d+)L?$", re.MULTILINE)
 
 #: Spark's plans for a job of tasks, and for what names and arranges columns.
 _TASKS, _NAMES = "MapInArrow", ("Project", "SubqueryAlias")
@@ -108,10 +110,18 @@ def _below(plan: Any, columns: Sequence[_Column]) -> list[_Column] | None:
     if plan.nodeName() != "Project":
         return list(columns)
     found = _columns(plan.projectList())
-    if found is None:
+    if found is None or not _are_read(plan, found):
         return None
     by_id = {column.id: column for column in found}
     return [replace(c, of=by_id[c.of].of, digits=c.digits or by_id[c.of].digits) for c in columns]
+
+
+def _are_read(project: Any, found: Sequence[_Column]) -> bool:
+    """Whether what a projection shows as columns are those: Catalyst shows the text `'id#5'` like the column `id#5`."""
+    read = {int(number) for number in _ID.findall(str(project.references().mkString("\n")))}
+    times = Counter(column.of for column in found)
+    doubtful = (at for at, column in enumerate(found) if times[column.of] > 1 or column.of not in read)
+    return all(_asked(project.projectList().apply(at)) is not None for at in doubtful)
 
 
 def _columns(columns: Any) -> list[_Column] | None:
