@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from mica import compute as pc
-from mica.arrays import batch_of
+from mica.arrays import batch_of, from_numpy
 from mica.engines import local
 from mica.schema.arrow import to_arrow
 from mica.schema.types import VARIANT, StructType, contains
@@ -45,8 +45,13 @@ def size_of(scan: Scan) -> int:
 
 
 def is_little(scan: Scan) -> bool:
-    """Whether the rows of a scan are few by the size of its files."""
-    return size_of(scan) <= FEW_FILE_BYTES
+    """Whether the rows of a scan are few by the size of its files, and by their numbers of rows if it has all of them:
+    a million that are much alike take few bytes."""
+    if size_of(scan) > FEW_FILE_BYTES:
+        return False
+    if scan.predicate is not None or scan.limit is not None:
+        return True
+    return (pc.sum(scan.source.rows(from_numpy(scan.plan.kept))).as_py() or 0) <= FEW_ROWS
 
 
 def frame(spark: SparkSession, scan: Scan, late: Late) -> DataFrame:

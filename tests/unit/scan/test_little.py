@@ -69,6 +69,17 @@ def test_a_few_of_many_rows_are_read_here(spark: SparkSession, table: mica.Table
     assert len(opened) == FILES
 
 
+def test_rows_are_counted_where_all_are_read(table: mica.Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A million rows that are much alike take few bytes."""
+    assert little.is_little(table.scan())
+    monkeypatch.setattr(little, "FEW_ROWS", 2 * ROWS)
+    assert not little.is_little(table.scan(columns=["id"]))
+    assert little.is_little(table.scan("n = 7"))
+    assert little.is_little(table.scan(limit=9))
+    monkeypatch.setattr(little, "FEW_FILE_BYTES", 9)
+    assert not little.is_little(table.scan(limit=9))
+
+
 @pytest.mark.parametrize(
     ("rows", "used", "read", "much"),
     [
