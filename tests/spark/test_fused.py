@@ -206,6 +206,7 @@ def test_a_text_that_looks_like_a_column_is_none(
     assert found == [False] * 3
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("compiled", "by_tasks")
 def test_a_frame_of_an_enabled_session_is_read_as_actions_read_it(
     spark: SparkSession, tmp_path: Path, plain: str, found: list[bool], monkeypatch: pytest.MonkeyPatch

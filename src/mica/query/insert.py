@@ -82,9 +82,10 @@ def _assigned(
     fixed = fixed_values(table, statement.partition, engines.of(spark).settings()[1])
     evolves = statement.evolves or settings.evolves(spark)
     columns = list(statement.columns) or [name for name in table.schema.names if name not in fixed]
-    asked = None if statement.by_name else [table.schema.find(name) for name in columns]
-    with copies.written(lambda given: not table.partition_by and _are_stored(given, asked, table.schema)):
-        rows = _given(statement.query, [_default(name, table.schema.find(name)) for name in columns], query)
+    known = [table.schema.find(name) for name in columns]
+    places = None if statement.by_name else known
+    with copies.written(lambda given: not table.partition_by and _are_stored(given, places, table.schema)):
+        rows = _given(statement.query, list(map(_default, columns, known)), query)
     if statement.by_name:
         columns = rows.columns
     elif evolves and not statement.columns:
@@ -102,7 +103,7 @@ def _assigned(
     rows = rows.toDF(*columns)
     if statement.columns:
         rows = _listed(rows, table.schema)
-        by_name = _is_read_by_name(rows, [one for name in columns if (one := table.schema.find(name)) is not None])
+        by_name = _is_read_by_name(rows, [one for one in known if one is not None])
     rows = as_stored(rows, table.schema, by_name=by_name)
     if evolves:
         from mica.engines.spark.assigned import without_comments

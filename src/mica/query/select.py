@@ -300,7 +300,7 @@ class _Place:
             columns = folded.columns or {"one": "true"}
         elif not needs.extracts:
             columns = None
-        elif self._by_mica(needed) or extractions or where is not None:
+        elif extractions or where is not None or self._by_mica(needed):
             texts = spelled(self.relation.schema)
             columns = {name: texts[name] for name in needed}
             columns |= {_unlike(columns, i): e.sql for i, e in enumerate(extractions)}
