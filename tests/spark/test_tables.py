@@ -125,6 +125,15 @@ def test_partition_values_may_hold_any_characters(spark: SparkSession, tmp_path:
     assert found.explain().to_dict()["files"]["kept"] == 1
 
 
+@pytest.mark.slow
+def test_rows_of_many_partitions_that_come_mixed_are_a_file_of_each(spark: SparkSession, tmp_path: Path) -> None:
+    """More partitions than may be open at once, and more bytes than wait for one that is."""
+    rows = spark.range(0, 40_000, 1, 4).selectExpr("id", "id % 100 AS p", "repeat('x', 3000) AS s")
+    table = mica.Table.create(tmp_path / "t", "id BIGINT, p BIGINT, s STRING", partition_by=["p"])
+    assert table.append(rows).files == 100
+    assert table.scan(where="p = 7").count() == 400
+
+
 def test_an_empty_partition_value_is_null_in_both_engines(spark: SparkSession, tmp_path: Path) -> None:
     """As another writer leaves it; and a time in any form is the same time (PROTOCOL.md, "Partition Value
     Serialization").

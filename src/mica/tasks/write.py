@@ -15,7 +15,7 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeAlias
 
 import pyarrow as pa
 
@@ -37,6 +37,7 @@ from mica.tasks import candidates, lane
 from mica.tasks.batches import cut
 from mica.tasks.facts import facts, numbers
 from mica.tasks.groups import MAX_OPEN, groups, together
+from mica.tasks.held import HeldRows, Trees
 from mica.tasks.left import facts_of
 from mica.tasks.physical import is_mapped, physical
 from mica.tasks.rules import Rules
@@ -52,6 +53,10 @@ SAMPLE_ROWS, SAMPLE_BYTES = 4096, 16 << 20
 
 #: Rows that are shredded at once have about so many bytes then.
 SHREDDED_BYTES = 16 << 20
+
+
+#: The texts of a partition's values in the log.
+Values: TypeAlias = tuple[str | None, ...]
 
 
 @dataclass(frozen=True)
@@ -148,14 +153,18 @@ def write_files(
 
 
 class TableWriter:
-    """Writes rows to files of one table: one open file per partition value, rolled when it is large enough.
+    """Writes rows to files of one table: one open file per partition value, rolled when it is large enough. Rows wait
+    once they are of more partitions than may be open (`tasks.held`).
 
     Leaving the `with` block without `close` deletes all its files.
     """
 
     def __init__(self, spec: WriteSpec) -> None:
         self.spec = spec
-        self._open: OrderedDict[tuple[str | None, ...], DataFileWriter] = OrderedDict()
+        self._open: OrderedDict[Values, DataFileWriter] = OrderedDict()
+        #: Partitions whose files were finished for those of others, before they were large.
+        self._evicted = set[Values]()
+        self._held, self._holds = HeldRows(), False
         self._adds: list[dict[str, Any]] = []
         self._left: list[dict[str, Any]] = []
         self._finished: list[str] = []
@@ -169,17 +178,35 @@ class TableWriter:
         if not self._closed:
             self.abort()
 
-    def write(self, batch: kernel.Rows, trees: Mapping[tuple[str, ...], pa.DataType] | None = None) -> None:
+    def write(self, batch: kernel.Rows, trees: Trees = None) -> None:
         """Writes rows of the table. With `trees` the Variants are in their storage layout, shredded by these."""
         if batch.num_rows == 0:
             return
-        for values, rows in self._partitioned(batch, whole=trees is not None):
-            # A file can only be rolled between two pieces.
-            for piece in cut(rows, self.spec.target_file_size):
-                file = self._file(values)
-                file.write(piece, trees)
-                if file.bytes >= self.spec.target_file_size:
-                    self._finish(values)
+        if not self.spec.partition_by:
+            self._put((), batch, trees)
+            return
+        if not self._holds:
+            rows = kernel.arrow(batch)
+            found = self._groups(rows)
+            self._holds = len(found) > MAX_OPEN or any(values in self._evicted for values, _ in found)
+            if not self._holds:
+                self._put_groups(rows, found, trees)
+                return
+        self._held.add(batch, trees)
+        if self._held.are_many:
+            self._release()
+
+    def _release(self) -> None:
+        for rows, trees in self._held.released():
+            self._put_groups(rows, self._groups(rows), trees)
+
+    def _put(self, values: Values, rows: kernel.Rows, trees: Trees) -> None:
+        # A file can only be rolled between two pieces.
+        for piece in cut(rows, self.spec.target_file_size):
+            file = self._file(values)
+            file.write(piece, trees)
+            if file.bytes >= self.spec.target_file_size:
+                self._finish(values)
 
     def write_empty(self) -> None:
         """Begins a file without rows, so that a file that was requested by name exists even without rows."""
@@ -187,10 +214,11 @@ class TableWriter:
 
     def rolls(self) -> bool:
         """Whether no file is open: the next rows begin a new file, which may have another shredding schema."""
-        return not self._open
+        return not self._open and not self._held
 
     def close(self) -> list[dict[str, Any]]:
         """Finishes all files; one fact (of kind `add`) each, and those of kind `left`."""
+        self._release()
         for values in list(self._open):
             self._finish(values)
         self._uploads.wait()
@@ -211,17 +239,18 @@ class TableWriter:
         self._finished.clear()
         self._closed = True
 
-    def _file(self, values: tuple[str | None, ...]) -> DataFileWriter:
+    def _file(self, values: Values) -> DataFileWriter:
         file = self._open.get(values)
         if file is None:
             if len(self._open) >= MAX_OPEN:
-                # The least recently used.
-                self._finish(next(iter(self._open)))
+                least_used = next(iter(self._open))
+                self._finish(least_used)
+                self._evicted.add(least_used)
             file = self._open[values] = DataFileWriter(self.spec, values)
         self._open.move_to_end(values)
         return file
 
-    def _finish(self, values: tuple[str | None, ...]) -> None:
+    def _finish(self, values: Values) -> None:
         file = self._open[values]
         add = file.close(self._uploads)
         del self._open[values]
@@ -229,33 +258,33 @@ class TableWriter:
         self._adds.append(add)
         self._left += file.left
 
-    def _partitioned(self, batch: kernel.Rows, *, whole: bool) -> Iterator[tuple[tuple[str | None, ...], kernel.Rows]]:
-        """The rows by partition; `whole` if the kernel takes them as they are."""
+    def _groups(self, batch: pa.RecordBatch) -> list[tuple[Values, pa.Array]]:
+        """The partitions of rows, each with its rows."""
         names = self.spec.partition_by
-        if not names:
-            yield (), batch
-            return
-        batch = kernel.arrow(batch)
         fields = [self.spec.schema.field(name) for name in names]
         columns = [log_texts(batch.column(f.name), f, self.spec.spelled.get(f.name, {})) for f in fields]
         for f, texts in zip(fields, columns, strict=True):
             # An empty text is null as the value of a partition (PROTOCOL.md, "Partition Value Serialization").
             check_nulls(texts, pa.field(f.name, texts.type, f.nullable), f.name)
-        rest = batch if self.spec.materialized else batch.drop_columns(list(names))
-        found = list(groups(columns))
+        return list(groups(columns))
+
+    def _put_groups(self, batch: pa.RecordBatch, found: list[tuple[Values, pa.Array]], trees: Trees) -> None:
+        """Writes the rows of each partition to its file."""
+        rest = batch if self.spec.materialized else batch.drop_columns(list(self.spec.partition_by))
         # Taken once, and handed over once, then cut: either costs more than the few rows of a partition.
         rest = together(rest, found)
-        rows: kernel.Rows = kernel.taken(rest) if whole else rest
+        # With trees the kernel takes the rows as they are.
+        rows: kernel.Rows = rest if trees is None else kernel.taken(rest)
         start = 0
-        for texts, indices in found:
-            yield texts, rows.slice(start, len(indices))
+        for values, indices in found:
+            self._put(values, rows.slice(start, len(indices)), trees)
             start += len(indices)
 
 
 class DataFileWriter:
     """An unfinished data file of one partition."""
 
-    def __init__(self, spec: WriteSpec, values: tuple[str | None, ...]) -> None:
+    def __init__(self, spec: WriteSpec, values: Values) -> None:
         self.spec, self._shredding = spec, spec.shredding
         names = (physical_name(spec.schema.field(name)) for name in spec.partition_by)
         self.values = dict(zip(names, values, strict=True))
@@ -288,7 +317,7 @@ class DataFileWriter:
         """The approximate current size of the file."""
         return self._waiting_bytes // 4 + (self._writer.bytes_written if self._writer else 0)
 
-    def write(self, batch: kernel.Rows, trees: Mapping[tuple[str, ...], pa.DataType] | None) -> None:
+    def write(self, batch: kernel.Rows, trees: Trees) -> None:
         """Adds rows; the first ones are buffered until they suffice as the sample for the shredding schema."""
         for found in self._candidates:
             found.add(candidates.leaf_strings(kernel.arrow(batch), found.leaf))

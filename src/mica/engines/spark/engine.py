@@ -293,4 +293,4 @@ def _together(frame: DataFrame, order: Order) -> DataFrame:
     """Brings the rows of a partition value together, so that its files reach their target size."""
     wanted = {name.lower() for name in order.partition_by}
     columns = [name for name in frame.columns if name.lower() in wanted]
-    return frame.hint("rebalance", *map(quote_if_needed, columns)) if columns else frame
+    return jobs.together(frame, columns) if columns else frame
