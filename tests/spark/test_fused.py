@@ -89,6 +89,7 @@ MOVED = [
     "INSERT INTO {t} (s, c) SELECT v:k::string, c FROM {s}",
     "INSERT INTO {t} BY NAME SELECT st, a AS a, mp, w, ts AS ts FROM {s}",
     "INSERT INTO {t} (n, `odd #1`) SELECT n AS one, n AS other FROM {s}",
+    "INSERT INTO {t} (id, s) SELECT id, 'id#5' FROM {s}",
 ]
 
 #: What Spark evaluates; a name such as `-n` of Catalyst is no column's.
@@ -96,7 +97,6 @@ COMPUTED = [
     "INSERT INTO {t} (id, b) SELECT -id, NOT b FROM {s}",
     "INSERT INTO {t} (id, s) SELECT id, upper(s) FROM {s}",
     "INSERT INTO {t} (id, m) SELECT id, m + 1 FROM {s}",
-    "INSERT INTO {t} (id, s) SELECT id, 'id#5' FROM {s}",
     "INSERT INTO {t} (id) SELECT count(*) FROM {s}",
     "INSERT INTO {t} (id, n) SELECT one.id, other.n FROM {s} one JOIN {s} other USING (id)",
     "INSERT INTO {t} (id, s) SELECT id, s FROM {s} UNION ALL SELECT id, s FROM {s}",
@@ -127,7 +127,8 @@ COPIES = [
     ("INSERT INTO {t} (s, id) SELECT s, id AS n FROM {s}", True),
     ("WITH one AS (SELECT s, id FROM {s}) INSERT INTO {t} (s, id) SELECT * FROM one", True),
     ("CREATE OR REPLACE TABLE {t} USING mica AS SELECT m, id AS k FROM {s}", True),
-    ("INSERT INTO {t} (id) SELECT id + 1 FROM {s}", False),
+    ("INSERT INTO {t} (id, s) SELECT id + 1, 'x' || s FROM {s}", True),
+    ("INSERT INTO {t} (id, s) SELECT id, upper(s) FROM {s}", False),
     ("INSERT INTO {t} (id, s) SELECT int(id), s FROM {s}", False),
     ("INSERT INTO {t} (id, s) SELECT id, s FROM {s} ORDER BY id DESC", False),
     ("CREATE OR REPLACE TABLE {t} USING mica PARTITIONED BY (p) AS SELECT id, s AS p FROM {s}", False),
@@ -150,7 +151,7 @@ def test_who_writes_a_copy_reads_it(
     assert (found, not by_spark) == ([is_copied], is_copied)
     if not is_copied:
         return
-    monkeypatch.setattr(copies, "is_copied", lambda _: False)
+    monkeypatch.setattr(copies, "are_stored", lambda _: False)
     mica.Table.create(tmp_path / "there", "id BIGINT, s STRING, m DECIMAL(18,2)")
     mica.sql(statement.replace(str(tmp_path / "here"), str(tmp_path / "there")), spark)
     assert by_spark

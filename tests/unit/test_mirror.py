@@ -26,6 +26,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "query/cloned.py": "tests/spark/test_sql_clone.py",
         "query/conditions.py": "tests/property/test_sql_spark.py",
         "query/copies.py": "tests/spark/test_fused.py",
+        "engines/spark/computed.py": "tests/spark/test_computed.py",
         "query/connect.py": "tests/spark/test_connect.py",
         "query/text_scopes.py": "tests/unit/query/test_texts.py",
         "query/enabled.py": "tests/spark/test_sql.py",

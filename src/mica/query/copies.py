@@ -1,7 +1,8 @@
 """Queries whose rows are written as they are read.
 
-The rule: where a query only names columns of one table, and who writes its rows neither casts nor shuffles them, mica's
-tasks read them, because they write them too (`fused`): of Spark's own reader the JVM has rows that nobody else wants.
+The rule: where a query is one table's rows, or what mica computes of them as Spark does, and who writes its rows
+neither casts nor shuffles them, mica's tasks read them, because they write them too (`fused`): of Spark's own reader
+the JVM has rows that nobody else wants.
 """
 
 from __future__ import annotations
@@ -28,7 +29,14 @@ def written(stored: Callable[[StructType], bool]) -> Iterator[None]:
         _STORED.reset(token)
 
 
-def is_copied(query: Query) -> bool:
-    """Whether the rows of a query are those of a table, and are written as they are."""
+def are_written() -> bool:
+    """Whether the rows of queries are written, once."""
+    return _STORED.get() is not None
+
+
+def are_stored(query: Query) -> bool:
+    """Whether the rows of a query may be those of one table, or computed of them, and are written as they are."""
     stored = _STORED.get()
-    return stored is not None and query.is_named and stored(from_spark(query.schema))
+    if stored is None or (query.root.name != "Project" and query.relation_of(query.root) is None):
+        return False
+    return stored(from_spark(query.schema))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from mica.engines.spark.computed import Computed
 from mica.engines.spark.folds import Folded
 from mica.records import dataclass
 from mica.scan.scan import Scan
@@ -33,6 +34,8 @@ class Narrowed:
     folded: Folded | None = None
     #: How many rows are enough, if Spark asks for neither all nor the names of their files.
     limit: int | None = None
+    #: The query, if `read` gives its rows.
+    computed: Computed | None = None
 
     @property
     def scan(self) -> Scan:

@@ -70,11 +70,15 @@ _BOUNDED: Mapping[str, str] = {
     "Quarter": "quarter",
     "Round": "round",
 }
+_TEXTS: Mapping[str, str] = {"Concat": "concat", "Length": "length", "Substring": "substring"}
 _SKIPPING = frozenset(("CaseWhen", "UnaryMinus", "UnixTimestamp", "ToUnixTimestamp", *_OPERATORS, *_BOUNDED))
 #: Expressions whose parts are all evaluated for every row.
 _VALUES = frozenset(
     ("Column", "GetStructField", "VariantGet", "Cast", "Literal", "TruncDate", "TruncTimestamp", *_PARTS)
 )
+#: Those of which every row evaluates the first part, and some rows the others; and sums that may be too large.
+_CONDITIONAL = frozenset(("CaseWhen", "Coalesce", "If", "And", "Or", "In"))
+_ARITHMETIC = frozenset(("Add", "Subtract", "Multiply"))
 _NULLS: Mapping[str, str] = {"IsNull": "IS NULL", "IsNotNull": "IS NOT NULL"}
 #: Functions that fail where a value is too large.
 _OVERFLOWING = frozenset(("MillisToTimestamp", "SecondsToTimestamp"))
@@ -113,16 +117,18 @@ def translate(node: Node) -> Pushed | None:
         text = _text(node)
     except _Unknown:
         return None
-    nodes = list(_every(node))
-    strict = any(
-        n.name in _OVERFLOWING or (n.name in ("VariantGet", "Cast") and n.strict and n.type != "STRING") for n in nodes
-    )
-    return Pushed(text, strict, any(" COLLATE " in n.type or _only_skips(n) for n in nodes))
+    return Pushed(text, _fails(node), any(" COLLATE " in n.type or _only_skips(n) for n in _every(node)))
 
 
 def value_text(node: Node) -> str | None:
     """The text of an expression that is evaluated for every row; None if a part of it is not known here."""
-    if not all(one.name in _VALUES and not _only_skips(one) for one in _every(node)):
+    if node.name == "Literal" and node.value is None and node.type != "VOID":
+        return f"CAST(NULL AS {node.type})"
+    nodes = _every(node)
+    others = [one for one in nodes if one.name not in _VALUES]
+    if not all(map(_is_computed, others)) or any(_only_skips(one) for one in nodes if one.name in _VALUES):
+        return None
+    if others and any(" COLLATE " in one.type for one in nodes):
         return None
     try:
         return _text(node)
@@ -146,6 +152,25 @@ def _rejects_null(node: Node, column: str) -> bool:
         if inner.name == "VariantGet" and inner.children[0].value == column:
             return True
     return False
+
+
+def _is_computed(node: Node) -> bool:
+    """Whether mica computes it of its parts as Spark does, and fails where Spark does."""
+    if node.name in _ARITHMETIC:
+        return node.strict is True and {node.type, *map(_type, node.children)} <= {"INT", "BIGINT", "DOUBLE"}
+    if node.name in _CONDITIONAL:
+        return not any(map(_fails, node.children[1:]))
+    return node.name in _TEXTS or node.name in _PREDICATES
+
+
+def _fails(node: Node) -> bool:
+    """Whether it fails for some values."""
+    return any(
+        n.name in _OVERFLOWING
+        or (n.name in _ARITHMETIC and n.strict)
+        or (n.name in ("VariantGet", "Cast") and n.strict and n.type != "STRING")
+        for n in _every(node)
+    )
 
 
 def _only_skips(node: Node) -> bool:
@@ -316,10 +341,10 @@ def _coalesced(node: Node) -> str:
     return _called("coalesce", node)
 
 
-def _substring(node: Node) -> str:
-    if node.type != "STRING":  # of bytes, or by a collation
-        raise _Unknown
-    return _called("substring", node)
+def _spelled(node: Node) -> str:
+    if any(_type(one) not in ("STRING", "INT") or " COLLATE " in one.type for one in (node, *node.children)):
+        raise _Unknown  # of bytes, or by a collation
+    return _called(_TEXTS[node.name], node)
 
 
 def _literal(node: Node) -> str:
@@ -366,7 +391,7 @@ _RULES: Mapping[str, Callable[[Node], str]] = {
     "CaseWhen": _chosen,
     "UnaryMinus": lambda node: f"(- {_text(node.children[0])})",
     "Coalesce": _coalesced,
-    "Substring": _substring,
+    **dict.fromkeys(_TEXTS, _spelled),
     "DateFormatClass": _formatted,
     "TruncDate": _truncated_date,
     "TruncTimestamp": _truncated,

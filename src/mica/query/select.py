@@ -11,10 +11,11 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from mica.engines.spark import text_marks
+from mica.engines.spark import computed, text_marks
 from mica.engines.spark.batches import REFUSED
 from mica.engines.spark.catalyst import Query, Relation
 from mica.engines.spark.cloned_session import give_rows, over_frames
+from mica.engines.spark.computed import Computed
 from mica.engines.spark.doors import is_enabled
 from mica.engines.spark.engine import Spark
 from mica.engines.spark.folds import Folded, find
@@ -65,8 +66,9 @@ def run(spark: SparkSession, named: Named, args: Any = None, *, newest: Sequence
     def made(at_once: bool) -> Any:
         needs, places = planned
         query = needs.query
-        # A view is asked again and again, and in an optimised plan the time is that of its making.
-        anew = not at_once and query.asks_time
+        # A view is asked again and again, and in an optimised plan the time is that of its making. Rows are written
+        # once.
+        anew = not at_once and query.asks_time and not copies.are_written()
         if query.is_correlated and (anew or query.is_streaming) and METADATA not in words(said):
             # Spark optimises what stands in a subquery for columns from outside: no scan can take its place before.
             return whole_tables(spark, named, views, args)
@@ -150,7 +152,7 @@ def of_plan(spark: SparkSession, given: MarkedPlan, tables: Mapping[str, Table])
 def planned(spark: SparkSession, given: MarkedPlan, tables: Mapping[str, Table]) -> tuple[Needs, list[Narrowed]]:
     """What Spark needs for a plan that has marks of these tables, and how each place of a mark is read."""
     query = Query.of_plan(spark, given.java, given.marks)
-    return _places(spark, query, tables, by_tasks=copies.is_copied(query))
+    return _places(spark, query, tables, stored=copies.are_stored(query))
 
 
 def _planned(
@@ -158,14 +160,15 @@ def _planned(
 ) -> tuple[Needs, list[Narrowed]]:  # fmt: skip
     query = _query(spark, named, args, optimised)
     by_file = file_names.asked(named.said)
-    return _places(spark, query, named.views, by_file=by_file, by_tasks=not by_file and copies.is_copied(query))
+    return _places(spark, query, named.views, by_file=by_file, stored=not by_file and copies.are_stored(query))
 
 
 def _places(
-    spark: SparkSession, query: Query, views: Mapping[str, Table], *, by_file: bool = False, by_tasks: bool = False
+    spark: SparkSession, query: Query, views: Mapping[str, Table], *, by_file: bool = False, stored: bool = False
 ) -> tuple[Needs, list[Narrowed]]:
-    """How each relation of a plan is read; `by_file`: by Spark's own reader, which knows the names of files;
-    `by_tasks`: not by that reader."""
+    """How each relation of a plan is read; `by_file`: by Spark's own reader, which knows the names of files; `stored`:
+    not by that reader where the rows of one are all that is asked for."""
+    by_tasks = stored and query.root.name != "Project"
     places = {
         relation: _Place(spark, relation, views[relation.view], by_file=by_file, by_tasks=by_tasks)
         for relation in query.relations
@@ -173,6 +176,9 @@ def _places(
     needs = Needs(query, {relation: place.evaluated for relation, place in places.items()}, extracts=not by_file)
     folds = find(needs, lambda relation, node, type_: places[relation].text(node, type_))
     folded = {fold.relation: fold for fold in folds}
+    whole = computed.find(needs, lambda relation, node, type_: places[relation].value(node, type_)) if stored else None
+    if whole is not None and not places[whole.relation].is_little:
+        return needs, [places[whole.relation].computed(whole)]
     return needs, [
         place.read(needs, folded.get(relation), None if by_file else needs.limit(relation))
         for relation, place in places.items()
@@ -235,7 +241,7 @@ def _all_rows(spark: SparkSession, places: Sequence[Narrowed], at_once: bool) ->
     found = []
     for place in places:
         key: tuple[Any, ...] = (id(place),)
-        if place.folded is None:
+        if place.folded is None and place.computed is None:
             columns = place.read.columns
             asked = None if columns is None else tuple(columns.items() if isinstance(columns, Mapping) else columns)
             # The scan's own `where` has no conditions that only skip.
@@ -256,7 +262,9 @@ def _rows(spark: SparkSession, place: Narrowed, at_once: bool) -> Rows:
         return Rows(engine.frame(ReadFolded(scan.spec(), fold), tasks, fold.schema(scan.schema), size, REFUSED), folded)
     few = place.reader == "mica" or place.limit is not None
     found = here.rows(engine, replace(scan, limit=place.limit)) if at_once and few else None
-    return Rows(unread(scan.to_df(spark))) if found is None else Rows(found, few=True)
+    if found is not None:
+        return Rows(found, place.computed, few=True)
+    return Rows(unread(scan.to_df(spark)), place.computed)
 
 
 class _Place:
@@ -284,12 +292,30 @@ class _Place:
         bound = None if found is None else self.conditions.value(found)
         return None if bound is None or not foldable(bound.type) or type_to_ddl(bound.type) != type_ else found
 
+    def value(self, node: Node, type_: str) -> str | None:
+        """The text of an expression that mica computes as Spark does; None if there is none."""
+        found = value_text(node)
+        if node.name == "Column":
+            return None if is_shown(self.relation.schema.field(node.value)) else found
+        bound = None if found is None else self.conditions.value(found)
+        return None if bound is None or type_to_ddl(bound.type) != type_ else found
+
+    def computed(self, query: Computed) -> Narrowed:
+        """How its rows are read if they are those of the query."""
+        scan = self.conditions.scan(query.columns, self.conditions.where)
+        found = self.conditions.narrowed(self.relation.view, scan, query.columns.values(), "mica")
+        return replace(found, computed=query)
+
+    @property
+    def is_little(self) -> bool:
+        """Whether its rows may be few: they are in this process soonest."""
+        return little.is_little(self.conditions.scan(None, self.conditions.where))
+
     def _by_mica(self, needed: Sequence[str]) -> bool:
-        """Whether Spark's own reader may not read these columns, or need not, and they are no few rows: those may be in
-        this process soonest."""
+        """Whether Spark's own reader may not read these columns, or need not."""
         if any(is_shown(self.relation.schema.field(name)) for name in needed):
             return True
-        return self.by_tasks and not little.is_little(self.conditions.scan(None))
+        return self.by_tasks and not self.is_little
 
     def read(self, needs: Needs, folded: Folded | None, limit: int | None) -> Narrowed:
         """How its rows are read for Spark."""

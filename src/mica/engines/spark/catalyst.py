@@ -170,17 +170,6 @@ class Query:
         return str(plan.nodeName()) == "LogicalRDD" and self._identity(plan.rdd()) in self._views
 
     @property
-    def is_named(self) -> bool:
-        """Whether its rows are all of one table, with some of its columns by these or other names."""
-        plan = self.root
-        if plan.name == "Project":
-            named = (one.children[0] if one.name == "Alias" else one for one in plan.expressions)
-            if not all(one.is_column for one in named):
-                return False
-            (plan,) = plan.children
-        return self.relation_of(plan) is not None
-
-    @property
     def asks_time(self) -> bool:
         """Whether it asks for the time, which an optimised plan has instead."""
         return bool(self._analysed.containsPattern(self.make.current_like))

@@ -212,7 +212,14 @@ def _limited(plan: Plan) -> Iterator[tuple[Plan, int, Tree]]:
 
 
 def _chain(needs: Needs, aggregate: Plan) -> Folded | None:
-    plans, plan = [aggregate], aggregate.children[0]
+    found = below(needs, aggregate)
+    return None if found is None else Folded(found[0], aggregate, found[1])
+
+
+def below(needs: Needs, top: Plan) -> tuple[Relation, list[Plan]] | None:
+    """The relation below a node that has one child, and the nodes from this one to it; None if there are others than
+    lists of columns and conditions that the scan evaluates."""
+    plans, plan = [top], top.children[0]
     while plan.name == "Project" and not plan.subplans:
         plans.append(plan)
         plan = plan.children[0]
@@ -221,9 +228,9 @@ def _chain(needs: Needs, aggregate: Plan) -> Folded | None:
         plans.append(plan)
         plan = plan.children[0]
     relation = needs.query.relation_of(plan)
-    if relation is None or relation.places > 1 or aggregate.subplans or needs.left(relation):
+    if relation is None or relation.places > 1 or top.subplans or needs.left(relation):
         return None
-    return Folded(relation, aggregate, plans)
+    return relation, plans
 
 
 #: What an expression of an aggregate asks of its groups: a key or a measure of what is found.

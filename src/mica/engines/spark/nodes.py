@@ -75,8 +75,8 @@ class Tree:
 
     @cached_property
     def strict(self) -> bool | None:
-        """Whether a cast that fails is an error; None where it depends on the value. Without ANSI only casts from
-        Variants are (measured on 4.2.1 and 4.3.0)."""
+        """Whether a cast that fails, or a sum that is too large, is an error; None where it depends on the value, and
+        of a sum whose bits are cut. Without ANSI only casts from Variants are (measured on 4.2.1 and 4.3.0)."""
         if self.name == "VariantGet":
             return bool(self.java.failOnError())
         mode = str(self.java.evalMode().toString())
@@ -130,7 +130,7 @@ def node(tree: Tree, known: Known) -> Node:
         (child,) = tree.children
         return Node(name, (node(child, known),), tuple(texts) if complete else None, child.type)
     children = tuple(node(child, known) for child in tree.children)
-    if name in ("VariantGet", "Cast"):
+    if name in ("VariantGet", "Cast", "Add", "Subtract", "Multiply"):
         return Node(name, children, type=tree.type, strict=tree.strict)
     if name == "GetStructField":
         return Node(name, children, tree.field, tree.type)
@@ -141,11 +141,11 @@ def node(tree: Tree, known: Known) -> Node:
 
 #: Functions that are compared, or whose rules depend on their types.
 _TYPED = frozenset(
-    "Add AddMonths CaseWhen Ceil Coalesce DateAdd DateAddYMInterval DateDiff DateFormatClass DateFromUnixDate DateSub "
-    "DayOfMonth DayOfYear Divide Floor FromUnixTime Hour If IntegralDivide LastDay MicrosToTimestamp "
-    "MillisToTimestamp Minute Month Multiply Quarter Round Second SecondsToTimestamp Substring Subtract TimeAdd "
-    "TimestampAddInterval ToUnixTimestamp TruncDate TruncTimestamp UnaryMinus UnixDate UnixMicros UnixMillis "
-    "UnixSeconds UnixTimestamp Year".split()
+    "AddMonths CaseWhen Ceil Coalesce Concat DateAdd DateAddYMInterval DateDiff DateFormatClass DateFromUnixDate "
+    "DateSub DayOfMonth DayOfYear Divide Floor FromUnixTime Hour If IntegralDivide LastDay Length MicrosToTimestamp "
+    "MillisToTimestamp Minute Month Quarter Round Second SecondsToTimestamp Substring TimeAdd TimestampAddInterval "
+    "ToUnixTimestamp TruncDate TruncTimestamp UnaryMinus UnixDate UnixMicros UnixMillis UnixSeconds UnixTimestamp "
+    "Year".split()
 )
 
 

@@ -1,8 +1,9 @@
 """Puts scans in the places of the tables of a plan.
 
 The rule: what is replaced is the relation, the conjuncts above it that the scan evaluates itself, extractions from
-Variants and structs, which become columns of the scan, and an aggregate that takes rows in groups (`folds`). All other
-nodes stay Catalyst's own. Catalyst finds the nodes itself, by equality: a map is one of its rules.
+Variants and structs, which become columns of the scan, an aggregate that takes rows in groups (`folds`), and a query
+that the scan computes whole (`computed`). All other nodes stay Catalyst's own. Catalyst finds the nodes itself, by
+equality: a map is one of its rules.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mica.engines.spark.catalyst import Plan, Relation, every
+from mica.engines.spark.computed import Computed
 from mica.engines.spark.folds import Folded
 from mica.engines.spark.needs import Extraction, Needs
 from mica.engines.spark.nodes import ids, names_of
@@ -22,10 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Rows:
-    """What stands in a relation's place: its needed columns, then its extractions; or those of a fold."""
+    """What stands in a relation's place: its needed columns, then its extractions; or those of a fold, or a query."""
 
     frame: DataFrame
-    folded: Folded | None = None
+    folded: Folded | Computed | None = None
     #: Whether they are all groups of the fold, each once.
     gathered: bool = False
     #: Whether they are few, and here already.
