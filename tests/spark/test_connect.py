@@ -174,6 +174,18 @@ if __name__ == "__main__":
         raise SystemExit("an unknown column was found")
     except Exception as e:
         assert "UNRESOLVED_COLUMN" in str(e), e
+    # Errors of mica's processes begin with the reason, and no view may be changed.
+    for call, reason in (
+        (lambda: spark.sql("SELECT v:odd::int FROM several").collect(), "[INVALID_CAST]"),
+        (lambda: spark.range(1).write.format("mica").mode("append").save("lost"), "[INVALID_ARGUMENT]"),
+        (lambda: spark.sql("DELETE FROM whole WHERE id = 1"), "[INTERNAL_ERROR]"),
+    ):
+        try:
+            call()
+            raise SystemExit(f"no {reason}")
+        except Exception as e:
+            assert str(e).startswith(reason), e
+            assert getattr(e, "__notes__", [" of it."])[0].endswith(" of it."), e.__notes__
     sampled = spark.sql("SELECT id, '{x}' FROM several TABLESAMPLE (100 PERCENT) ORDER BY id DESC; ")
     assert [row.id for row in sampled.collect()] == list(range(19, -1, -1))
     # Methods that take a name: Spark made tables of its own of it.

@@ -52,7 +52,8 @@ def enable(spark: SparkSession | None = None) -> SparkSession:
     """
     session = current(spark)
     register(session)
-    methods = METHODS if is_connect(session) else {**METHODS, **ACTIONS, **_ANEW, **BY_FORMAT, **WRITE_TO}
+    ours = {**ACTIONS, **_ANEW, **BY_FORMAT, **WRITE_TO}
+    methods = {**dict.fromkeys(_RUN, _as_given), **METHODS} if is_connect(session) else {**METHODS, **ours}
     answering = answers(session) if is_connect(session) else {**answers(session), "DataFrame.mergeInto": merge_into}
     open_doors(session, _known_as, answering, {door: _with_reason(method) for door, method in methods.items()})
     return session
@@ -168,6 +169,17 @@ def _columns(own: Callable[..., list[Any]], catalog: Any, tableName: str, dbName
     return own(catalog, tableName, dbName)
 
 
+def _as_given(own: Callable[..., Any], of: Any, *args: Any, **kwargs: Any) -> Any:
+    """What PySpark's method gives."""
+    return own(of, *args, **kwargs)
+
+
+#: Methods that run a plan on Spark Connect, where mica answers none of them: only their errors are told as here.
+_ACTIONS = "collect count first foreach head isEmpty show tail take toArrow toPandas"
+_RUN = (
+    *(f"DataFrame.{name}" for name in _ACTIONS.split()),
+    *(door for door in (*BY_FORMAT, *WRITE_TO) if not door.endswith((".format", ".createTable"))),
+)
 #: Methods that may name a temporary view.
 _ANEW = {
     "DataFrameReader.table": _read,

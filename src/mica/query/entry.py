@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from mica import late
 from mica.arguments import SESSION, TEXT, takes
 from mica.engines.spark.doors import own_sql
-from mica.engines.spark.errors import is_condition
+from mica.engines.spark.errors import is_condition, is_of_connect
 from mica.engines.spark.session import current, has_delta, is_connect, without_sql_log
 from mica.errors import UserError
 from mica.query import (
@@ -284,9 +284,10 @@ def _notes(text: str, error: Exception) -> Iterator[str]:
     if (other := _OF_DELTA.match(text)) is not None and is_condition(error, "PARSE_SYNTAX_ERROR"):
         yield _INSTEAD[str(other.lastgroup)]
     if _OF_VIEW.search(said):
+        whole = ", but for one that shows all of its columns and rows as they are, as SELECT * FROM the table does"
         yield (
-            "mica changes the rows of a table by its registered name or its path, not through a view of it, but for "
-            "one that shows all of its columns and rows as they are, as SELECT * FROM the table does."
+            "mica changes the rows of a table by its registered name or its path, not through a view of it"
+            + ("." if is_of_connect(error) else f"{whole}.")  # nobody can ask there what a view shows
         )
     if "is not a temp view of streaming" in said:  # Spark's condition has no name
         yield "STREAM takes a view of a stream: spark.readStream.table('NAME').createOrReplaceTempView('VIEW')."

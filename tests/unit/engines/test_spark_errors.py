@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.errors import AnalysisException, PySparkException, PySparkValueError
 
-from mica.engines.spark.errors import is_condition, is_sparks
+from mica.engines.spark.errors import is_condition, is_of_connect, is_sparks, reason_first
 
 
 @pytest.mark.parametrize("kind", [PySparkException, AnalysisException, PySparkValueError])
@@ -31,3 +31,14 @@ def test_without_one_the_text_says_it(kind: type[Exception], condition: str) -> 
     error = kind(f"failed: [{condition}] no")
     assert is_condition(error, "UNRESOLVED_COLUMN")
     assert not is_condition(error, "UNRESOLVED")
+
+
+def test_an_error_of_spark_connect_begins_with_the_reason() -> None:
+    pytest.importorskip("grpc", reason="Spark Connect needs grpcio")
+    from pyspark.errors.exceptions.connect import PythonException
+
+    error = PythonException("Traceback\nmica.errors.UserError: [INVALID_CAST] no INT\nUse try_cast.")
+    assert is_of_connect(error)
+    with pytest.raises(PythonException) as raised, reason_first():
+        raise error
+    assert str(raised.value).startswith("[INVALID_CAST] no INT\n\nTraceback\n")

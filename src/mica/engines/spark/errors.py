@@ -21,10 +21,11 @@ def reason_first() -> Iterator[None]:
     try:
         yield
     except Exception as e:
-        said = str(getattr(e, "_desc", None) or "")
+        part = "_desc" if getattr(e, "_desc", None) else "_message"  # the latter on Spark Connect; neither is public
+        said = str(getattr(e, part, None) or "")
         found = _OURS.search(said) if is_sparks(e) else None
         if found is not None and not said.startswith(found[1]):
-            setattr(e, "_desc", f"{found[1]}\n\n{said}")  # noqa: B010 - it has no public name
+            setattr(e, part, f"{found[1]}\n\n{said}")
             # An error of a worker is shown by its parameters.
             told = {**(getattr(e, "getMessageParameters", dict)() or {}), "msg": f"{found[1]}\n\n{said}"}
             if "traceback" in told:
@@ -35,6 +36,11 @@ def reason_first() -> Iterator[None]:
 def is_sparks(error: BaseException) -> bool:
     """Whether PySpark raised it, or Py4J beneath it."""
     return type(error).__module__.partition(".")[0] in ("pyspark", "py4j")
+
+
+def is_of_connect(error: BaseException) -> bool:
+    """Whether a server of Spark Connect raised it."""
+    return type(error).__module__ == "pyspark.errors.exceptions.connect"
 
 
 def is_condition(error: BaseException, name: str) -> bool:
