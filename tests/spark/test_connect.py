@@ -204,6 +204,16 @@ if __name__ == "__main__":
         except mica.UserError as e:
             assert "on Spark Connect" in str(e) and several.path in str(e), e
     assert spark.catalog.tableExists("several") and not spark.sql("SHOW TABLES").where("NOT isTemporary").collect()
+    # Lists have tables that were made by their names as such, with their databases.
+    spark.sql(f"CREATE SCHEMA silver LOCATION '{home / 'silver'}'")
+    spark.sql(f"CREATE TABLE silver.made (v VARIANT) USING mica LOCATION '{home / 'made'}'")
+    assert spark.sql("SHOW TABLES IN silver").where("NOT isTemporary").collect() == [("silver", "made", False)]
+    assert "made" not in [row.viewName for row in spark.sql("SHOW VIEWS IN silver").collect()]
+    (row,) = spark.sql("SHOW TABLE EXTENDED IN silver LIKE 'made'").collect()
+    assert "Provider: delta" in row.information and "v: variant" in row.information, row
+    assert ["silver"] in [one.namespace for one in spark.catalog.listTables("silver")]
+    assert spark.sql("SHOW VIEWS").where("viewName = 'made'").isEmpty()
+    spark.sql("DROP SCHEMA silver CASCADE")
     mica.disable(spark)
     assert not spark.catalog.tableExists("several")
     mica.Table.open(several.path).append([{"id": 99}])

@@ -8,7 +8,7 @@ without: only a name that it does not find is lent, or a view in which it does n
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Self
@@ -17,7 +17,7 @@ from mica.engines.spark import catalog
 from mica.engines.spark.errors import is_condition
 from mica.engines.spark.session import is_connect, without_sql_log
 from mica.engines.spark.stored_views import stored_names
-from mica.engines.spark.types import unread
+from mica.engines.spark.types import to_spark, unread
 from mica.errors import MicaError, UserError
 from mica.query import registry
 from mica.query.located import known_as
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from mica.log.snapshot import Snapshot
+    from mica.schema.types import StructType
     from mica.table import Table
 
 _UNKNOWN = re.compile(r"\[TABLE_OR_VIEW_NOT_FOUND\] The table or view `(\w+)` cannot be found")
@@ -102,12 +103,13 @@ class Lent:
         session = own.session_id if is_connect(own) else str(own._jsparkSession.sessionUUID())  # noqa: SLF001
         return session, name if own.conf.get("spark.sql.caseSensitive") == "true" else name.lower()
 
-    def lend_names(self) -> None:
-        """Lends every registered name that the session has no view of, without a table: for a list on Spark Connect."""
-        for name in registry.all_registered():
-            if counts(self._spark, name) and not catalog.is_temporary(self._spark, name):
-                self._spark.range(0).createOrReplaceTempView(quoted(name))
-                self._listed.append(name)
+    def lend_names(self, names: Mapping[str, StructType]) -> None:
+        """Lends names that the session has no view of, with these columns and without rows: for a list on Spark
+        Connect."""
+        for name, schema in names.items():
+            rows: Any = self._spark.createDataFrame([], to_spark(schema)) if schema.fields else self._spark.range(0)
+            rows.createOrReplaceTempView(quoted(name))
+            self._listed.append(name)
 
     def lend(self, name: str) -> bool:
         """Lends a table at its newest version; False if there is nothing new to lend by this name."""

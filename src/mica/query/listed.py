@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -42,21 +43,12 @@ def lists(text: str) -> bool:
 
 def listed(spark: SparkSession, text: str, args: Any, work: Callable[[], DataFrame]) -> DataFrame:
     """What a text lists, with mica's tables. Where it shows columns too, its pattern is asked for the names first: a
-    table that it leaves out is not opened. On Spark Connect all names are temporary."""
+    table that it leaves out is not opened."""
     kind = _LISTS.match(text)
     by_name = kind is not None and kind["names"] is not None
-    if is_connect(spark):
-        with Lent(spark) as lent:
-            lent.lend_names()
-            found = work()
-        if by_name:
-            return found
-        with Lent(spark) as lent:
-            lent.lend_named(" ".join(_names(found.collect())))
-            return work()
     shows = kind is not None and kind["views"] is None
     database = database_of(spark, None if kind is None else kind["database"])
-    if shows and not by_name:
+    if shows and not by_name and not is_connect(spark):
         kept_names.learn_all(spark, database, lambda: _names(work().collect()) | {*registry.in_database(database)})
     own = set(registry.in_database(database)) if shows else set[str]()
     if by_name:  # Spark lists what a metastore has, also after another process has changed it
@@ -64,10 +56,18 @@ def listed(spark: SparkSession, text: str, args: Any, work: Callable[[], DataFra
     others = {name for name in registry.all_registered() if counts(spark, name) and registry.is_everywhere(name)}
     views = {name for name in own | others if not catalog.is_temporary(spark, name)}
     # In a clone: another thread must not read an empty view as the table.
-    shown: DataFrame = beside_names(spark, text, dict.fromkeys(views, StructType()), args)
+    beside = partial(_lent_for, spark, work) if is_connect(spark) else partial(beside_names, spark, text, args=args)
+    shown: DataFrame = beside(dict.fromkeys(views, StructType()))
     if not by_name:
-        shown = beside_names(spark, text, _schemas(_names(shown.collect()) & views, database, own), args)
+        shown = beside(_schemas(_names(shown.collect()) & views, database, own))
     return _in_database(spark, shown, database, own, own & views - others) if own else shown
+
+
+def _lent_for(spark: SparkSession, work: Callable[[], DataFrame], names: Mapping[str, StructType]) -> DataFrame:
+    """What `work` lists of a session of Spark Connect, which has no clones, with views of these names, too."""
+    with Lent(spark) as lent:
+        lent.lend_names(names)
+        return work()
 
 
 def database_of(spark: SparkSession, spelled: str | None) -> str:
