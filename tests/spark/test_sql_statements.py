@@ -192,7 +192,9 @@ def test_texts_are_read_for_numbers_and_times(spark: SparkSession, tmp_path: Pat
         mica.sql(f"INSERT INTO {t} (n) VALUES ('five')", spark)
     spark.conf.set("spark.sql.ansi.enabled", "false")
     try:
-        with pytest.raises(mica.MicaError, match="the value 'five' for the column n cannot be cast"):
+        with pytest.raises(
+            mica.MicaError, match=r"^\[INVALID_CAST\] the value 'five' for the column n cannot be cast to INT$"
+        ):
             mica.sql(f"INSERT INTO {t} (n) VALUES ('five')", spark)
     finally:
         spark.conf.unset("spark.sql.ansi.enabled")

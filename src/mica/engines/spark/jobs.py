@@ -262,6 +262,10 @@ _CODES = {
     "REMAINDER_BY_ZERO": "DIVIDE_BY_ZERO",
     "UNRESOLVED_COLUMN": "UNKNOWN_COLUMN",
 }
+#: A value that is not one of its column (`assigned.checked`).
+_ASSIGNED = re.compile(
+    r"(?s)\[USER_RAISED_EXCEPTION\] (the value '.*?' for the column .+? cannot be cast to [A-Z].*?)(?: SQLSTATE|$)"
+)
 #: Spark has lost a worker; a parser of JSON has an exception of nearly the same name.
 _LOST = re.compile(r"ExecutorLostFailure|Python worker exited unexpectedly|\bEOFException")
 
@@ -298,6 +302,8 @@ def translate(error: Exception) -> Exception:
         return CorruptDataError("MALFORMED_VARIANT", "Spark met a malformed Variant; nothing was committed")
     if "SPARK_JOB_CANCELLED" in text:
         return MicaError("SPARK_JOB_FAILED", CANCELLED)  # Spark's first line names a call of Py4J only
+    if (assigned := _ASSIGNED.search(text)) is not None:
+        return UserError("INVALID_CAST", assigned[1])
     told = _REASON.findall(text) or _OF_PY4J.findall(text) or [line for line in text.splitlines() if line.strip()]
     reason = (told or [type(error).__name__])[0].strip()[:500]
     if (sparks := _SPARKS.match(reason)) is not None and sparks[3] in _CODES:
