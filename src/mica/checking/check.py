@@ -23,6 +23,7 @@ from mica.checking.collated import compared
 from mica.checking.collated import spelled as collated_spelled
 from mica.checking.columns_fit import unfit
 from mica.checking.foreign_vacuum import not_for_a_foreign_vacuum
+from mica.checking.log_files import empty_commits, unread_checkpoints
 from mica.checking.report import TOTALS, VIOLATIONS, Report
 from mica.checking.statistics import Bounds, Found, Statistics, spelled
 from mica.engines import local
@@ -90,9 +91,10 @@ def check_table(snapshot: Snapshot, limit: int = LIMIT, spark: SparkSession | No
     unread = {t["file"] for t in report.totals.to_pylist() if t["kind"] in _UNREAD}
     collated = compared(snapshot, spark, unread)
     found = [batch for name, told in collated.found.items() for batch in _listed(told, by_name[name], limit)]
-    of_log = chain(_clustering(snapshot), _named_twice(snapshot))
+    of_log = chain(_clustering(snapshot), _named_twice(snapshot), unread_checkpoints(snapshot))
     found += _listed(of_log, _Work(snapshot.storage, FilePart(LOG, None)), limit)
-    return report.with_more(found, [*collated.notes, *not_for_a_foreign_vacuum(snapshot)])
+    notes = [*collated.notes, *not_for_a_foreign_vacuum(snapshot), *empty_commits(snapshot)]
+    return report.with_more(found, notes)
 
 
 def check_files(snapshot: Snapshot, paths: Sequence[str], statistics: Sequence[str | None]) -> Report:
