@@ -158,7 +158,7 @@ MISTAKES: list[tuple[str, str | None, str]] = [
     ("ingest JSON DOMAIN", "INVALID_DOMAIN", "Restore the log."),
     ("alter UNCOUNTED --set delta.enableRowTracking=true", "MISSING_STATISTICS", "repair its statistics"),
     ("scan PARTITION", "INVALID_PARTITION_VALUE", "restore the log"),
-    ("scan GARBAGE", "CORRUPT_LOG", "Restore the file."),
+    ("scan GARBAGE", "CORRUPT_LOG", "Restore the file"),
     ("scan GAP", "LOG_GAP", "Restore the missing file"),
     ("scan EXPIRED --version 0", "VERSION_EXPIRED", "The oldest version that can be read is 2."),
 ]

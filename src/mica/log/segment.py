@@ -53,7 +53,7 @@ def choose_segment(listing: Listing, version: int | None, table: str, skip: froz
         if step is None:
             entry = listing.commits.get(at)
             if entry is None:
-                raise _gap(listing, at, target, table, version)
+                raise _gap(listing, at, target, table, version, whole=at - 1 if at > start or best else None)
             step = LogFile(LogName("commit", at, end=at), entry)
         deltas.append(step)
         at = step.name.end + 1
@@ -67,7 +67,7 @@ def _compaction(listing: Listing, start: int, target: int) -> LogFile | None:
 
 
 def _gap(
-    listing: Listing, missing: int, target: int, table: str, asked: int | None
+    listing: Listing, missing: int, target: int, table: str, asked: int | None, whole: int | None
 ) -> UserError | CorruptDataError | UnsupportedTableError:
     oldest_checkpoint = min(listing.checkpoints, default=None)
     if asked is not None and missing == 0 and (oldest_checkpoint is not None and oldest_checkpoint > target):
@@ -80,7 +80,7 @@ def _gap(
     return CorruptDataError(
         "LOG_GAP",
         f"the log of {table} has no commit {missing}, which version {target} needs",
-        hint="Restore the missing file, or read a version that does not need it.",
+        hint="Restore the missing file" + ("." if whole is None else f", or read version {whole}."),
         version=target,
         missing=missing,
     )

@@ -116,8 +116,13 @@ class Snapshot:
 
     @cached_property
     def schema(self) -> StructType:
-        """The table's schema; under column mapping the fields' metadata hold the physical names."""
-        return read_schema(self.metadata.schema_string, self.mapping)
+        """The table's schema; under column mapping the fields' metadata hold the physical names. Errors:
+        INVALID_SCHEMA_JSON."""
+        try:
+            return read_schema(self.metadata.schema_string, self.mapping)
+        except CorruptDataError as e:
+            message = f"{self.storage}, version {self.version}: {e.message}"
+            raise CorruptDataError(e.code, message, hint=e.hint, **e.context) from None
 
     @cached_property
     def mapping(self) -> Mode:
@@ -451,7 +456,7 @@ def _extended(
 
 
 def _parsed(storage: Storage, deltas: Sequence[LogFile], chunks: Sequence[bytes], keys: Iterable[str]) -> Commits:
-    """The commits, all in one go. Errors: CORRUPT_LOG, which names the commit."""
+    """The commits, all in one go. Errors: CORRUPT_LOG, which names the commit, and the version before it."""
     try:
         return parse_commits(chunks, keys, _names(storage, deltas))
     except CorruptDataError:
@@ -460,7 +465,9 @@ def _parsed(storage: Storage, deltas: Sequence[LogFile], chunks: Sequence[bytes]
             try:
                 parse_commits([chunk], keys, path)
             except CorruptDataError as e:
-                raise CorruptDataError(e.code, e.message, hint=e.hint, path=path, version=delta.name.version) from None
+                version = delta.name.version
+                hint = f"Restore the file from a copy, or read version {version - 1}." if version else e.hint
+                raise CorruptDataError(e.code, e.message, hint=hint, path=path, version=version) from None
         raise
 
 

@@ -444,3 +444,27 @@ def test_a_version_that_was_followed_for_long_stays_where_it_cannot_be_read_agai
     for name in "xyz":
         append(load(table.storage), name)
     assert table.renewed(table.version) is table
+
+
+def test_an_error_of_the_log_tells_which_version_is_whole(tmp_path: Path) -> None:
+    """The hint was to restore the file, whether there is a copy or not, and a schema's error named no table."""
+    create(tmp_path)
+    for number in range(3):
+        append(load(LocalStorage(str(tmp_path))), f"f{number}")
+    last = tmp_path / LOG / f"{3:020d}.json"
+    good = last.read_bytes()
+    last.write_bytes(good[:-40])
+    with pytest.raises(CorruptDataError) as error:
+        load(LocalStorage(str(tmp_path)))
+    assert error.value.hint == "Restore the file from a copy, or read version 2."
+    assert load(LocalStorage(str(tmp_path)), 2).version == 2
+    last.write_bytes(good)
+    metadata = {"id": "x", "format": {"provider": "parquet"}, "schemaString": "{", "partitionColumns": []}
+    (tmp_path / LOG / f"{4:020d}.json").write_bytes(orjson.dumps({"metaData": metadata}))
+    with pytest.raises(CorruptDataError, match=f"{tmp_path}, version 4: the table's schema cannot be read"):
+        _ = load(LocalStorage(str(tmp_path))).schema
+    (tmp_path / LOG / f"{2:020d}.json").unlink()
+    with pytest.raises(CorruptDataError, match="has no commit 2") as error:
+        load(LocalStorage(str(tmp_path)))
+    assert error.value.hint == "Restore the missing file, or read version 1."
+    assert load(LocalStorage(str(tmp_path)), 1).version == 1
