@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from mica.errors import CorruptDataError
+from mica.errors import CorruptDataError, StorageError
 from mica.log.paths import decode_path
 from mica.log.roaring import decode, encode
 from mica.stats import z85
@@ -114,8 +114,15 @@ def _file(table: Storage, kind: str, where: str) -> tuple[Storage, str]:
 def _read(storage: Storage, rel: str, offset: int, size: int, *, cached: bool) -> bytes:
     """Reads one vector of a file: length (u32, big-endian), the vector, its CRC-32."""
     read = partial(PIECES.read_ranges, storage) if cached else storage.read_ranges
-    head, body = read(rel, [(0, 1), (offset, offset + 4 + size + 4)])
     name = storage.path(rel)
+    try:
+        head, body = read(rel, [(0, 1), (offset, offset + 4 + size + 4)])
+    except StorageError as e:
+        if e.code != "NOT_FOUND":
+            raise
+        message = f"{name} is gone: the log names a deletion vector in it"
+        hint = "It was vacuumed or deleted. Put the file back: it alone says which rows are deleted."
+        raise StorageError("NOT_FOUND", message, hint=hint, path=name) from None
     if head != b"\x01":
         raise _corrupt(name, f"its format version is {head[0]}, only 1 is supported")
     if int.from_bytes(body[:4], "big") != size:

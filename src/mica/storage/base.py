@@ -335,6 +335,6 @@ def too_short(name: str, wanted: int, size: int) -> StorageError:
     return StorageError(
         "FILE_TOO_SHORT",
         f"{name} ends at byte {size}, expected bytes up to {wanted}",
-        hint="The file was truncated or replaced after it was written.",
+        hint="Restore it: it was truncated or replaced after it was written.",
         path=name,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -336,3 +337,17 @@ def test_a_time_that_no_timestamp_holds_is_told_with_the_file(tmp_path: Path, ti
         assert why in caught.value.message
         assert str(tmp_path / "b.parquet") in caught.value.message
     assert mica.read_parquet(tmp_path, columns=["id"]).count() == 3
+
+
+def test_a_full_disk_is_told_with_the_file() -> None:
+    """The error named no file where pages are copied."""
+
+    class Full:
+        def call(self, _: object) -> None:
+            raise mica.StorageError("DISK_FULL", "No space left on device (os error 28)", hint="Free some space.")
+
+    made: Any = kernel.Transcription(Full(), Mock(), "/t/x.parquet")  # type: ignore[arg-type]
+    for step in (made.step, made.close):
+        with pytest.raises(mica.StorageError, match=r"/t/x\.parquet could not be written: No space left") as caught:
+            step()
+        assert caught.value.context["path"] == "/t/x.parquet"

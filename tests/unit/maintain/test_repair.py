@@ -330,3 +330,24 @@ def test_values_that_a_wrong_null_count_denies_are_not_dropped(tmp_path: Path, h
     found = mica.Table.open(root).scan(columns={"j": "to_json(v)"}).to_arrow()
     assert (found == rows) != hides
     assert mica.check(root).ok != hides
+
+
+def test_what_the_log_names_and_is_gone_is_told_as_that(tmp_path: Path) -> None:
+    """The hint was to check the path, which the user had not given."""
+    table = mica.Table.create(tmp_path, "id INT", properties={"delta.enableDeletionVectors": "true"})
+    table.append([{"id": 1}, {"id": 2}])
+    table.delete("id = 1")
+    (vectors,), (data,) = tmp_path.glob("*.bin"), tmp_path.glob("*.parquet")
+    for path, reading in ((vectors, table.to_arrow), (data, lambda: mica.repair(tmp_path))):
+        held = path.read_bytes()
+        path.unlink()
+        for ask in (reading, lambda: mica.repair(tmp_path)):
+            with pytest.raises(mica.StorageError, match=f"{path} is gone: ") as caught:
+                ask()
+            assert caught.value.code == "NOT_FOUND"
+            assert "ut the file back" in str(caught.value.hint)
+        path.write_bytes(held)
+    vectors.write_bytes(b"\x01abc")
+    with pytest.raises(mica.StorageError, match="ends at byte 4") as caught:
+        mica.repair(tmp_path)
+    assert str(caught.value.hint).startswith("Restore it")

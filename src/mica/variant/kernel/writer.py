@@ -78,15 +78,14 @@ class FileWriter:
         except StorageError as e:
             if self._path is None or self._path in e.message:
                 raise
-            message = f"{self._path} could not be written: {e.message}"
-            raise StorageError(e.code, message, hint=e.hint, **{**e.context, "path": self._path}) from None
+            raise _unwritten(self._path, e) from None
 
 
 class Transcription:
     """Writes a file from the pages of another."""
 
-    def __init__(self, reader: FileReader, made: native.Transcription) -> None:
-        self._reader, self._native = reader, made
+    def __init__(self, reader: FileReader, made: native.Transcription, path: str | None) -> None:
+        self._reader, self._native, self._path = reader, made, path
 
     @property
     def moves(self) -> bool:
@@ -106,15 +105,29 @@ class Transcription:
     def step(self) -> bool:
         """Writes the next row group; returns whether there was one. Errors: DOES_NOT_FIT if its pages contradict the
         footer."""
-        return self._reader.call(self._native.step)
+        return self._call(self._native.step)
 
     def take_bytes(self) -> bytes:
         """Returns the bytes written since the last call, for a writer without a path."""
-        return self._reader.call(self._native.take_bytes)
+        return self._call(self._native.take_bytes)
 
     def close(self) -> Closed:
         """Finishes the file."""
-        return self._reader.call(self._native.close)
+        return self._call(self._native.close)
+
+    def _call(self, function: Callable[[], T]) -> T:
+        try:
+            return self._reader.call(function)
+        except StorageError as e:
+            # Other errors may be those of the file that is read.
+            if e.code != "DISK_FULL" or self._path is None or self._path in e.message:
+                raise
+            raise _unwritten(self._path, e) from None
+
+
+def _unwritten(path: str, error: StorageError) -> StorageError:
+    message = f"{path} could not be written: {error.message}"
+    return StorageError(error.code, message, hint=error.hint, **{**error.context, "path": path})
 
 
 def transcribe(
@@ -129,4 +142,4 @@ def transcribe(
     if that is not possible with pages alone.
     """
     made = call(native.transcribe, reader.native, list(columns), layout, path=path, **(options or {}))
-    return None if made is None else Transcription(reader, made)
+    return None if made is None else Transcription(reader, made, path)
