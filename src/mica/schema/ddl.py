@@ -110,9 +110,14 @@ def _parse_type(text: str, *, exact_names: bool = False, sized: bool = False) ->
     reader = _Reader(text)
     reader.exact_names, reader.sized = exact_names, sized
     collations: dict[str, str] = {}
-    found = reader.data_type("", collations)
-    if not reader.done():
-        reader.fail("the end is expected")
+    try:
+        found = reader.data_type("", collations)
+        if not reader.done():
+            reader.fail("the end is expected")
+    except UserError as e:
+        if e.code == "INVALID_DDL" and _are_columns(text):
+            raise UserError(e.code, e.message, hint=f"Fields are a struct: STRUCT<{text}>.", **e.context) from None
+        raise
     if collations:
         raise UserError(
             "INVALID_DDL",
@@ -120,6 +125,13 @@ def _parse_type(text: str, *, exact_names: bool = False, sized: bool = False) ->
             hint="Table.set_collation sets the collation of a column.",
         )
     return found
+
+
+def _are_columns(text: str) -> bool:
+    try:
+        return bool(parse_ddl(text).fields)
+    except UserError:
+        return False
 
 
 def parse_column_type(text: str, *, exact_names: bool = False) -> tuple[DataType, str]:

@@ -123,3 +123,12 @@ def test_a_constraint_among_the_columns_is_refused_with_the_way_to_one(clause: s
     with pytest.raises(UserError) as caught:
         ddl.parse_ddl(f"a INT, {clause}")
     assert "ADD CONSTRAINT" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize("text", ["id bigint, type string", "date DATE", "id: INT"])
+def test_columns_in_the_place_of_a_type_are_told_to_be_a_struct(text: str) -> None:
+    """The hint for `--shredding "id bigint, …"` was "Is VOID meant?"."""
+    with pytest.raises(UserError) as caught:
+        ddl.parse_type(text)
+    assert caught.value.hint == f"Fields are a struct: STRUCT<{text}>."
+    assert ddl.parse_type(f"STRUCT<{text}>").fields  # type: ignore[union-attr]
