@@ -176,12 +176,18 @@ class Explanation(Paged):
             yield Text(f"  where {self.scan.where}")
         table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 2))
         table.add_column("")
+        levels = list(self.levels())
+        digits = max((len(f"{total:,}") for _, _, total in levels), default=0)
         for name in ("read", "of"):
-            table.add_column(name, justify="right")
+            table.add_column(name, justify="right", min_width=digits)
         table.add_column("share", no_wrap=True)
-        for level, read, total in self.levels():
-            full = round(BAR * read / total) if total else 0
-            bar = Text("━" * full, style="cyan") + Text("━" * (BAR - full), style="bright_black")
+        # Without colours the marks tell what is read. The bar gives way: a number that is cut is another number.
+        mark, rest = "━─" if options.encoding.startswith("utf") else "#-"
+        others = max((len(level) for level, _, _ in levels), default=0) + 2 * digits + len(" 100.0%") + 4 * len("   ")
+        most = max(0, min(BAR, options.max_width - others))
+        for level, read, total in levels:
+            full = round(most * read / total) if total else 0
+            bar = Text(mark * full, style="cyan") + Text(rest * (most - full), style="bright_black")
             table.add_row(level, f"{read:,}", f"{total:,}", bar + Text(f" {_share(read, total)}"))
         yield table
         for line in self.notes():

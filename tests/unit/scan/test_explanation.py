@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pyarrow as pa
@@ -127,6 +129,28 @@ def test_a_narrow_terminal_shows_the_condition_once_and_ends_of_names(tmp_path: 
     for path in table.files().column("path").to_pylist()[:2]:
         assert f"…{path.partition('.')[0][-13:]} " in text
     assert "i is between 0 and 10" in text
+
+
+@pytest.mark.parametrize("width", [50, 58, 200])
+def test_numbers_are_whole_and_bars_tell_in_every_terminal(tmp_path: Path, width: int) -> None:
+    """In 60 columns the bytes were `103,5…`, and without colours every bar was full."""
+    table = Table.create(tmp_path / "t", "i BIGINT, s STRING")
+    for first in (0, 100):
+        rows = {"i": pa.array(range(first, first + 9)), "s": [Random(i).randbytes(40_000).hex() for i in range(9)]}
+        table.append(pa.table(rows))
+    scan = table.scan(where="i = 104")
+    for encoding, (mark, rest) in (("utf-8", "━─"), ("latin-1", "#-")):
+        file = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="backslashreplace")
+        console = Console(width=width, file=file)
+        console.print(scan.explain())
+        file.seek(0)
+        text = file.read()
+        numbers = {f"{n:,}" for _, *both in scan.explain().levels() for n in both}
+        assert max(map(len, numbers)) > 5
+        assert numbers <= set(text.split())
+        (bar,) = re.findall(rf"^files +1 +2 +([{mark}{rest}]*)(?= 50)", text, re.MULTILINE) or [""]
+        assert abs(bar.count(mark) - bar.count(rest)) <= 1
+        assert bool(bar) == (width > 50)
 
 
 def test_a_file_that_is_gone_does_not_hide_the_plan(tmp_path: Path) -> None:
