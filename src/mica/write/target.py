@@ -402,9 +402,10 @@ def open_target(
         write_versions(snapshot.domains.get(COLLATIONS_DOMAIN), str(storage))
     found = snapshot.metadata
     if partition_by and [n.lower() for n in partition_by] != [n.lower() for n in found.partition_columns]:
+        by = ", ".join(found.partition_columns) or "no column"
         raise UserError(
             "INVALID_PARTITION_COLUMN",
-            f"{storage} is partitioned by {list(found.partition_columns)}, but partition_by is {list(partition_by)}",
+            f"{storage} is partitioned by {by}, and partition_by names {', '.join(partition_by)}",
             hint="Leave partition_by out: an existing table keeps its partition columns.",
         )
     wrong = {n: v for n, v in checked(properties).items() if found.configuration.get(n) != v}

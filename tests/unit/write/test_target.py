@@ -303,3 +303,17 @@ def test_an_overwrite_by_no_rows_forgets_what_was_ingested(tmp_path: Path) -> No
     assert ingest() == 0
     table.refresh().overwrite(table.to_arrow().slice(0, 0))
     assert ingest() == 1
+
+
+@pytest.mark.parametrize(
+    ("of", "asked", "told"),
+    [(["p", "q"], ["id", "q"], "by p, q, and partition_by names id, q"), ([], ["id"], "by no column, and .* names id")],
+)
+def test_other_partition_columns_are_told_by_their_names(
+    tmp_path: Path, of: list[str], asked: list[str], told: str
+) -> None:
+    """Both were printed as lists of Python."""
+    table = Table.create(tmp_path / "t", "p STRING, q STRING, id INT", partition_by=of)
+    with pytest.raises(UserError, match=f"t is partitioned {told}\n") as caught:
+        open_target(table.snapshot.storage, table.snapshot, table.schema, asked, mode="append", properties={})
+    assert caught.value.code == "INVALID_PARTITION_COLUMN"
