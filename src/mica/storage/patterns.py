@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 
 from mica.storage.base import Entry, Storage, file_uri_path, refuse_credentials, split_scheme
+from mica.storage.local import local_errors
 
 #: A file that was found: the folder or fixed part that was asked for, and the file's name and size below it.
 Found = tuple[Storage, Entry]
@@ -66,7 +67,10 @@ def file_at(path: str, options: Mapping[str, str] | None = None) -> Found:
 
 
 def matching(pattern: str, options: Mapping[str, str] | None = None) -> list[Found]:
-    """Returns the files that match a pattern."""
+    """Returns the files that match a pattern.
+
+    Errors: PERMISSION_DENIED if there is none and the folder cannot be listed.
+    """
     pattern = pattern.replace("[^", "[!")
     scheme, rest = split_scheme(pattern)
     if scheme in (None, "file"):
@@ -74,6 +78,9 @@ def matching(pattern: str, options: Mapping[str, str] | None = None) -> list[Fou
         head = fixed_part(local)
         storage = Storage.open(head)
         names = [path for path in sorted({*glob.glob(local, recursive=True)}) if not os.path.isdir(path)]
+        if not names and os.path.isdir(head):  # `glob` takes a folder that it may not list for an empty one
+            with local_errors(head):
+                os.scandir(head).close()
         return [(storage, storage.stat(os.path.relpath(path, head))) for path in names]
     return matching_of(pattern, below(fixed_part(pattern), options))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -81,3 +83,17 @@ def test_a_file_or_folder_that_is_there_is_no_pattern(
 )
 def test_the_folder_below_which_all_of_it_is(pattern: str, folder: str) -> None:
     assert patterns.fixed_part(pattern) == folder
+
+
+def test_a_folder_that_cannot_be_listed_is_not_an_empty_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error was NOT_FOUND, with the hint to check the pattern."""
+    assert patterns.matching(f"{tmp_path}/*.x") == []
+
+    def closed(_: str) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(os, "scandir", closed)
+    with pytest.raises(StorageError, match=f"{tmp_path} may not be accessed") as caught:
+        patterns.matching(f"{tmp_path}/*.x")
+    assert caught.value.code == "PERMISSION_DENIED"
+    assert patterns.matching(f"{tmp_path}/none/*.x") == []
