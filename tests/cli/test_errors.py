@@ -152,7 +152,7 @@ MISTAKES: list[tuple[str, str | None, str]] = [
     ("scan NEWER", "UNSUPPORTED_READER_VERSION", "Use a newer version of mica"),
     ("scan WARP", "UNSUPPORTED_READER_FEATURE", "Use a newer version of mica"),
     ("ingest JSON NEWERWRITER", "UNSUPPORTED_WRITER_VERSION", "Use a newer version of mica"),
-    ("scan SCHEMA", "INVALID_SCHEMA_JSON", "Restore the table's metadata."),
+    ("scan SCHEMA", "INVALID_SCHEMA_JSON", "Restore the table's metadata"),
     ("scan ELSEWHERE", "EXTERNAL_PATH", "--storage-option allow_external_paths=true"),
     ("scan VECTOR", "CORRUPT_DELETION_VECTOR", "Restore the file."),
     ("ingest JSON DOMAIN", "INVALID_DOMAIN", "Restore the log."),

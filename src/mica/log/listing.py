@@ -109,6 +109,9 @@ def log_entries(storage: Storage, start: int | None = None) -> Iterator[Entry]:
         if error.code != "NOT_A_DIRECTORY":
             raise
         place = str(storage)
+        if storage.exists(LOG):
+            log, hint = storage.path(LOG), "Restore the folder of the table's log from a copy."
+            raise StorageError("NOT_A_DIRECTORY", f"{log} is a file, and a log is a folder", hint=hint) from None
         folder = place.rpartition("/")[0] or "."
         hint = f"Put its rows into a table first: mica.ingest_json({place!r}, TABLE)."
         hint = f"Name the folder of its table: {folder}." if place.endswith(".parquet") else hint

@@ -122,7 +122,8 @@ class Snapshot:
             return read_schema(self.metadata.schema_string, self.mapping)
         except CorruptDataError as e:
             message = f"{self.storage}, version {self.version}: {e.message}"
-            raise CorruptDataError(e.code, message, hint=e.hint, **e.context) from None
+            hint = e.hint or "Restore the table's metadata, or read an older version."
+            raise CorruptDataError(e.code, message, hint=hint, **e.context) from None
 
     @cached_property
     def mapping(self) -> Mode:

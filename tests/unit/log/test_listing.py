@@ -103,3 +103,11 @@ def test_a_table_that_is_a_file_is_the_same_error_everywhere(
         asked(Storage.open(tmp_path / name))
     assert caught.value.code == "NOT_A_DIRECTORY"
     assert way_out in str(caught.value.hint)
+
+
+def test_a_log_that_is_a_file_is_told_as_that(tmp_path: Path) -> None:
+    """The table was said to be a file, whose rows should be put into a table."""
+    (tmp_path / "_delta_log").write_bytes(b"")
+    with pytest.raises(StorageError, match="_delta_log is a file, and a log is a folder") as caught:
+        list_log(Storage.open(tmp_path))
+    assert caught.value.code == "NOT_A_DIRECTORY"

@@ -461,8 +461,9 @@ def test_an_error_of_the_log_tells_which_version_is_whole(tmp_path: Path) -> Non
     last.write_bytes(good)
     metadata = {"id": "x", "format": {"provider": "parquet"}, "schemaString": "{", "partitionColumns": []}
     (tmp_path / LOG / f"{4:020d}.json").write_bytes(orjson.dumps({"metaData": metadata}))
-    with pytest.raises(CorruptDataError, match=f"{tmp_path}, version 4: the table's schema cannot be read"):
+    with pytest.raises(CorruptDataError, match=f"{tmp_path}, version 4: the table's schema cannot be read") as error:
         _ = load(LocalStorage(str(tmp_path))).schema
+    assert error.value.hint == "Restore the table's metadata, or read an older version."
     (tmp_path / LOG / f"{2:020d}.json").unlink()
     with pytest.raises(CorruptDataError, match="has no commit 2") as error:
         load(LocalStorage(str(tmp_path)))
