@@ -80,7 +80,12 @@ def check(
     anywhere = {**(storage_options or {}), ALLOW_EXTERNAL: "true"}
     names = [(place.path(entry.path), entry.size) for place, entry in files]
     storage = Storage.open(os.path.dirname(names[0][0]) or ".", anywhere)  # noqa: PTH120 - may be a URI
-    return _run([_Work(storage, FilePart(name, size)) for name, size in names], limit)
+    report = _run([_Work(storage, FilePart(name, size)) for name, size in names], limit)
+    if isinstance(path, (str, os.PathLike)):
+        folder = Storage.open(os.fspath(path), storage_options)
+        if all(name.startswith(f"{folder}/") for name, _ in names):
+            return report.with_more([], [f"{folder} has no {LOG}: its Parquet files were checked, and no table"])
+    return report
 
 
 def check_table(snapshot: Snapshot, limit: int = LIMIT, spark: SparkSession | None = None) -> Report:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -54,3 +55,15 @@ def test_a_commit_of_no_bytes_is_noted(tmp_path: Path) -> None:
     assert report.ok
     (note,) = report.notes
     assert note.startswith(f"{commit} has 0 bytes: what version 2 wrote")
+
+
+def test_a_folder_whose_log_is_gone_is_told_as_no_table(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "id BIGINT")
+    table.append([{"id": 1}])
+    shutil.rmtree(tmp_path / "t" / "_delta_log")
+    (file,) = (tmp_path / "t").glob("*.parquet")
+    assert mica.check(tmp_path / "t").notes == (
+        f"{tmp_path / 't'} has no _delta_log: its Parquet files were checked, and no table",
+    )
+    for files in (file, str(tmp_path / "t" / "*.parquet"), [file]):
+        assert (mica.check(files).notes, mica.check(files).files) == ((), 1)
