@@ -7,6 +7,7 @@ from pathlib import Path
 import orjson
 from typer.testing import CliRunner
 
+import mica
 from mica.cli.app import app
 from tests.variant_files import ONE, TWO, column, container, file
 
@@ -36,3 +37,13 @@ def test_violations_are_listed_and_repaired(tmp_path: Path) -> None:
     assert orjson.loads(done.stdout)["rows"] == 2
     done = runner.invoke(app, ["check", f"{good}.parquet"])
     assert (done.exit_code, done.output) == (0, "1 file, nothing wrong\n")
+
+
+def test_a_repair_tells_what_of_the_log_it_leaves(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "id INT", data=[{"id": 1}])
+    table.checkpoint()
+    (checkpoint,) = (tmp_path / "t" / "_delta_log").glob("*.parquet")
+    checkpoint.write_bytes(b"x")
+    done = runner.invoke(app, ["repair", str(tmp_path / "t")])
+    assert (done.exit_code, done.output.split("; ")[0]) == (0, "1 violation")
+    assert "1 of the log, which no new data file mends: `mica check` names what to do" in " ".join(done.output.split())

@@ -8,6 +8,7 @@ import typer
 
 from mica.cli import options
 from mica.cli.console import out, print_json, storage_options
+from mica.log.paths import LOG
 from mica.maintain.repair import repair
 from mica.wording import counted
 
@@ -26,4 +27,7 @@ def run(
     version = "" if done.version is None else f", committed as version {done.version}"
     wrote = f"wrote {counted(len(done.files), 'file')} with {counted(done.rows, 'row')}{version}"
     text = f"{counted(len(done.report), 'violation')}; {wrote}"
+    of_log = sum(row["count"] for row in done.report.totals.to_pylist() if row["file"] == LOG)
+    if of_log:
+        text += f"; {of_log} of the log, which no new data file mends: `mica check` names what to do"
     out().print(text, markup=False, highlight=False)

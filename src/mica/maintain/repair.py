@@ -75,7 +75,8 @@ def repair(
     snapshot = snapshot_of(source, storage_options)
     if snapshot is None:
         if target is None:
-            raise UserError("INVALID_ARGUMENT", "the repair of a file needs a target", hint="Name the file to write.")
+            hint = "Name the file to write. A table has its log in the folder _delta_log."
+            raise UserError("INVALID_ARGUMENT", "the repair of a file needs a target", hint=hint)
         assert not isinstance(source, Opened)
         return _file(os.fspath(source), os.fspath(target), storage_options)
     if target is not None:
