@@ -224,6 +224,7 @@ def written(way: Way, rows: list[dict[str, Any]], spark: SparkSession, folder: P
     return mica.Table.open(folder / "t").scan
 
 
+@pytest.mark.usefixtures("compiled")
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.filterwarnings("ignore:.*does not allow shredding")

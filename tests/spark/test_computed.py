@@ -186,3 +186,22 @@ def test_rows_are_computed_of_a_version_under_deletes_and_for_rules(
         mica.sql(f"INSERT INTO delta.`{target}` (id, y) SELECT id, 'é' || s FROM delta.`{source}`", spark)
     assert raised.value.code == "CONSTRAINT_VIOLATED"
     assert fusions == [True, True]
+
+
+@pytest.mark.usefixtures("compiled")
+def test_integers_are_cast_where_they_are_written(
+    spark: SparkSession, tmp_path: Path, source: str, fusions: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also those that do not fit."""
+    for name in ("here", "there"):
+        target = mica.Table.create(tmp_path / name, "id BIGINT, n BIGINT, k BIGINT, y TINYINT, c INT")
+        insert = f"INSERT INTO delta.`{target.path}`"
+        mica.sql(f"{insert} SELECT id, n, year(dt), n, 7 FROM delta.`{source}`", spark)
+        with pytest.raises(mica.UserError) as raised:
+            mica.sql(f"{insert} (id, y) SELECT id, id FROM delta.`{source}`", spark)
+        assert raised.value.code in ("INVALID_VALUE", "ARITHMETIC_OVERFLOW", "INVALID_CAST")
+        monkeypatch.setattr(copies, "are_stored", lambda _: False)
+    assert fusions[:2] == [True, True]
+    here, there = (sorted(map(str, mica.Table.open(tmp_path / n).to_arrow().to_pylist())) for n in ("here", "there"))
+    assert here == there
+    assert len(here) == 200

@@ -129,6 +129,7 @@ COPIES = [
     ("CREATE OR REPLACE TABLE {t} USING mica AS SELECT m, id AS k FROM {s}", True),
     ("INSERT INTO {t} (id, s) SELECT id + 1, 'x' || s FROM {s}", True),
     ("INSERT INTO {t} (id, s) SELECT id, upper(s) FROM {s}", False),
+    ("INSERT INTO {t} (id, s) SELECT 7, s FROM {s}", True),
     ("INSERT INTO {t} (id, s) SELECT int(id), s FROM {s}", False),
     ("INSERT INTO {t} (id, s) SELECT id, s FROM {s} ORDER BY id DESC", False),
     ("CREATE OR REPLACE TABLE {t} USING mica PARTITIONED BY (p) AS SELECT id, s AS p FROM {s}", False),

@@ -161,9 +161,9 @@ def _default(name: str, column: StructField | None) -> str:
 
 
 def _are_stored(given: StructType, places: Sequence[StructField | None] | None, schema: StructType) -> bool:
-    """Whether columns are of the types of the table's at these places, or by these names."""
+    """Whether Spark casts no column to those of the table's at these places, or by these names."""
     own = places if places is not None else [schema.find(name) for name in given.names]
-    return all(o is not None and f.type == o.type for f, o in zip(given.fields, own, strict=False))
+    return all(o is not None and _cast(f.type, o.type) == f.type for f, o in zip(given.fields, own, strict=False))
 
 
 def _listed(rows: DataFrame, schema: StructType) -> DataFrame:
