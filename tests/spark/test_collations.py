@@ -286,3 +286,12 @@ def test_files_are_skipped_by_what_spark_reads_alike(
         if zone in ("Europe/Berlin", "UTC"):
             assert len(expected) == 1
             assert len(table.scan(f"c = 'x' AND {where}", timezone=zone, spark=spark).plan.kept) == 1
+
+
+def test_a_text_whose_collation_spark_does_not_know_is_shown(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark refuses to write its type as JSON, and shows and counts the rows."""
+    path = tmp_path / "t"
+    mica.Table.create(path, "c STRING COLLATE UTF8_LCASE, t STRING").append([{"c": "a", "t": "b"}])
+    rows = mica.sql(f"SELECT concat(c, t) AS x FROM delta.`{path}`", spark)
+    assert rows.count() == 1
+    assert "| ab|" in rows._show_string()  # `collect` of such a text is empty in Spark
