@@ -176,9 +176,10 @@ def _places(
     needs = Needs(query, {relation: place.evaluated for relation, place in places.items()}, extracts=not by_file)
     folds = find(needs, lambda relation, node, type_: places[relation].text(node, type_))
     folded = {fold.relation: fold for fold in folds}
-    whole = computed.find(needs, lambda relation, node, type_: places[relation].value(node, type_)) if stored else None
-    if whole is not None and not places[whole.relation].is_little:
-        return needs, [places[whole.relation].computed(whole)]
+    if stored and not any(place.is_little for place in places.values()):
+        whole = computed.find(needs, lambda relation, node, type_: places[relation].value(node, type_))
+        if whole is not None:
+            return needs, [places[whole.relation].computed(whole)]
     return needs, [
         place.read(needs, folded.get(relation), None if by_file else needs.limit(relation))
         for relation, place in places.items()

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from mica.engines.spark.catalyst import Plan, Relation
-from mica.engines.spark.folds import Texts, below
+from mica.engines.spark.folds import Texts, below, known
 from mica.engines.spark.making import Maker
 from mica.engines.spark.needs import Needs
-from mica.engines.spark.nodes import Tree, node
+from mica.engines.spark.nodes import node
 from mica.records import dataclass
 
 
@@ -40,16 +40,10 @@ def find(needs: Needs, texts: Texts) -> Computed | None:
     if found is None:
         return None
     relation, plans = found
-    defined: dict[int, Tree] = {
-        tree.number: tree.children[0]
-        for plan in plans
-        if plan.name == "Project"
-        for tree in plan.expressions
-        if tree.name == "Alias"
-    }
+    of = known(relation, plans)
     columns: dict[str, str] = {}
     for tree in root.expressions:
-        text = texts(relation, node(tree, lambda n: relation.columns.get(n) or defined.get(n)), tree.type)
+        text = texts(relation, node(tree, of), tree.type)
         if text is None:
             return None
         columns[f"c{len(columns)}"] = text

@@ -16,7 +16,7 @@ from typing import Any
 from mica.engines.spark.catalyst import Plan, Relation, every
 from mica.engines.spark.making import Maker
 from mica.engines.spark.needs import Needs
-from mica.engines.spark.nodes import Node, Tree, items, node
+from mica.engines.spark.nodes import Known, Node, Tree, items, node
 from mica.records import dataclass
 from mica.tasks.fold import Fold, Measure
 from mica.tasks.gather import First, Gather
@@ -233,6 +233,18 @@ def below(needs: Needs, top: Plan) -> tuple[Relation, list[Plan]] | None:
     return relation, plans
 
 
+def known(relation: Relation, plans: Iterable[Plan]) -> Known:
+    """What columns above a relation are: its own, or what the lists of columns between define."""
+    defined = {
+        tree.number: tree.children[0]
+        for plan in plans
+        if plan.name == "Project"
+        for tree in plan.expressions
+        if tree.name == "Alias"
+    }
+    return lambda number: relation.columns.get(number) or defined.get(number)
+
+
 #: What an expression of an aggregate asks of its groups: a key or a measure of what is found.
 _Ask = Callable[[Folded], None]
 
@@ -244,13 +256,7 @@ class _Asks:
         self.aggregate, self.relation, self.texts = found.aggregate, found.relation, texts
         #: The texts of the keys.
         self.keys = set[str]()
-        self.defined = {
-            tree.number: tree.children[0]
-            for plan in found.plans
-            if plan.name == "Project"
-            for tree in plan.expressions
-            if tree.name == "Alias"
-        }
+        self.known = known(found.relation, found.plans)
 
     def all(self) -> list[_Ask] | None:
         """Those of the whole aggregate, in its order."""
@@ -289,10 +295,7 @@ class _Asks:
         return None
 
     def _text(self, tree: Tree) -> str | None:
-        return self.texts(self.relation, node(tree, self._known), tree.type)
-
-    def _known(self, number: int) -> str | Tree | None:
-        return self.relation.columns.get(number) or self.defined.get(number)
+        return self.texts(self.relation, node(tree, self.known), tree.type)
 
 
 def _key(tree: Tree, text: str | None) -> list[_Ask] | None:
