@@ -226,6 +226,23 @@ def by_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scan, "FEW", 0)
 
 
+@pytest.fixture
+def fusions(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether the rows of each write on Spark were written where they were read."""
+    from mica.engines.spark import engine
+    from mica.engines.spark.fused import fused as own
+
+    seen: list[bool] = []
+
+    def spy(*given: Any) -> Any:
+        made = own(*given)
+        seen.append(made is not None)
+        return made
+
+    monkeypatch.setattr(engine, "fused", spy)
+    return seen
+
+
 @pytest.fixture(scope="session")
 def delta_session(spark: SparkSession) -> SparkSession:
     """The same session, for tests that ask delta-spark, the oracle."""

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 import mica
-from mica.engines.spark import engine
 from mica.query import copies, here
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 DDL = """id BIGINT, n INT, x DOUBLE, f FLOAT, m DECIMAL(18,2), s STRING, k STRING, c CHAR(4),
     l STRING COLLATE UTF8_LCASE, b BINARY, t BOOLEAN, dt DATE, ts TIMESTAMP, tn TIMESTAMP_NTZ, v VARIANT,
@@ -91,20 +90,10 @@ def source(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str
     return table.path
 
 
-@pytest.fixture
-def fusions(by_tasks: None, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Whether the rows of each write were written where they were read, as those of large tables are."""
-    seen: list[bool] = []
-    own = engine.fused
-
-    def spy(rows: DataFrame, *more: Any) -> DataFrame | None:
-        made = own(rows, *more)
-        seen.append(made is not None)
-        return made
-
-    monkeypatch.setattr(engine, "fused", spy)
+@pytest.fixture(autouse=True)
+def large(by_tasks: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables are read as large ones are."""
     monkeypatch.setattr(here, "rows", lambda *_: None)
-    return seen
 
 
 def inserted(spark: SparkSession, path: Path, query: str) -> list[str]:

@@ -13,7 +13,7 @@ from mica.engines.spark import engine, fused, reader
 from mica.query import copies, here
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 DDL = """id BIGINT, n INT, b BOOLEAN, y TINYINT, f FLOAT, m DECIMAL(18,2), w DECIMAL(38,4), s STRING, c CHAR(4),
     l STRING COLLATE UTF8_LCASE, x BINARY, dt DATE, ts TIMESTAMP, tn TIMESTAMP_NTZ, v VARIANT,
@@ -49,21 +49,6 @@ def source(made: str, by_tasks: None, monkeypatch: pytest.MonkeyPatch) -> str:
     """The table in a statement, as if it were large."""
     monkeypatch.setattr(here, "rows", lambda *_: None)
     return f"delta.`{made}`"
-
-
-@pytest.fixture
-def found(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Whether the rows of each write were written where they were read."""
-    seen: list[bool] = []
-    own = engine.fused
-
-    def spy(rows: DataFrame, *more: Any) -> DataFrame | None:
-        made = own(rows, *more)
-        seen.append(made is not None)
-        return made
-
-    monkeypatch.setattr(engine, "fused", spy)
-    return seen
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +91,7 @@ COMPUTED = [
 @pytest.mark.slow
 @pytest.mark.parametrize(("text", "is_fused"), [*((one, True) for one in MOVED), *((one, False) for one in COMPUTED)])
 def test_rows_are_those_that_pass_through_spark(
-    spark: SparkSession, tmp_path: Path, source: str, found: list[bool], monkeypatch: pytest.MonkeyPatch,
+    spark: SparkSession, tmp_path: Path, source: str, fusions: list[bool], monkeypatch: pytest.MonkeyPatch,
     text: str, is_fused: bool,
 ) -> None:  # fmt: skip
     for name in ("here", "there"):
@@ -114,7 +99,7 @@ def test_rows_are_those_that_pass_through_spark(
             monkeypatch.setattr(engine, "fused", lambda *_: None)
         mica.Table.create(tmp_path / name, DDL)
         mica.sql(text.format(t=f"delta.`{tmp_path / name}`", s=source), spark)
-    assert found == [is_fused]
+    assert fusions == [is_fused]
     assert rows_of(tmp_path / "here") == rows_of(tmp_path / "there") != []
     assert mica.check(mica.Table.open(tmp_path / "here"), spark=spark).ok
 
@@ -139,7 +124,7 @@ COPIES = [
 @pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize(("text", "is_copied"), COPIES)
 def test_who_writes_a_copy_reads_it(
-    spark: SparkSession, tmp_path: Path, plain: str, by_tasks: None, found: list[bool],
+    spark: SparkSession, tmp_path: Path, plain: str, by_tasks: None, fusions: list[bool],
     monkeypatch: pytest.MonkeyPatch, text: str, is_copied: bool,
 ) -> None:  # fmt: skip
     monkeypatch.setattr(here, "rows", lambda *_: None)
@@ -149,7 +134,7 @@ def test_who_writes_a_copy_reads_it(
     statement = text.format(t=f"delta.`{tmp_path / 'here'}`", s=f"delta.`{plain}`")
     mica.Table.create(tmp_path / "here", "id BIGINT, s STRING, m DECIMAL(18,2)")
     mica.sql(statement, spark)
-    assert (found, not by_spark) == ([is_copied], is_copied)
+    assert (fusions, not by_spark) == ([is_copied], is_copied)
     if not is_copied:
         return
     monkeypatch.setattr(copies, "are_stored", lambda _: False)
@@ -160,7 +145,7 @@ def test_who_writes_a_copy_reads_it(
     assert mica.Table.open(tmp_path / "here").schema == mica.Table.open(tmp_path / "there").schema
 
 
-def test_the_rules_of_a_table_hold(spark: SparkSession, tmp_path: Path, source: str, found: list[bool]) -> None:
+def test_the_rules_of_a_table_hold(spark: SparkSession, tmp_path: Path, source: str, fusions: list[bool]) -> None:
     """Numbers of rows do not repeat, and an error of a task is mica's."""
     path = tmp_path / "t"
     mica.Table.create(path, "i BIGINT GENERATED ALWAYS AS IDENTITY, id BIGINT, d BIGINT DEFAULT 7, p INT", ["p"])
@@ -171,12 +156,12 @@ def test_the_rules_of_a_table_hold(spark: SparkSession, tmp_path: Path, source: 
     with pytest.raises(mica.UserError) as raised:
         mica.sql(f"INSERT INTO delta.`{tmp_path / 'small'}` SELECT id FROM {source}", spark)
     assert raised.value.code == "CONSTRAINT_VIOLATED"
-    assert found == [True, True]
+    assert fusions == [True, True]
 
 
 @pytest.mark.slow
 def test_a_frame_is_written_where_it_is_read(
-    spark: SparkSession, tmp_path: Path, made: str, by_tasks: None, found: list[bool]
+    spark: SparkSession, tmp_path: Path, made: str, by_tasks: None, fusions: list[bool]
 ) -> None:
     table = mica.Table.open(made)
     other = mica.Table.create(tmp_path / "t", "k STRING, id BIGINT")
@@ -189,13 +174,13 @@ def test_a_frame_is_written_where_it_is_read(
         kept.unpersist()
     other.append(spark.range(5).mapInArrow(lambda batches: (b for b in batches), "id BIGINT"))  # someone else's job
     other.append(frame.repartition(1))
-    assert found == [True, False, False, False]
+    assert fusions == [True, False, False, False]
     rows = other.to_arrow()
     assert (rows.num_rows, pa.compute.sum(rows["id"]).as_py()) == (5399, 3 * (sum(range(1800)) - 41 - 655) + 10)
 
 
 def test_a_text_that_looks_like_a_column_is_none(
-    spark: SparkSession, tmp_path: Path, plain: str, by_tasks: None, found: list[bool]
+    spark: SparkSession, tmp_path: Path, plain: str, by_tasks: None, fusions: list[bool]
 ) -> None:
     """Catalyst shows both alike."""
     frame = mica.Table.open(plain).scan(columns={"id": "id", "s": "s"}, where="id < 3").to_df(spark)
@@ -205,13 +190,13 @@ def test_a_text_that_looks_like_a_column_is_none(
     for texts in ([f"'{shown}' AS s"], [f"'{shown}' AS s", "s AS k"], ["'no#0' AS s"]):
         other.overwrite(frame.selectExpr("id", *texts))
         assert set(other.to_arrow()["s"].to_pylist()) == {texts[0].split("'")[1]}
-    assert found == [False] * 3
+    assert fusions == [False] * 3
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("compiled", "by_tasks")
 def test_a_frame_of_an_enabled_session_is_read_as_actions_read_it(
-    spark: SparkSession, tmp_path: Path, plain: str, found: list[bool], monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tmp_path: Path, plain: str, fusions: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is appended skips files, and whole tables are written where they are read; what is cached, or computed by
     Spark, is as Spark has it."""
@@ -241,6 +226,6 @@ def test_a_frame_of_an_enabled_session_is_read_as_actions_read_it(
             target.merge(source, "source.id = target.id AND target.m IS NULL").when_matched_delete().execute()
     finally:
         mica.disable(spark)
-    assert found[:2] == [True, True]
-    assert not any(found[2:])
+    assert fusions[:2] == [True, True]
+    assert not any(fusions[2:])
     assert rows_of(tmp_path / "here") == rows_of(tmp_path / "there") != []
