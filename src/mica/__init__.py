@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from mica.log.snapshot import Snapshot as Snapshot
     from mica.maintain.convert import Conversion as Conversion
     from mica.maintain.convert import convert_files as convert_files
+    from mica.maintain.fsck import Fsck as Fsck
     from mica.maintain.repair import Repair as Repair
     from mica.maintain.repair import repair as repair
     from mica.maintain.restore import Restore as Restore
@@ -84,6 +85,7 @@ _PLACES = {
         "log.actions": "Metadata Protocol",
         "log.snapshot": "Snapshot",
         "maintain.convert": "Conversion convert_files",
+        "maintain.fsck": "Fsck",
         "maintain.repair": "Repair repair",
         "maintain.restore": "Restore",
         "maintain.vacuum": "Vacuum",

@@ -89,6 +89,7 @@ MISTAKES: list[tuple[str, str | None, str]] = [
     ("reshred TABLE --schema int --unshred", "INVALID_ARGUMENT", "Give one of them."),
     ("vacuum TABLE --retention 3", "RETENTION_TOO_SHORT", "--no-enforce-retention"),
     ("vacuum TABLE --retention soon", "INVALID_ARGUMENT", "--retention must be a number of hours, or a text"),
+    ("fsck NOWHERE", "TABLE_NOT_FOUND", "is not a Delta table"),
     ("restore TABLE --version 99", "VERSION_NOT_FOUND", "99"),
     ("changes TABLE --from-version x", None, "--from-version"),
     ("changes TABLE --from-version 0", "CHANGES_NOT_RECORDED", "delta.enableChangeDataFeed"),

@@ -35,6 +35,7 @@ LINES = [
     "check broken --json",
     "repair broken --json",
     "alter t --set a.b=c --json",
+    "fsck holed --json",
     "erase t v:mix --json",
     "check t --erased v:mix --json",
     "optimize t --json",
@@ -82,6 +83,8 @@ def test_printed_keys_are_those_of_the_page(tmp_path: Path, monkeypatch: pytest.
     mica.Table.create("broken", "id INT").append([{"id": 1}])
     log = Path("broken/_delta_log/00000000000000000001.json")
     log.write_text(log.read_text().replace('\\"numRecords\\":1', '\\"numRecords\\":2'))
+    mica.Table.create("holed", "id INT").append([{"id": 1}])
+    next(Path("holed").glob("*.parquet")).unlink()
     found: dict[str, set[str]] = {}
     for line in LINES:
         done = CliRunner().invoke(app, shlex.split(line))

@@ -1,4 +1,4 @@
-"""`mica vacuum`, `mica restore` and `mica changes`: what is printed, what is done, exit statuses."""
+"""`mica vacuum`, `mica fsck`, `mica restore` and `mica changes`: what is printed, what is done, exit statuses."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 import mica
 from mica.cli.app import app
+from mica.cli.hints import spoken
 
 runner = CliRunner()
 
@@ -36,6 +37,24 @@ def test_vacuum_lists_and_then_deletes(table: str) -> None:
     assert (done["files"], done["dry_run"], len(done["deleted"])) == (1, False, 1)
     assert len(list(Path(table).glob("*.parquet"))) == 1
     assert mica.Table.open(table).count() == 1
+
+
+def test_fsck_lists_and_then_leaves_out(table: str) -> None:
+    assert runner.invoke(app, ["fsck", table]).stdout == f"{table}, version 2: every file is there\n"
+    (newest,) = mica.Table.open(table).files().column("path").to_pylist()
+    Path(table, newest).unlink()
+    mica.Table.open(table).append([{"id": 3}])
+    failed = runner.invoke(app, ["scan", table]).exception
+    assert isinstance(failed, mica.StorageError)
+    assert "`mica fsck` leaves files out that are lost" in spoken(failed.hint)
+    listed = runner.invoke(app, ["fsck", table])
+    assert (listed.exit_code, newest in listed.output, "add --remove" in listed.output) == (0, True, True)
+    assert "1 file would leave the table" in listed.output
+    assert mica.Table.open(table).version == 3
+    done = orjson.loads(runner.invoke(app, ["fsck", table, "--remove", "--json"]).stdout)
+    assert (done["version"], done["files"], done["rows"], done["dry_run"]) == (4, 1, 1, False)
+    assert [file["data_file_missing"] for file in done["missing"]] == [True]
+    assert mica.Table.open(table).to_arrow().to_pylist() == [{"id": 3}]
 
 
 def test_files_of_a_mapped_table_name_its_columns(tmp_path: Path) -> None:

@@ -162,7 +162,11 @@ if __name__ == "__main__":
             assert held and set(held) == {None}, held
     Spark.kept = own_kept
     # Answers without rows.
-    for text, first in (("VACUUM [] DRY RUN", "path"), ("DESCRIBE HISTORY [] LIMIT 0", "version")):
+    for text, first in (
+        ("VACUUM [] DRY RUN", "path"),
+        ("FSCK REPAIR TABLE []", "dataFilePath"),
+        ("DESCRIBE HISTORY [] LIMIT 0", "version"),
+    ):
         empty = mica.sql(text.replace("[]", f"delta.`{table.path}`"), spark)
         assert (empty.columns[0], empty.collect()) == (first, []), text
     # Texts that run over whole tables: through `enable` they end, and frames keep their version.

@@ -216,6 +216,7 @@ def test_a_temporary_view_shows_what_a_stored_one_becomes(sql: Sql) -> None:
     "text",
     [
         "DELETE FROM v", "UPDATE v SET id = 1", "OPTIMIZE v", "VACUUM v", "DESCRIBE HISTORY v", "DESCRIBE DETAIL v",
+        "FSCK REPAIR TABLE v",
         "MERGE INTO v USING v s ON v.id = s.id WHEN MATCHED THEN DELETE", "RESTORE v TO VERSION AS OF 0",
     ],
 )  # fmt: skip

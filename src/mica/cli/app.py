@@ -39,6 +39,7 @@ VERBS = {
     "log": "Show the history of a table.",
     "check": "List what is wrong with files and tables.",
     "repair": "Rewrite files that are wrong.",
+    "fsck": "Leave files out of a table that are gone.",
     "convert": "Rewrite in the standard or the early shredding layout.",
     "convert-to-delta": "Make a folder of Parquet files a table, in place.",
     "alter": "Change columns, properties, features and constraints.",

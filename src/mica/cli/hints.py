@@ -29,6 +29,7 @@ SAYS: Sequence[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = t
         (r"Drop them first: drop_constraint", r"Drop them first: --drop-constraint"),
         (r"alter_column sets a default", r"--default sets a default"),
         (r"Table\.set_collation sets", r"--collation sets"),
+        (r"`Table\.fsck` leaves", r"`mica fsck` leaves"),
         (r"without truncate_history", r"without --truncate-history"),
         (r"use mode= to replace it or to keep it", r"use --mode overwrite or --mode ignore"),
         (r"Run the query on Spark: Scan\.to_df\(\) without it, and.*", r"Run the query on Spark: mica sql."),

@@ -194,6 +194,18 @@ KEYS: Mapping[str, Keys] = {
         "version": "the table's version afterwards; null for files",
         "violations": "what was wrong before",
     },
+    "fsck": {
+        "table": "the table's path",
+        "version": "its version afterwards",
+        "dry_run": "whether nothing was committed",
+        "files": "files that are gone, or whose deletion vector is",
+        "bytes": "their size by the log",
+        "rows": "their rows by the log, without deleted ones; null if it does not count them",
+        "missing[].data_file_path": "the full name of the file",
+        "missing[].data_file_missing": "whether it is gone",
+        "missing[].deletion_vector_path": "the file of its deletion vector; null without one",
+        "missing[].deletion_vector_missing": "whether that is gone",
+    },
     "alter": {
         "version": "the table's version afterwards",
         "schema": "its columns as DDL",

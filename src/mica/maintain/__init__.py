@@ -1,1 +1,1 @@
-"""Maintenance of tables and files: convert, repair, restats, restore, vacuum."""
+"""Maintenance of tables and files: convert, fsck, repair, restats, restore, vacuum."""

@@ -18,13 +18,13 @@ import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
-from mica import properties, threads
+from mica import properties
 from mica.arrays import NDArray, arrow_array, one_array, to_numpy
 from mica.errors import StorageError
 from mica.log import added, features, row_tracking
 from mica.log.actions import Metadata
-from mica.log.deletion_vectors import file_of
 from mica.log.domains import OF_CONTENT
+from mica.log.missing_files import missing
 from mica.log.paths import file_keys
 from mica.log.snapshot import Snapshot, load
 from mica.log.time_travel import Timestamp
@@ -160,19 +160,14 @@ def _keys(files: pa.Table) -> pa.Array:
 
 def _refuse_missing(older: Snapshot, back: np.ndarray) -> None:
     """Refuses a version whose files were vacuumed."""
-    paths = older.files.column("path").take(arrow_array(back)).to_pylist()
-    vectors = older.files.column("deletion_vector").take(arrow_array(back)).to_pylist()
-    # One file has the vectors of many.
-    files = dict.fromkeys(file_of(older.storage, vector) for vector in vectors if vector is not None)
-    named = [*map(older.locate, paths), *(older.storage.locate(file) for file in files if file is not None)]
-    there = threads.each(lambda place: place[0].exists(place[1]), named)
-    missing = [storage.path(rel) for (storage, rel), found in zip(named, there, strict=True) if not found]
-    if missing:
+    found = missing(older, older.files.take(arrow_array(back)))
+    gone = [file.data if file.is_data_missing else file.vector for file in found]
+    if gone:
         raise StorageError(
             "NOT_FOUND",
-            f"version {older.version} of {older.storage} cannot be restored: {len(missing):,} of its files are "
-            f"missing, such as {missing[0]}",
+            f"version {older.version} of {older.storage} cannot be restored: {len(gone):,} of its files are "
+            f"missing, such as {gone[0]}",
             hint="They were vacuumed. Restore a newer version, or put the files back.",
-            path=missing[0],
+            path=gone[0],
             version=older.version,
         )

@@ -199,19 +199,27 @@ def _refuse_unknown(spark: SparkSession, statement: Shaping | CloneOf) -> None:
     match statement:
         case Optimize(table=name) | VacuumOf(table=name) | History(table=name) | CloneOf(source=name):
             pass
-        case TableCall(table=name, method="restore") | Question(table=name, what="detail"):
+        case TableCall(table=name, method="restore" | "fsck") | Question(table=name, what="detail"):
             pass
         case _:
             return
-    if has_delta(spark):
+    if has_delta(spark) and not _is_own(statement):
         return
     views.refuse_stored(spark, name)
     raise unknown(name)
 
 
 def _is_catalogs(statement: Shaping) -> bool:
-    """Whether Spark runs it on a table of its catalog. delta-spark does not know SHOW CREATE TABLE."""
-    return isinstance(statement, TableCall) or (isinstance(statement, Question) and statement.what != "statement")
+    """Whether Spark runs it on a table of its catalog."""
+    return isinstance(statement, TableCall | Question) and not _is_own(statement)
+
+
+def _is_own(statement: Shaping | CloneOf) -> bool:
+    """Whether delta-spark does not know it for a Delta table of the catalog: FSCK, SHOW CREATE TABLE."""
+    match statement:
+        case TableCall(method="fsck") | Question(what="statement"):
+            return True
+    return False
 
 
 def _query_of(statement: RowChange) -> str:
@@ -320,12 +328,14 @@ def _shaped(spark: SparkSession, table: Table, statement: Shaping) -> DataFrame:
 
 
 def _called(spark: SparkSession, table: Table, call: TableCall) -> DataFrame:
-    """The call's result: what a restore did, or nothing."""
+    """The call's result: what a restore did, the files that a fsck found, or nothing."""
     on_session = call.method in ("delete", "add_constraint", "alter_column", "alter_columns")
     arguments = {**call.arguments, **({"spark": spark} if on_session else {})}
     if "timestamp" in arguments:
         arguments["timestamp"] = settings.moment(spark, arguments["timestamp"])
     done = getattr(table, call.method)(**arguments)
+    if call.method == "fsck":
+        return _frame(spark, described.fscked(done))
     if call.method != "restore":
         return _nothing(spark)
     sizes = table.snapshot.files.column("size")

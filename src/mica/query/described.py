@@ -29,6 +29,7 @@ from mica.schema.types import StructType
 from mica.stats.partition import parse_values
 
 if TYPE_CHECKING:
+    from mica.maintain.fsck import Fsck
     from mica.maintain.vacuum import Vacuum
     from mica.storage.base import Storage
     from mica.table import Table
@@ -190,6 +191,13 @@ def vacuumed(done: Vacuum, location: str, storage: Storage) -> pa.Table:
     """What VACUUM answers: the table's location, or the full names of what a dry run would delete."""
     names = map(storage.path, done.deleted.column("path").to_pylist()) if done.dry_run else [location]
     return pa.table({"path": arrow_array(list(names), pa.string())})
+
+
+def fscked(done: Fsck) -> pa.Table:
+    """What FSCK REPAIR TABLE answers: the files that left the table, or would leave it."""
+    return done.missing.rename_columns(
+        ["dataFilePath", "dataFileMissing", "deletionVectorPath", "deletionVectorFileMissing"]
+    )
 
 
 def _detail(table: Table, name: str | None) -> pa.Table:

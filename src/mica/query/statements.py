@@ -7,18 +7,18 @@ an error that names the place.
     [WITH …] {DELETE FROM | UPDATE | INSERT | MERGE} …  (see `row_statements`)
     {ALTER TABLE | RESTORE | {DROP | TRUNCATE} TABLE | DESCRIBE | SHOW | CONVERT TO DELTA} …  (see `table_statements`)
     OPTIMIZE t [FULL] [WHERE …] [ZORDER BY (c, …)]    REORG TABLE t [WHERE …] APPLY (PURGE)
-    VACUUM t [FULL | LITE] [RETAIN n HOURS] [DRY RUN]
+    VACUUM t [FULL | LITE] [RETAIN n HOURS] [DRY RUN]    FSCK REPAIR TABLE t [DRY RUN]
     {DESCRIBE | DESC} HISTORY t [LIMIT n]
     {CREATE [OR REPLACE | EXTERNAL] | REPLACE} TABLE [IF NOT EXISTS] t (…) USING mica
         [{PARTITIONED | CLUSTER} BY (c, …)] [LOCATION '…'] [COMMENT '…'] [{TBLPROPERTIES | OPTIONS} (…)] [AS query]
     CREATE TABLE [IF NOT EXISTS] t LIKE u [USING {mica | delta}] [LOCATION '…'] [TBLPROPERTIES (…)]
     {CREATE [OR REPLACE] | REPLACE} TABLE [IF NOT EXISTS] t SHALLOW CLONE u [{VERSION | TIMESTAMP} AS OF …]
         [TBLPROPERTIES (…)] [LOCATION '…']
-    (OPTIMIZE, VACUUM, DESCRIBE HISTORY and DESCRIBE DETAIL take a path in quotes for t, too)
+    (OPTIMIZE, VACUUM, FSCK, DESCRIBE HISTORY and DESCRIBE DETAIL take a path in quotes for t, too)
     CREATE [OR REPLACE] [GLOBAL] TEMPORARY VIEW w [(c, …)] AS query          CREATE [OR REPLACE] TABLE … AS query
     {ALTER | DROP} VIEW w …  (see `view_statements`)    [WITH …] FROM … INSERT … SELECT … [INSERT … SELECT …]
 
-Source: Spark's SqlBaseParser.g4 and delta-spark's DeltaSqlBase.g4.
+Source: Spark's SqlBaseParser.g4 and delta-spark's DeltaSqlBase.g4; FSCK as in Databricks.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from mica.expressions.tokens import syntax_error
 from mica.properties import COMMENT
 from mica.query.row_statements import Delete, Insert, MergeInto, RowChange, RowStatement, Update
 from mica.query.statement_parts import QUERY, ended
-from mica.query.table_statements import TABLE_STATEMENTS, TableStatementRead, Unread, read_table_statement
+from mica.query.table_statements import TABLE_STATEMENTS, TableCall, TableStatementRead, Unread, read_table_statement
 from mica.query.view_statements import DropView, RenameView, StoredView, UnkeptView, View, read_altered, read_dropped
 from mica.records import dataclass
 from mica.schema.ddl import parse_ddl
@@ -233,6 +233,20 @@ class _Statement(RowStatement):
             raise syntax_error(self.text, self.token.at, what, hint, code="UNSUPPORTED_EXPRESSION")
         self.end()
         return VacuumOf(table, retain, dry, lite)
+
+    def fsck(self) -> TableCall:
+        for word in ("FSCK", "REPAIR", "TABLE"):
+            self.expect(word)
+        table = self.place()
+        if self.word() in ("METADATA", "VERIFY"):
+            what = "FSCK REPAIR TABLE looks for files that are gone, and has no other mode here"
+            hint = "Leave it out; `mica check` reads all files of a table, and lists what is wrong with them."
+            raise syntax_error(self.text, self.token.at, what, hint, code="UNSUPPORTED_EXPRESSION")
+        dry = self.accept("DRY")
+        if dry:
+            self.expect("RUN")
+        self.end()
+        return TableCall(table, "fsck", {"dry_run": dry})
 
     def history(self) -> History:
         self.at += 2
@@ -457,6 +471,7 @@ _STATEMENTS: Mapping[str, _Read] = {
     "OPTIMIZE": _by(_Statement.optimize),
     "REORG": _by(_Statement.reorg),
     "VACUUM": _by(_Statement.vacuum),
+    "FSCK": _by(_Statement.fsck),
     rf"DESC(?:RIBE)? HISTORY(?={GAP}[^;])": _by(_Statement.history),
     r"CREATE (?:OR REPLACE |EXTERNAL )?TABLE(?=.*\b(?:USING mica|AS|LIKE|CLONE)\b)": _CREATED,
     r"REPLACE TABLE(?=.*\b(?:USING mica|CLONE)\b)": _CREATED,

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from mica.log.time_travel import Timestamp
+    from mica.maintain.fsck import Fsck
     from mica.maintain.restore import Restore
     from mica.maintain.vacuum import Retention, Vacuum
     from mica.write.commit import Commit
@@ -338,6 +339,25 @@ class ShapedTable(OpenedTable):
 
         snapshot = self._snapshot.refresh()
         done = vacuum(snapshot, retention, dry_run=dry_run, enforce_retention=enforce_retention, lite=lite)
+        assert done.snapshot is not None
+        self._snapshot = done.snapshot
+        return done
+
+    @takes(dry_run=FLAG)
+    def fsck(self, *, dry_run: bool = False) -> Fsck:
+        """Leaves files of the newest version out of the table that are gone: deleted by hand, by a rule of the bucket,
+        or lost. Their rows are lost with them; all others can be read again. A file whose deletion vector is gone goes,
+        too, since nobody knows which of its rows are deleted; the file itself stays until a vacuum.
+
+        Put files back that there is a copy of, or `restore` an older version, before: a fsck does not look for either.
+        `dry_run` commits nothing and lists what would go. The change feed of the commit cannot be read: it would have
+        the lost rows. Errors: APPEND_ONLY; ConflictError if another writer removed one of the files meanwhile; those of
+        the store, if it does not say whether a file is there. The table is then unchanged.
+        Source: Databricks' FSCK REPAIR TABLE.
+        """
+        from mica.maintain.fsck import fsck
+
+        done = fsck(self._snapshot.refresh(), dry_run=dry_run)
         assert done.snapshot is not None
         self._snapshot = done.snapshot
         return done

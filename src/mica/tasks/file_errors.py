@@ -19,7 +19,7 @@ def gone(name: str, version: int, *, of_commits: bool) -> StorageError:
         "Read the changes of later versions only; give a stream a new checkpointLocation, to begin with all rows of "
         "the newest version."
         if of_commits
-        else "Open the newest version, or put the file back."
+        else "Open the newest version, or put the file back; `Table.fsck` leaves files out that are lost."
     )
     return StorageError(
         "NOT_FOUND",

@@ -21,6 +21,7 @@ from mica.query.statements import (
     VacuumOf,
     parse_statement,
 )
+from mica.query.table_statements import TableCall
 from mica.query.view_statements import DropView, RenameView, StoredView, UnkeptView, View
 from mica.schema.ddl import parse_ddl
 
@@ -140,6 +141,9 @@ STATEMENTS: dict[str, Statement] = {
     "VACUUM t FULL RETAIN 1 HOURS": VacuumOf(("t",), 1.0, dry_run=False),
     "VACUUM t DRY RUN FULL": VacuumOf(("t",), None, dry_run=True),
     "VACUUM t RETAIN 1 HOURS LITE DRY RUN": VacuumOf(("t",), 1.0, dry_run=True, lite=True),
+    "FSCK REPAIR TABLE t": TableCall(("t",), "fsck", {"dry_run": False}),
+    "fsck repair table delta.`/a` dry run": TableCall(("delta", "/a"), "fsck", {"dry_run": True}),
+    "FSCK REPAIR TABLE '/a' DRY RUN": TableCall(("delta", "/a"), "fsck", {"dry_run": True}),
     "VACUUM t": VacuumOf(("t",), None, dry_run=False),
     "DESC HISTORY t LIMIT 2": History(("t",), 2),
     "DESCRIBE HISTORY '/a b'": History(("delta", "/a b"), None),
@@ -215,6 +219,10 @@ def test_a_query_that_says_using_mica_makes_no_table_of_ours(query: str) -> None
         ("MERGE INTO t USING s ON a = b WHEN MATCHED THEN INSERT *", "UPDATE or DELETE is expected"),
         ("MERGE INTO t USING s ON a = b WHEN NOT MATCHED THEN DELETE", "INSERT is expected"),
         ("MERGE INTO t USING s ON a = b WHEN NOT MATCHED THEN INSERT (a) VALUES (1, 2)", "1 values are expected"),
+        ("FSCK t", "REPAIR is expected"),
+        ("FSCK REPAIR TABLE t DRY", "RUN is expected"),
+        ("FSCK REPAIR TABLE t METADATA ONLY", "has no other mode here, at offset 20"),
+        ("FSCK REPAIR TABLE t VERIFY ALL FILES", "`mica check` reads all files"),
         ("VACUUM t RETAIN many HOURS", "a number is expected"),
         ("VACUUM t RETAIN nan HOURS", "a number is expected"),
         ("VACUUM t LITE FULL", "the end is expected"),
