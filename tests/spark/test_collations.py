@@ -295,3 +295,20 @@ def test_a_text_whose_collation_spark_does_not_know_is_shown(spark: SparkSession
     rows = mica.sql(f"SELECT concat(c, t) AS x FROM delta.`{path}`", spark)
     assert rows.count() == 1
     assert "| ab|" in rows._show_string()  # `collect` of such a text is empty in Spark
+
+
+def test_a_text_of_no_certain_collation_is_not_stored(spark: SparkSession, tmp_path: Path) -> None:
+    path = mica.Table.create(tmp_path / "t", "c STRING COLLATE UTF8_LCASE, t STRING", data=[{"c": "a", "t": "b"}]).path
+    query = f"SELECT concat(c, t) AS x, t FROM delta.`{path}`"
+    for text in (
+        f"CREATE TABLE delta.`{tmp_path}/u` USING mica AS {query}",
+        f"INSERT INTO delta.`{path}` {query}",
+        f"MERGE INTO delta.`{path}` a USING ({query}) b ON a.t = b.t WHEN MATCHED THEN UPDATE SET t = b.x",
+    ):
+        with pytest.raises(UserError, match="the column x is made of strings of different collations") as caught:
+            mica.sql(text, spark)
+        assert caught.value.code == "COLLATION_MISMATCH"
+    with pytest.raises(Exception, match="INDETERMINATE_COLLATION_IN_SCHEMA"):
+        mica.sql(f"CREATE TEMPORARY VIEW mixed AS {query}", spark)
+    mica.sql(f"INSERT INTO delta.`{path}` SELECT concat(c, t) COLLATE UTF8_LCASE, t FROM delta.`{path}`", spark)
+    assert sorted(mica.Table.open(path).to_arrow()["c"].to_pylist()) == ["a", "ab"]

@@ -194,3 +194,25 @@ def test_a_view_shows_what_its_variables_are(spark: SparkSession, tmp_path: Path
             assert run("SELECT * FROM live_count").collect() == [(most,)]
     finally:
         run("DROP TEMPORARY VARIABLE live_most")
+
+
+@pytest.mark.parametrize(
+    "shows", ["SELECT * FROM {} WHERE id = 1", "SELECT id FROM {}", "SELECT * FROM {} VERSION AS OF 0"]
+)
+def test_a_view_of_other_than_a_whole_table_is_not_changed(spark: SparkSession, tmp_path: Path, shows: str) -> None:
+    """Spark's planner failed inside, or named a table `unknown`."""
+    table = mica.Table.create(tmp_path / "t", "id INT, s STRING", data=ROWS)
+    mica.sql(f"CREATE OR REPLACE TEMPORARY VIEW part AS {shows.format(f'delta.`{table.path}`')}", spark)
+    try:
+        for text in (
+            "DELETE FROM part",
+            "UPDATE part SET id = 2",
+            "MERGE INTO part USING part p ON p.id = part.id WHEN MATCHED THEN DELETE",
+            "FSCK REPAIR TABLE part",
+        ):
+            with pytest.raises(mica.UserError, match="part is a temporary view that does not show the whole") as caught:
+                mica.sql(text, spark)
+            assert caught.value.hint == f"Name a table. The view reads {table.path}."
+    finally:
+        spark.catalog.dropTempView("part")
+    assert table.refresh().version == 0

@@ -44,7 +44,7 @@ CODES: Mapping[str, Code] = {
              "Keep one row for each key in the source, or let conditions exclude the others."),
         Code("ARITHMETIC_OVERFLOW", _USER, "The result of a calculation does not fit its type.",
              "Cast to a wider type, or filter those rows out."),
-        Code("COLLATION_MISMATCH", _USER, "Two strings of different collations are compared.",
+        Code("COLLATION_MISMATCH", _USER, "Two strings of different collations are compared, or stored as one.",
              "Name the one to use: `s COLLATE UNICODE_CI = t`."),
         Code("CONSTRAINT_EXISTS", _USER, "The table has a CHECK constraint of this name.",
              "Give another name, or drop the old one first."),

@@ -36,7 +36,7 @@ from mica.query.statements import CloneOf, Create, CreateLike, History, Inserts,
 from mica.query.subqueries import with_values
 from mica.query.table_statements import ConvertToDelta, Drop, DropSchema, LetGo, Question, Relocate, Rename, TableCall
 from mica.query.tables import tables_of, target, unknown
-from mica.query.view_changes import viewed
+from mica.query.view_changes import refuse_temporary, viewed
 from mica.query.view_statements import DropView, RenameView, StoredView, UnkeptView, View
 from mica.query.viewed import over_views
 from mica.scan.scan import Scan
@@ -114,6 +114,7 @@ def _on_rows(spark: SparkSession, statement: RowChange, query: Query, text: str)
             return _into_sparks(spark, statement, query, text)
         _refuse_hidden(spark, statement, statement.table)
         views.refuse_stored(spark, statement.table)
+        refuse_temporary(spark, statement.table)
         return None
     settings.refuse_other_meaning(spark, text, [ctes, _query_of(statement)])
     if not isinstance(statement, Insert) or statement.where is not None:
@@ -206,6 +207,7 @@ def _refuse_unknown(spark: SparkSession, statement: Shaping | CloneOf) -> None:
     if has_delta(spark) and not _is_own(statement):
         return
     views.refuse_stored(spark, name)
+    refuse_temporary(spark, name)
     raise unknown(name)
 
 

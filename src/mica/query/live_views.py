@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from mica.engines.spark import catalog
 from mica.engines.spark.making import Maker
 from mica.engines.spark.marks import framed
+from mica.engines.spark.nodes import names_of
 from mica.engines.spark.session import is_connect
 from mica.engines.spark.stored_views import Definition
 from mica.engines.spark.types import unread
@@ -74,7 +75,7 @@ def make(spark: SparkSession, view: View, query: Query) -> None:
     known, live = _views(spark), _new(spark, view)
     rows = unread(query(view.query))
     if live is not None:
-        live.given = rows.columns
+        live.given = _columns(rows)
     _made(rows, view)
     with _LOCK:
         known.pop(view.name.lower(), None)
@@ -97,6 +98,14 @@ def shows(spark: SparkSession, name: str) -> tuple[str, ...] | None:
     """The name of the table all of which a view showed when it was made: columns that were added since it does not."""
     live = _views(spark).get(name.lower())
     return live.whole if isinstance(live, _Live) and live.own == _identity(spark, name) else None
+
+
+def reads(spark: SparkSession, name: str) -> list[str]:
+    """The paths of the tables that a view reads; none for a view that is not one of these."""
+    live = _views(spark).get(name.lower())
+    if not isinstance(live, _Live) or live.own != _identity(spark, name):
+        return []
+    return sorted({table.path for table in (*live.tables.values(), *live.pinned.values())})
 
 
 def replaced(spark: SparkSession, name: str, by: Callable[[], None]) -> None:
@@ -186,7 +195,7 @@ def _remade(spark: SparkSession, live: _Live, query: Query) -> None:
     else:
         rows = _as_then(spark, live, newest)
     rows = unread(rows)
-    if rows.columns != live.given:
+    if _columns(rows) != live.given:
         rows = rows.select([rows[quote_if_needed(name)] for name in live.given])  # as of a text that Spark keeps
     _made(rows, live.view, again=True)
     live.tables, live.others = newest, others
@@ -236,6 +245,11 @@ def _made(rows: DataFrame, view: View, *, again: bool = False) -> None:
     rows = rows.toDF(*view.columns) if view.columns else rows
     kind = "GlobalTempView" if view.shared else "TempView"
     getattr(rows, f"create{'OrReplace' if view.replace or again else ''}{kind}")(quote_if_needed(view.name))
+
+
+def _columns(rows: Any) -> list[str]:
+    """The names of the columns; Spark shows those whose collation is not certain, too."""
+    return names_of(rows._jdf.schema())  # noqa: SLF001
 
 
 def _unpinned(found: names.Named) -> dict[str, Table]:

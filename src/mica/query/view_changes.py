@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from mica.engines.spark import catalog
+from mica.errors import UserError
 from mica.format.options import Options
 from mica.log.at_path import at_path
 from mica.query import live_views, registry
@@ -66,6 +67,14 @@ def viewed(spark: SparkSession, parts: tuple[str, ...], *, inserts: bool = False
     if columns != table.schema.names:
         return None
     return ViewedTable(parts[0], table, lambda: spark.read.format("mica").options(**given).load())
+
+
+def refuse_temporary(spark: SparkSession, parts: tuple[str, ...]) -> None:
+    """Refuses a temporary view that stands for no table where one is meant. Errors: INVALID_ARGUMENT."""
+    tables = live_views.reads(spark, parts[0]) if len(parts) == 1 else []
+    if tables:
+        message = f"{parts[0]} is a temporary view that does not show the whole of one table"
+        raise UserError("INVALID_ARGUMENT", message, hint=f"Name a table. The view reads {', '.join(tables)}.")
 
 
 def _rows(spark: SparkSession, table: Table, name: tuple[str, ...]) -> DataFrame:

@@ -16,6 +16,7 @@ from pyspark.sql.types import StructType, _parse_datatype_json_string
 from mica.engines.spark.errors import is_condition
 from mica.engines.spark.marks import of_plan
 from mica.engines.spark.session import without_sql_log
+from mica.engines.spark.types import json_of
 from mica.schema.hidden import METADATA
 
 
@@ -118,7 +119,7 @@ class Deferred(OfText):
     @property
     def schema(self) -> StructType:
         """The columns."""
-        found = _parse_datatype_json_string(self._java_schema.json())
+        found = _parse_datatype_json_string(json_of(self._java_schema))
         assert isinstance(found, StructType)
         return found
 

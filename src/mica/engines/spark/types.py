@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from mica.errors import UserError
 from mica.schema import json as schema_json
 from mica.schema.arrow import from_arrow
 from mica.schema.collations import for_spark
@@ -52,8 +53,25 @@ def of_arrow(schema: pa.Schema) -> SparkStructType:
 
 
 def from_spark(schema: SparkStructType) -> StructType:
-    """PySpark's StructType as mica's."""
-    return schema_json.loads(schema.json())
+    """PySpark's StructType, or the JVM's, as mica's."""
+    return schema_json.loads(json_of(schema))
+
+
+def json_of(schema: Any) -> str:
+    """The JSON of a schema of PySpark or the JVM. Errors: COLLATION_MISMATCH for a string without a certain collation,
+    of which Spark writes none."""
+    try:
+        return str(schema.json())
+    except Exception as error:
+        mixed = [str(f.name()) for f in schema.fields() if "COLLATE NULL" in str(f.sql())]
+        if not mixed:
+            raise
+        raise UserError(
+            "COLLATION_MISMATCH",
+            f"the column {mixed[0]} is made of strings of different collations, so it has none",
+            hint="Name one: concat(a, b) COLLATE UTF8_BINARY.",
+            column=mixed[0],
+        ) from error
 
 
 def is_frame(data: Any) -> bool:
