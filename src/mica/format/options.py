@@ -51,6 +51,8 @@ OPTIONS: Mapping[str, str] = {
     "mergeSchema": "write: add the columns that the table lacks (`true`)",
     "overwriteSchema": "overwrite: the table gets the columns of the rows, and the partitions of partitionBy (`true`)",
     "replaceWhere": "overwrite: only the rows for which this predicate is true; one of times needs timeZone",
+    "replaceUsing": "overwrite: only the rows that have the same values in these columns as a new one; after "
+    "`mica.enable(spark)` in a classic session",
     "partitionOverwriteMode": "overwrite: `dynamic` replaces only the partitions that get rows; `static` by default: a "
     "source does not see the session's setting of this name",
     "partitionBy": "write: the partition columns of a new table, separated by commas",
@@ -62,8 +64,8 @@ OPTIONS: Mapping[str, str] = {
 }
 
 _NO_REPLACE = (
-    "Table.merge replaces rows by key, replaceWhere those of a predicate, partitionOverwriteMode=dynamic those of "
-    "partitions; to replace all rows, leave the option out."
+    "replaceUsing replaces rows by equal columns, replaceWhere those of a predicate, MERGE INTO all others; to replace "
+    "all rows, leave the option out."
 )
 _NO_TRACKING = (
     "Leave it out: a stream ends where the schema changes, and goes on with the new one when it is loaded again."
@@ -78,7 +80,6 @@ _NO_ORDER = (
 ELSEWHERE: Mapping[str, tuple[str | None, str]] = {
     "dataChange": ("true", "Table.optimize joins and orders files without a change of rows."),
     "replaceOn": (None, _NO_REPLACE),
-    "replaceUsing": (None, _NO_REPLACE),
     "excludeRegex": (None, "Option where leaves out rows: where=\"p <> 'old'\"."),
     "schemaTrackingLocation": (None, _NO_TRACKING),
     "schemaLocation": (None, _NO_TRACKING),

@@ -26,6 +26,7 @@ from mica.query.create_text import literal
 from mica.query.entry import by_text, table, version_clause
 from mica.query.located import new_name
 from mica.query.made import ROWS, make_of_rows, new_place, refuse_odd, refuse_other_table
+from mica.query.replace_using import replaced
 from mica.query.statement_parts import name_parts
 from mica.query.statements import Create
 from mica.query.tables import unknown
@@ -107,7 +108,10 @@ def _saved(
                 "save is given no path",
                 hint="Give one, save('/data/events'), or a name: saveAsTable('events').",
             )
-        if _tells(writer, told, given, str(place), mode, partitionBy):
+        if "replaceusing" in given and exists(storage := _storage(writer._spark, str(place), given)):  # noqa: SLF001
+            replaced(writer, storage, given, (mode or told.mode).lower(), _partitions(told, partitionBy))
+            settings.reset_txn(writer._spark)  # noqa: SLF001
+        elif _tells(writer, told, given, str(place), mode, partitionBy):
             if not (told.cluster_by and _clusters(writer, told, given, str(place), mode)):
                 own(writer, path)
             settings.reset_txn(writer._spark)  # noqa: SLF001
@@ -174,9 +178,14 @@ def _clusters(writer: Any, told: Told, given: Mapping[str, str], place: str, mod
 
 def _tell_partitions(writer: Any, told: Told, given: Any) -> None:
     """Partition columns by an option: Spark takes a Python source to have none."""
-    columns = told.partition_by if given is None else [given] if isinstance(given, str) else list(given)
+    columns = _partitions(told, given)
     if columns:
         writer.partitionBy([]).option("partitionBy", ", ".join(map(quote_if_needed, columns)))
+
+
+def _partitions(told: Told, given: Any) -> list[str]:
+    """The partition columns of a call, or those that the writer was told."""
+    return list(told.partition_by) if given is None else [given] if isinstance(given, str) else list(given)
 
 
 def _started(

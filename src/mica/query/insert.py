@@ -59,6 +59,8 @@ def insert(spark: SparkSession, table: Table, statement: Insert, query: Query, t
     rows, where, fixed, evolves = _assigned(spark, table, statement, query)
     if not statement.overwrite:
         done = table.append(rows, schema_evolution=evolves, txn=txn)
+    elif statement.using:
+        done = table.overwrite(rows, using=statement.using, schema_evolution=evolves, txn=txn)
     elif statement.where is None and len(fixed) < len(table.partition_by) and settings.is_dynamic(spark):
         done = table.dynamic_partition_overwrite(rows, schema_evolution=evolves, txn=txn)
     else:
@@ -84,7 +86,8 @@ def _assigned(
     columns = list(statement.columns) or [name for name in table.schema.names if name not in fixed]
     known = [table.schema.find(name) for name in columns]
     places = None if statement.by_name else known
-    with copies.written(lambda given: not table.partition_by and _are_stored(given, places, table.schema)):
+    stays = not table.partition_by and not statement.using
+    with copies.written(lambda given: stays and _are_stored(given, places, table.schema)):
         rows = _given(statement.query, list(map(_default, columns, known)), query)
     if statement.by_name:
         columns = rows.columns

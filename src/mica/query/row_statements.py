@@ -75,7 +75,8 @@ class Update:
 
 @dataclass(frozen=True)
 class Insert:
-    """INSERT; `columns` as they are named, or none. `by_name`: those of the query. `where`: of REPLACE WHERE.
+    """INSERT; `columns` as they are named, or none. `by_name`: those of the query. `where`: of REPLACE WHERE. `using`:
+    of REPLACE USING.
     `partition`: the columns of PARTITION, with their values or None. `evolves`: WITH SCHEMA EVOLUTION."""
 
     table: tuple[str, ...]
@@ -84,6 +85,7 @@ class Insert:
     overwrite: bool
     by_name: bool = False
     where: str | None = None
+    using: tuple[str, ...] = ()
     partition: Mapping[str, str | None] = field(default_factory=dict)
     evolves: bool = False
     #: The WITH before the statement, whose tables its queries see.
@@ -192,19 +194,20 @@ class RowStatement(Parts):
         is_query = self.mark(1) == "(" or (self.word(1) in QUERY and self.mark(2) not in (",", ")"))
         columns = self.listed() if self.mark() == "(" and not is_query else ()
         replaced = not overwrite and not partition and self.accept("REPLACE")
-        where = self.condition("WHERE", *_AFTER_REPLACED) if replaced else None
+        using = tuple(self.each(self.identifier)) if replaced and self.accept("USING") else ()
+        where = self.condition("WHERE", *_AFTER_REPLACED) if replaced and not using else None
         if self.word() not in QUERY and self.mark() != "(":
             self.fail("a query or VALUES is expected")
-        query, overwrite = self.text[self.token.at :], overwrite or where is not None
-        return Insert(table, columns, query, overwrite, by_name, where, partition, evolves)
+        query, overwrite = self.text[self.token.at :], overwrite or where is not None or bool(using)
+        return Insert(table, columns, query, overwrite, by_name, where, using, partition, evolves)
 
     def refuse_replaced(self) -> None:
-        """Refuses REPLACE USING and REPLACE ON, which an alias of the table may precede."""
-        ahead = next((n for n in (0, 1, 2) if self.word(n) == "REPLACE" and self.word(n + 1) in ("USING", "ON")), None)
+        """Refuses REPLACE ON, which an alias of the table may precede."""
+        ahead = next((n for n in (0, 1, 2) if self.word(n) == "REPLACE" and self.word(n + 1) == "ON"), None)
         if ahead is not None and (ahead < 2 or self.word() == "AS"):
             self.at += ahead
-            what = f"INSERT … REPLACE {self.word(1)} is not supported here"
-            hint = "Use REPLACE WHERE and a condition on the table, or MERGE INTO."
+            what = "INSERT … REPLACE ON is not supported here"
+            hint = "Use REPLACE USING (…) for equal columns, REPLACE WHERE for a condition on the table, or MERGE INTO."
             raise syntax_error(self.text, self.token.at, what, hint, code="UNSUPPORTED_EXPRESSION")
 
     def defaulted(self, texts: Sequence[str]) -> str:

@@ -27,7 +27,7 @@ from mica.arguments import (
     one_of,
     takes,
 )
-from mica.errors import delta_names
+from mica.errors import UserError, delta_names
 from mica.errors.delta_names import with_names_of
 from mica.log.snapshot import load
 from mica.storage import Storage
@@ -157,12 +157,13 @@ class Table(ShapedTable):
         """
         return self._write(data, shredding, schema_evolution, overwrite=False, txn=txn)
 
-    @takes(where=TEXT, shredding=SHREDDING, schema_evolution=FLAG, txn=TXN)
+    @takes(where=TEXT, using=NAMES, shredding=SHREDDING, schema_evolution=FLAG, txn=TXN)
     def overwrite(
         self,
         data: Any,
         where: str | None = None,
         *,
+        using: Sequence[str] = (),
         shredding: Any = None,
         schema_evolution: bool = False,
         txn: Txn | None = None,
@@ -171,9 +172,16 @@ class Table(ShapedTable):
         for every new row too. The old rows are deleted as by `delete`: no file is read where partition columns decide.
         `data` and `schema_evolution` are as in `append`; `data` may be a scan of this table.
 
-        Errors: those of `append` and of a scan's `where`; ROWS_OUTSIDE_OVERWRITE; APPEND_ONLY; ConflictError if another
-        writer changed these files, or added rows that might match. The table is then unchanged.
+        With `using` they replace the rows that have the same values in these columns as one of them, as `=` says it
+        (delta-spark's `replaceUsing`): a key that comes again brings its new rows, one that does not keeps its old
+        ones, and a NULL replaces nothing. Only files that can hold one of the keys are read, as in `merge`.
+
+        Errors: those of `append` and of a scan's `where`; ROWS_OUTSIDE_OVERWRITE; APPEND_ONLY; MISSING_COLUMN for rows
+        without a column of `using`; ConflictError if another writer changed these files, or added rows that might
+        match. The table is then unchanged.
         """
+        if using:
+            return self._replace(data, using, schema_evolution, txn, {"where": where, "shredding": shredding})
         return self._write(data, shredding, schema_evolution, overwrite=True, where=where, txn=txn)
 
     @takes(shredding=SHREDDING, schema_evolution=FLAG, txn=TXN)
@@ -288,6 +296,22 @@ class Table(ShapedTable):
         source = source.scan() if isinstance(source, OpenedTable) else source
         done = partial(self._written, on=source if spark is None else spark)
         return Merge(self._snapshot, source, on, source_alias, target_alias, spark, done, evolves=schema_evolution)
+
+    def _replace(
+        self, data: Any, using: Sequence[str], evolves: bool, txn: Txn | None, others: Mapping[str, object]
+    ) -> Commit:
+        from mica.write.once import checked, once
+        from mica.write.replace_using import replace_using
+
+        for name in [name for name, given in others.items() if given is not None]:
+            message = f"using={[*using]} says which rows are replaced, and takes no {name}"
+            raise UserError("INVALID_ARGUMENT", message, hint="Leave one of them out.")
+        data, asked = data.scan() if isinstance(data, OpenedTable) else data, checked(txn)
+
+        def write() -> Commit:
+            return replace_using(self._snapshot, data, using, txn=asked, schema_evolution=evolves)
+
+        return self._written(once(self._snapshot.storage, self._snapshot, asked, write), data)
 
     def _written(self, commit: Commit, on: Any) -> Commit:
         """Moves to the version of a write, and compacts where the table asks for it, on the engine of `on`."""

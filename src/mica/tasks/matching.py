@@ -91,6 +91,8 @@ class MatchSpec:
     on: Condition
     clauses: tuple[Clause, ...]
     timezone: str = "UTC"
+    #: Whether source rows that match are inserted too: the clauses of those that do not are for all of them.
+    inserts_all: bool = False
 
     def numbers(self, when: When) -> list[int]:
         """The numbers of the clauses of this kind."""
@@ -213,7 +215,7 @@ class SourceRows:
         free = np.ones(target.rows, np.bool_)
         for rows, sources in self.pairs(target):
             free[rows] = False
-            if matched is not None:
+            if matched is not None and not spec.inserts_all:
                 matched[sources] = True
             acting, clauses = choose(spec, "matched", self._sides(target, rows, sources))
             acted = Changes(rows[acting], clauses, sources[acting])

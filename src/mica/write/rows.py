@@ -45,7 +45,7 @@ def write_rows(
     if schema_evolution:
         target = target.evolved(_columns(engine, rows, target.schema))
     rules = target.rules(*settings)
-    rows = _completed(rows, rules, target.schema)
+    rows = with_sparks_defaults(rows, rules, target.schema)
     replaced = None if where is None else Replacement(target, engine, where)
     rules = rules if replaced is None else replaced.rules(rules)
     spec = replace(target.write_spec(shredding), rules=rules)
@@ -67,7 +67,7 @@ def refuse_unfit(target: Target, data: Any, *, schema_evolution: bool = False) -
     if schema_evolution:
         target = target.evolved(_columns(engine, data, target.schema))
     spec = replace(target.write_spec(None), rules=target.rules(*engine.settings()))
-    data = _completed(data, spec.rules, target.schema)
+    data = with_sparks_defaults(data, spec.rules, target.schema)
     refuse_given(spec.schema, engine.schema(data).names, str(target.storage))
     source(engine, spec, data)
 
@@ -80,7 +80,7 @@ def _columns(engine: Engine, rows: Rows, table: StructType) -> StructType:
     return from_arrow(unshredded_schema(found, table), strict=False)
 
 
-def _completed(rows: Rows, rules: Rules, schema: StructType) -> Rows:
+def with_sparks_defaults(rows: Rows, rules: Rules, schema: StructType) -> Rows:
     """The rows with the defaults that mica cannot evaluate, if Spark can: those of a DataFrame."""
     if not rules.unknown or not types.is_frame(rows):
         return rows

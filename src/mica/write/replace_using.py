@@ -1,0 +1,97 @@
+"""Overwrites the rows that have the same values in some columns as a new row (delta-spark's `replaceUsing`).
+
+The rule: it is a merge whose matching rows are deleted, and all of whose source is inserted, what matches too. Values
+are the same as `=` says it: a NULL replaces nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from mica import engines
+from mica.collation.names import to_sql
+from mica.errors import UserError
+from mica.log.snapshot import Snapshot
+from mica.schema.arrow import to_arrow
+from mica.schema.collations import of_field
+from mica.schema.ddl import type_to_ddl
+from mica.schema.evolution import plan_write
+from mica.schema.spelling import quoted
+from mica.schema.types import STRING, StructField, StructType
+from mica.variant.plain import to_variants
+from mica.write import merge_source
+from mica.write.commit import Commit
+from mica.write.facts import Facts, bytes_of
+from mica.write.merge import Merge
+from mica.write.merge_clauses import MergeClause
+from mica.write.merge_source import MergeSource
+from mica.write.once import Txn
+from mica.write.rows import with_sparks_defaults
+from mica.write.running_merge import RunningMerge
+from mica.write.target import target_of, write_metrics
+
+#: The aliases of both sides, which no column is likely to have.
+_TABLE, _ROWS = "the__table", "the__rows"
+
+
+def replace_using(
+    snapshot: Snapshot, data: Any, using: Sequence[str], *, txn: Txn | None = None, schema_evolution: bool = False
+) -> Commit:
+    """Writes and commits; see `Table.overwrite`."""
+    rules = target_of(snapshot, None).rules(*engines.of(data).settings())
+    data = with_sparks_defaults(data, rules, snapshot.schema)
+    source = merge_source.of(data, None, snapshot.schema)
+    if not schema_evolution:  # refuses what an append refuses of columns
+        plan_write(snapshot.schema, to_arrow(source.schema), variants=to_variants, supplied=rules.supplied)
+    columns = [_column(snapshot.schema, source.schema, name) for name in using]
+    values = {quoted(f.name): f"{_ROWS}.{quoted(f.name)}" for f in source.schema.fields}
+    clauses = (MergeClause("matched", "delete", None), MergeClause("not matched", "insert", None, values))
+    on = " AND ".join(_is_same(own, given) for own, given in columns)
+    given = Merge(snapshot, data, on, _ROWS, _TABLE, clauses=clauses, evolves=schema_evolution)
+    return _Replacing(given, txn, source, [own.name for own, _ in columns]).commit()
+
+
+def _column(table: StructType, rows: StructType, name: str) -> tuple[StructField, StructField]:
+    """The column of a name, in the table and in the rows."""
+    own, given = table.find(name), rows.find(name)
+    if own is None:
+        hint = f"The columns are {', '.join(table.names)}."
+        raise UserError("UNKNOWN_COLUMN", f"the table has no column {name!r}, by which rows are replaced", hint=hint)
+    if given is None:
+        hint = "Give the rows the column, or name others."
+        raise UserError("MISSING_COLUMN", f"the rows lack the column {name!r}, by which they replace others", hint=hint)
+    return own, given
+
+
+def _is_same(own: StructField, given: StructField) -> str:
+    value = f"{_ROWS}.{quoted(given.name)}"
+    value = value if own.type == given.type else f"CAST({value} AS {type_to_ddl(own.type)})"
+    if own.type == STRING and of_field(own) != of_field(given):
+        collation = of_field(own).get(own.name)
+        value += f" COLLATE {'UTF8_BINARY' if collation is None else to_sql(collation) or collation.name}"
+    return f"{_TABLE}.{quoted(own.name)} = {value}"
+
+
+class _Replacing(RunningMerge):
+    """One execution."""
+
+    def __init__(self, given: Merge, txn: Txn | None, source: MergeSource, using: Sequence[str]) -> None:
+        super().__init__(given, txn, source)
+        self.match = replace(self.match, inserts_all=True)
+        self._using = using
+
+    def _describe(self, predicate: Any, source_rows: int) -> None:
+        super()._describe(predicate, source_rows)
+        self.target.operation, self.target.replaces_using = "WRITE", tuple(self._using)
+
+    def _metrics(self, facts: Facts) -> dict[str, int]:
+        return {
+            **write_metrics(facts),
+            "numRemovedFiles": len(facts.removed),
+            "numRemovedBytes": bytes_of(self.snapshot.files, facts.removed),
+            "numCopiedRows": facts.counted("copied"),
+            "numDeletedRows": facts.counted("matched delete"),
+            "numAddedChangeFiles": facts.changes.num_rows,
+        }
