@@ -64,7 +64,7 @@ OPTIONS: Mapping[str, str] = {
 }
 
 _NO_REPLACE = (
-    "replaceUsing replaces rows by equal columns, replaceWhere those of a predicate, MERGE INTO all others; to replace "
+    "replaceUsing replaces rows by equal columns, replaceWhere those of a predicate, Table.merge others; to replace "
     "all rows, leave the option out."
 )
 _NO_TRACKING = (

@@ -189,6 +189,7 @@ class RowStatement(Parts):
             what = "INSERT INTO a table WITH options is not supported here"
             raise syntax_error(self.text, self.token.at, what, hint, code="UNSUPPORTED_EXPRESSION")
         partition = self.partition() if self.accept("PARTITION") else {}
+        self.pass_alias()
         by_name = self.accept("BY", "NAME")
         self.refuse_replaced()
         is_query = self.mark(1) == "(" or (self.word(1) in QUERY and self.mark(2) not in (",", ")"))
@@ -200,6 +201,13 @@ class RowStatement(Parts):
             self.fail("a query or VALUES is expected")
         query, overwrite = self.text[self.token.at :], overwrite or where is not None or bool(using)
         return Insert(table, columns, query, overwrite, by_name, where, using, partition, evolves)
+
+    def pass_alias(self) -> None:
+        """Goes past an alias of the table, which Spark's grammar has before REPLACE USING, and which says nothing."""
+        ahead = 2 if self.word() == "AS" else 1
+        then = ahead + 2 if (self.word(ahead), self.word(ahead + 1)) == ("BY", "NAME") else ahead
+        if (self.word(then), self.word(then + 1)) == ("REPLACE", "USING"):
+            self.at += ahead
 
     def refuse_replaced(self) -> None:
         """Refuses REPLACE ON, which an alias of the table may precede."""

@@ -86,6 +86,12 @@ STATEMENTS: dict[str, Statement] = {
     "INSERT WITH SCHEMA EVOLUTION INTO t PARTITION (p = 'it''s (', q = null) BY NAME TABLE u": Insert(
         ("t",), (), "TABLE u", overwrite=False, by_name=True, evolves=True, partition={"p": "'it''s ('", "q": "null"}
     ),
+    **{
+        f"INSERT INTO t {before}REPLACE USING (a, `b c`) TABLE u": Insert(
+            ("t",), (), "TABLE u", overwrite=True, by_name="BY NAME" in before, using=("a", "b c")
+        )
+        for before in ("", "x ", "AS x ", "BY NAME ", "AS `y` BY NAME ")
+    },
     "INSERT INTO TABLE t (SELECT 1)": Insert(("t",), (), "(SELECT 1)", overwrite=False),
     "CREATE OR REPLACE TEMP VIEW w (a, b) AS WITH x AS (SELECT 1) SELECT *, 2 FROM x": View(
         "w", ("a", "b"), replace=True, shared=False, query="WITH x AS (SELECT 1) SELECT *, 2 FROM x"
@@ -208,9 +214,12 @@ def test_a_query_that_says_using_mica_makes_no_table_of_ours(query: str) -> None
         ("INSERT INTO t REPLACE ON a = 1 SELECT 1", "INSERT … REPLACE ON is not supported here"),
         ("INSERT INTO t x REPLACE ON x.a = 1 SELECT 1", "INSERT … REPLACE ON is not supported here, at offset 16"),
         ("INSERT INTO t AS x REPLACE ON x.a = 1 (SELECT 1) s", "REPLACE ON is not supported here, at offset 19"),
-        ("INSERT INTO t BY NAME REPLACE USING (a) SELECT 1", "INSERT … REPLACE USING is not supported here"),
+        ("INSERT INTO t REPLACE USING a SELECT 1", "is expected"),
+        ("INSERT INTO t REPLACE USING () SELECT 1", "a name is expected"),
+        ("INSERT INTO t PARTITION (p = 1) REPLACE USING (p) SELECT 1", "a query or VALUES is expected"),
         ("INSERT INTO t WITH (mergeSchema = true) SELECT 1", "WITH options is not supported here, at offset 14"),
         ("INSERT INTO t x y REPLACE USING (a) SELECT 1", "a query or VALUES is expected, 'x' is found"),
+        ("INSERT OVERWRITE t REPLACE USING (a) SELECT 1", "a query or VALUES is expected"),
         ("UPDATE t x SET s.a = 1, s.`A` = 2", "the column '`s`.`A`' is set twice"),
         ("MERGE INTO t USING s ON a = b WHEN MATCHED THEN UPDATE SET a = 1, A = 2", "the column 'A' is set twice"),
         ("MERGE INTO t USING s ON a = b WHEN NOT MATCHED THEN INSERT (a, A) VALUES (1, 2)", "is given twice: a, A"),
