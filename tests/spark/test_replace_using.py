@@ -18,11 +18,10 @@ from tests.support import CAMPAIGN
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-ROUNDS = 60 if CAMPAIGN else 2
+ROUNDS = 60 if CAMPAIGN else 1
 SCHEMA = "id INT, s STRING, p INT, v VARIANT"
 USING = ("id", "s", "p", "id, s", "s, p")
-#: Metrics that do not depend on how rows lie in files.
-COUNTED = ("numDeletedRows", "numOutputRows", "numCopiedRows")
+WITH_VECTORS = {"delta.enableDeletionVectors": "true", "delta.enableVariantShredding": "true"}
 
 
 def frame(spark: SparkSession, rng: random.Random, count: int) -> DataFrame:
@@ -37,11 +36,12 @@ def seen(spark: SparkSession, path: str) -> list[tuple[Any, ...]]:
     return sorted(map(tuple, rows), key=repr)
 
 
-def last(spark: SparkSession, path: str) -> tuple[dict[str, str], dict[str, str]]:
+def last(spark: SparkSession, path: str) -> tuple[str, str, str, str]:
+    """What the history says, but for what depends on how rows lie in files."""
     row = spark.sql(f"DESCRIBE HISTORY delta.`{path}` LIMIT 1").first()
     assert row is not None
-    counted = {name: row["operationMetrics"][name] for name in COUNTED if name in row["operationMetrics"]}
-    return row["operationParameters"], {"operation": row["operation"], **counted}
+    told, counted = row["operationParameters"], row["operationMetrics"]
+    return row["operation"], told["mode"], told["replaceUsingCols"], counted["numDeletedRows"]
 
 
 def replaced(old: list[Any], new: list[Any], using: list[str]) -> tuple[list[tuple[Any, ...]], int]:
@@ -57,6 +57,7 @@ def replaced(old: list[Any], new: list[Any], using: list[str]) -> tuple[list[tup
     return sorted(rows, key=repr), len(old) - len(kept)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("few", [100_000, -1])
 @pytest.mark.parametrize("vectors", ["true", "false"])
 def test_as_delta_spark_s_option(
@@ -69,14 +70,15 @@ def test_as_delta_spark_s_option(
 ) -> None:
     monkeypatch.setattr(engine, "FEW_ROWS", few)  # -1: the keys of both sides are shuffled
     register(delta_session)
-    properties = {"delta.enableDeletionVectors": vectors, "delta.enableVariantShredding": "true"}
+    properties = {**WITH_VECTORS, "delta.enableDeletionVectors": vectors}
     for number in range(ROUNDS):
         partitions = rng.choice([[], ["p"]])
         old, new = frame(delta_session, rng, 30).collect(), frame(delta_session, rng, rng.choice([1, 9])).collect()
         using, ways = rng.choice(USING), {}
         for way in ("delta", "option", "sql", "call"):
             path = str(tmp_path / f"{number}{way}")
-            table = mica.Table.create(path, SCHEMA, partitions, properties)
+            # Without deletion vectors delta-spark 4.4.0 does not find the files of most tables here, and fails.
+            table = mica.Table.create(path, SCHEMA, partitions, properties if way != "delta" else WITH_VECTORS)
             schema = "id INT, s STRING, p INT, v VARIANT"
             table.append(delta_session.createDataFrame(old, schema))
             rows = delta_session.createDataFrame(new, schema)
@@ -93,25 +95,14 @@ def test_as_delta_spark_s_option(
                 try:
                     source = "delta" if way == "delta" else "mica"
                     rows.write.format(source).mode("overwrite").option("replaceUsing", using).save(path)
-                except Exception as error:
-                    # delta-spark 4.4.0 does not find the files of some tables without deletion vectors.
-                    if way == "option" or "DELTA_FILE_TO_OVERWRITE_NOT_FOUND" not in str(error):
-                        raise
-                    continue
                 finally:
                     mica.disable(delta_session)
             ways[way] = seen(delta_session, path), last(delta_session, path)
             assert mica.check(path).ok
         expected, deleted = replaced(old, new, using.split(", "))
-        theirs = ways.pop("delta", None)
-        for way, (ours, (own, told)) in ways.items():
-            assert (ours, told["numDeletedRows"]) == (expected, str(deleted)), (way, using, partitions)
-            if theirs is not None:
-                rows_of_delta, (parameters, counted) = theirs
-                assert rows_of_delta == expected
-                assert own["replaceUsingCols"] == parameters["replaceUsingCols"]
-                assert (own["mode"], told["operation"]) == (parameters["mode"], counted["operation"])
-                assert told["numDeletedRows"] == counted["numDeletedRows"]
+        for way, (rows_now, told) in ways.items():
+            assert (rows_now, told[-1]) == (expected, str(deleted)), (way, using, partitions)
+            assert told == ways["delta"][1], (way, using, partitions)
 
 
 def test_forms_of_the_statement(spark: SparkSession, tmp_path: Path) -> None:
