@@ -46,7 +46,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "query/file_names.py": "tests/spark/test_connect.py",
         "query/located.py": "tests/spark/test_connect.py",
         "query/narrowed.py": "tests/spark/test_sql.py",
-        "query/replace_using.py": "tests/spark/test_replace_using.py",
+        "query/replace_matching.py": "tests/spark/test_replace_matching.py",
         "query/scripts.py": "tests/spark/test_sql_scripts.py",
         "query/select.py": "tests/property/test_sql_spark.py",
         "query/settings.py": "tests/spark/test_sql_settings.py",

@@ -53,6 +53,9 @@ OPTIONS: Mapping[str, str] = {
     "replaceWhere": "overwrite: only the rows for which this predicate is true; one of times needs timeZone",
     "replaceUsing": "overwrite: only the rows that have the same values in these columns as a new one; after "
     "`mica.enable(spark)` in a classic session",
+    "replaceOn": "the same: only the rows for which this condition on a row of the table and a new one is true, "
+    "`t.id <=> s.id`; `s` is the alias of the DataFrame",
+    "targetAlias": "with replaceOn: the alias of the table, `t`",
     "partitionOverwriteMode": "overwrite: `dynamic` replaces only the partitions that get rows; `static` by default: a "
     "source does not see the session's setting of this name",
     "partitionBy": "write: the partition columns of a new table, separated by commas",
@@ -63,10 +66,6 @@ OPTIONS: Mapping[str, str] = {
     "checkpointLocation": "stream writes: the folder of the stream's state",
 }
 
-_NO_REPLACE = (
-    "replaceUsing replaces rows by equal columns, replaceWhere those of a predicate, Table.merge others; to replace "
-    "all rows, leave the option out."
-)
 _NO_TRACKING = (
     "Leave it out: a stream ends where the schema changes, and goes on with the new one when it is loaded again."
 )
@@ -79,7 +78,6 @@ _NO_ORDER = (
 #: value that changes nothing (None: there is none), and what to do instead.
 ELSEWHERE: Mapping[str, tuple[str | None, str]] = {
     "dataChange": ("true", "Table.optimize joins and orders files without a change of rows."),
-    "replaceOn": (None, _NO_REPLACE),
     "excludeRegex": (None, "Option where leaves out rows: where=\"p <> 'old'\"."),
     "schemaTrackingLocation": (None, _NO_TRACKING),
     "schemaLocation": (None, _NO_TRACKING),

@@ -138,11 +138,11 @@ class Planned:
         where, partition_by = options.text("replaceWhere"), options.names("partitionBy") or []
         if where is not None and not overwrite:
             raise UserError.bad_value("replaceWhere", where, 'an option of mode("overwrite")')
-        using = options.text("replaceUsing")
-        if using is not None and snapshot is not None:
+        matching = [name for name in ("replaceUsing", "replaceOn") if options.text(name) is not None]
+        if matching and snapshot is not None:
             raise UserError(
                 "INVALID_ARGUMENT",
-                f"replaceUsing={using} needs all rows at once, of which a Python data source sees some in each task",
+                f"{matching[0]} needs all rows at once, of which a Python data source sees some in each task",
                 hint="Call mica.enable(spark) before, in a classic session; or use INSERT INTO … REPLACE USING (…).",
             )
         # Spark's session settings are not known here, but in the tasks, which bind the table's rules again.

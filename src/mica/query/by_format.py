@@ -26,7 +26,7 @@ from mica.query.create_text import literal
 from mica.query.entry import by_text, table, version_clause
 from mica.query.located import new_name
 from mica.query.made import ROWS, make_of_rows, new_place, refuse_odd, refuse_other_table
-from mica.query.replace_using import replaced
+from mica.query.replace_matching import MATCHING, replaced
 from mica.query.statement_parts import name_parts
 from mica.query.statements import Create
 from mica.query.tables import unknown
@@ -108,7 +108,7 @@ def _saved(
                 "save is given no path",
                 hint="Give one, save('/data/events'), or a name: saveAsTable('events').",
             )
-        if "replaceusing" in given and exists(storage := _storage(writer._spark, str(place), given)):  # noqa: SLF001
+        if MATCHING & given.keys() and exists(storage := _storage(writer._spark, str(place), given)):  # noqa: SLF001
             replaced(writer, storage, given, (mode or told.mode).lower(), _partitions(told, partitionBy))
             settings.reset_txn(writer._spark)  # noqa: SLF001
         elif _tells(writer, told, given, str(place), mode, partitionBy):

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from mica.write.commit import Commit
     from mica.write.merge import Merge
     from mica.write.once import Txn
+    from mica.write.replace_matching import Matching
 
 
 @with_names_of(delta_names.TABLE)
@@ -157,13 +158,19 @@ class Table(ShapedTable):
         """
         return self._write(data, shredding, schema_evolution, overwrite=False, txn=txn)
 
-    @takes(where=TEXT, using=NAMES, shredding=SHREDDING, schema_evolution=FLAG, txn=TXN)
+    @takes(
+        where=TEXT, using=NAMES, on=TEXT, source_alias=TEXT, target_alias=TEXT, shredding=SHREDDING,
+        schema_evolution=FLAG, txn=TXN,
+    )  # fmt: skip
     def overwrite(
         self,
         data: Any,
         where: str | None = None,
         *,
         using: Sequence[str] = (),
+        on: str | None = None,
+        source_alias: str = "source",
+        target_alias: str = "target",
         shredding: Any = None,
         schema_evolution: bool = False,
         txn: Txn | None = None,
@@ -174,14 +181,19 @@ class Table(ShapedTable):
 
         With `using` they replace the rows that have the same values in these columns as one of them, as `=` says it
         (delta-spark's `replaceUsing`): a key that comes again brings its new rows, one that does not keeps its old
-        ones, and a NULL replaces nothing. Only files that can hold one of the keys are read, as in `merge`.
+        ones, and a NULL replaces nothing. With `on` they replace those for which this condition on both is true, as in
+        `merge` (`replaceOn`). Only files that can hold one of the keys are read, as in `merge`.
 
         Errors: those of `append` and of a scan's `where`; ROWS_OUTSIDE_OVERWRITE; APPEND_ONLY; MISSING_COLUMN for rows
         without a column of `using`; ConflictError if another writer changed these files, or added rows that might
         match. The table is then unchanged.
         """
-        if using:
-            return self._replace(data, using, schema_evolution, txn, {"where": where, "shredding": shredding})
+        if using or on is not None:
+            from mica.write.replace_matching import Matching
+
+            others = {"where": where, "shredding": shredding, "on": on if using else None}
+            by = Matching(using, on, source_alias, target_alias)
+            return self._replace(data, by, schema_evolution, txn, others)
         return self._write(data, shredding, schema_evolution, overwrite=True, where=where, txn=txn)
 
     @takes(shredding=SHREDDING, schema_evolution=FLAG, txn=TXN)
@@ -297,19 +309,18 @@ class Table(ShapedTable):
         done = partial(self._written, on=source if spark is None else spark)
         return Merge(self._snapshot, source, on, source_alias, target_alias, spark, done, evolves=schema_evolution)
 
-    def _replace(
-        self, data: Any, using: Sequence[str], evolves: bool, txn: Txn | None, others: Mapping[str, object]
-    ) -> Commit:
+    def _replace(self, data: Any, by: Matching, evolves: bool, txn: Txn | None, others: Mapping[str, object]) -> Commit:
         from mica.write.once import checked, once
-        from mica.write.replace_using import replace_using
+        from mica.write.replace_matching import replace_matching
 
         for name in [name for name, given in others.items() if given is not None]:
-            message = f"using={[*using]} says which rows are replaced, and takes no {name}"
+            said = f"using={[*by.using]}" if by.using else f"on={by.on!r}"
+            message = f"{said} says which rows are replaced, and takes no {name}"
             raise UserError("INVALID_ARGUMENT", message, hint="Leave one of them out.")
         data, asked = data.scan() if isinstance(data, OpenedTable) else data, checked(txn)
 
         def write() -> Commit:
-            return replace_using(self._snapshot, data, using, txn=asked, schema_evolution=evolves)
+            return replace_matching(self._snapshot, data, by, txn=asked, schema_evolution=evolves)
 
         return self._written(once(self._snapshot.storage, self._snapshot, asked, write), data)
 

@@ -90,8 +90,8 @@ class Target:
     replaced: Replaced | None = None
     #: The predicate of the rows that a WRITE replaces (`write.replacement`); None: `replaced` files, or nothing.
     replaces: str | None = None
-    #: The columns by whose values a WRITE replaces rows (`write.replace_using`).
-    replaces_using: tuple[str, ...] = ()
+    #: What the history has of a WRITE that replaces rows which match its own (`write.replace_matching`).
+    replaces_by: Mapping[str, str] = field(default_factory=dict)
     #: Whether the table is made, or made anew with other columns, or other names of them in files.
     remakes: bool = False
     #: The domain of clustering columns, if it is written: of a table that is made (anew), or whose columns are renamed.
@@ -322,7 +322,7 @@ class Target:
 
     def _write_parameters(self) -> dict[str, Any]:
         """The parameters of a WRITE, as delta-spark names them."""
-        appends = self.replaced is None and self.replaces is None and not self.replaces_using
+        appends = self.replaced is None and self.replaces is None and not self.replaces_by
         parameters: dict[str, Any] = {"mode": "Append" if appends else "Overwrite"}
         if self.snapshot is None or self.metadata.partition_columns:
             parameters["partitionBy"] = list(self.metadata.partition_columns)
@@ -330,9 +330,7 @@ class Target:
             parameters["isDynamicPartitionOverwrite"] = True
         if self.replaces is not None:
             parameters["predicate"] = self.replaces
-        if self.replaces_using:
-            parameters["replaceUsingCols"] = f"({', '.join(self.replaces_using)})"
-        return parameters
+        return {**parameters, **self.replaces_by}
 
     def _joined(self, error: ConflictError) -> Target:
         snapshot = load(self.storage)

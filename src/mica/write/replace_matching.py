@@ -1,12 +1,12 @@
-"""Overwrites the rows that have the same values in some columns as a new row (delta-spark's `replaceUsing`).
+"""Overwrites the rows that match a new row (delta-spark's `replaceUsing` and `replaceOn`).
 
-The rule: it is a merge whose matching rows are deleted, and all of whose source is inserted, what matches too. Values
-are the same as `=` says it: a NULL replaces nothing.
+The rule: it is a merge whose matching rows are deleted, and all of whose source is inserted, what matches too. By
+columns, values match as `=` says it: a NULL replaces nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from mica import engines
 from mica.collation.names import to_sql
 from mica.errors import UserError
 from mica.log.snapshot import Snapshot
+from mica.records import dataclass
 from mica.schema.arrow import to_arrow
 from mica.schema.collations import of_field
 from mica.schema.ddl import type_to_ddl
@@ -36,8 +37,30 @@ from mica.write.target import target_of, write_metrics
 _TABLE, _ROWS = "the__table", "the__rows"
 
 
-def replace_using(
-    snapshot: Snapshot, data: Any, using: Sequence[str], *, txn: Txn | None = None, schema_evolution: bool = False
+@dataclass(frozen=True)
+class Matching:
+    """Which rows of the table match one of the new ones: those with equal values of `using`, or for which `on` is true,
+    a text as that of a merge."""
+
+    using: Sequence[str] = ()
+    on: str | None = None
+    source_alias: str = "source"
+    target_alias: str = "target"
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """What delta-spark's history has of it."""
+        return {"replaceUsingCols": f"({', '.join(self.using)})"} if self.on is None else {"replaceOnCond": self.on}
+
+    def of_columns(self, table: StructType, rows: StructType) -> Matching:
+        """With the columns as the table spells them, and the text for them."""
+        columns = [_column(table, rows, name) for name in self.using]
+        on = " AND ".join(_is_same(own, given) for own, given in columns)
+        return Matching([own.name for own, _ in columns], on, _ROWS, _TABLE)
+
+
+def replace_matching(
+    snapshot: Snapshot, data: Any, matching: Matching, *, txn: Txn | None = None, schema_evolution: bool = False
 ) -> Commit:
     """Writes and commits; see `Table.overwrite`."""
     rules = target_of(snapshot, None).rules(*engines.of(data).settings())
@@ -45,12 +68,13 @@ def replace_using(
     source = merge_source.of(data, None, snapshot.schema)
     if not schema_evolution:  # refuses what an append refuses of columns
         plan_write(snapshot.schema, to_arrow(source.schema), variants=to_variants, supplied=rules.supplied)
-    columns = [_column(snapshot.schema, source.schema, name) for name in using]
-    values = {quoted(f.name): f"{_ROWS}.{quoted(f.name)}" for f in source.schema.fields}
+    by = matching if matching.on is not None else matching.of_columns(snapshot.schema, source.schema)
+    assert by.on is not None
+    values = {quoted(f.name): f"{by.source_alias}.{quoted(f.name)}" for f in source.schema.fields}
     clauses = (MergeClause("matched", "delete", None), MergeClause("not matched", "insert", None, values))
-    on = " AND ".join(_is_same(own, given) for own, given in columns)
-    given = Merge(snapshot, data, on, _ROWS, _TABLE, clauses=clauses, evolves=schema_evolution)
-    return _Replacing(given, txn, source, [own.name for own, _ in columns]).commit()
+    given = Merge(snapshot, data, by.on, by.source_alias, by.target_alias, clauses=clauses, evolves=schema_evolution)
+    said = replace(by, on=None) if matching.on is None else by
+    return _Replacing(given, txn, source, said.parameters).commit()
 
 
 def _column(table: StructType, rows: StructType, name: str) -> tuple[StructField, StructField]:
@@ -77,14 +101,14 @@ def _is_same(own: StructField, given: StructField) -> str:
 class _Replacing(RunningMerge):
     """One execution."""
 
-    def __init__(self, given: Merge, txn: Txn | None, source: MergeSource, using: Sequence[str]) -> None:
+    def __init__(self, given: Merge, txn: Txn | None, source: MergeSource, by: Mapping[str, str]) -> None:
         super().__init__(given, txn, source)
         self.match = replace(self.match, inserts_all=True)
-        self._using = using
+        self._by = by
 
     def _describe(self, predicate: Any, source_rows: int) -> None:
         super()._describe(predicate, source_rows)
-        self.target.operation, self.target.replaces_using = "WRITE", tuple(self._using)
+        self.target.operation, self.target.replaces_by = "WRITE", self._by
 
     def _metrics(self, facts: Facts) -> dict[str, int]:
         return {

@@ -40,6 +40,25 @@ def test_rows_of_equal_values_are_replaced_and_others_stay(tmp_path: Path) -> No
     assert table.overwrite(table.scan("id < 3"), using=["s", "n"]).version == version + 1
 
 
+def test_rows_for_which_a_condition_is_true_are_replaced(tmp_path: Path) -> None:
+    table = table_of(tmp_path)
+    done = table.overwrite(NEW, on="t.s <=> s.s AND t.id < s.id", source_alias="s", target_alias="t")
+    assert rows_of(table) == sorted([*(r for r in OLD if r["s"] not in ("a", None)), *NEW], key=repr)
+    last = dict(table.history(1).to_pylist()[0]["operation_parameters"])
+    assert (done.rows, last["replaceOnCond"]) == (6, "t.s <=> s.s AND t.id < s.id")
+    # Without an equality every row meets every other.
+    table.overwrite([{"id": 9}], on="target.id > source.id")
+    assert sorted(r["id"] for r in rows_of(table)) == [1, 2, 4, 9]
+    for on, code in (
+        ("id = 1", "AMBIGUOUS_COLUMN"),
+        ("target.x = 1", "UNKNOWN_COLUMN"),
+        ("target.id =", "INVALID_EXPRESSION"),
+    ):
+        with pytest.raises(UserError) as caught:
+            table.overwrite([{"id": 9}], on=on)
+        assert caught.value.code == code, on
+
+
 def test_only_files_that_can_hold_a_key_are_read(tmp_path: Path) -> None:
     table = mica.Table.create(tmp_path, "id INT, p INT", ["p"])
     for n in range(4):
@@ -142,6 +161,8 @@ def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
         ({"using": ["id"], "where": "id = 1"}, "INVALID_ARGUMENT"),
         ({"using": ["id"], "shredding": {"v": "STRUCT<a: INT>"}}, "INVALID_ARGUMENT"),
         ({"using": "id"}, "INVALID_ARGUMENT"),
+        ({"using": ["id"], "on": "target.id = source.id"}, "INVALID_ARGUMENT"),
+        ({"on": "target.id = source.id", "where": "id = 1"}, "INVALID_ARGUMENT"),
     ):
         with pytest.raises(UserError) as caught:
             table.overwrite([{"id": 1}], **wrong)

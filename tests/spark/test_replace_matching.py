@@ -105,6 +105,35 @@ def test_as_delta_spark_s_option(
             assert told == ways["delta"][1], (way, using, partitions)
 
 
+@pytest.mark.slow
+def test_as_delta_spark_s_condition(delta_session: SparkSession, tmp_path: Path, rng: random.Random) -> None:
+    register(delta_session)
+    old = [tuple(row)[:3] for row in frame(delta_session, rng, 30).collect()]
+    new = [tuple(row)[:3] for row in frame(delta_session, rng, 5).collect()]
+    for on in (
+        "t.s <=> q.s",
+        "t.id = q.id AND t.p < q.id",
+        "t.id BETWEEN q.p AND q.id",
+        "t.s = upper(q.s) OR t.p = q.p",
+    ):
+        found = []
+        for source in ("delta", "mica"):
+            path = str(tmp_path / f"{on.replace(' ', '')}{source}")
+            table = mica.Table.create(path, "id INT, s STRING, p INT", properties=WITH_VECTORS)
+            table.append(delta_session.createDataFrame(old, "id INT, s STRING, p INT"))
+            rows = delta_session.createDataFrame(new, "id INT, s STRING, p INT").alias("q")
+            mica.enable(delta_session)
+            try:
+                writer = rows.write.format(source).mode("overwrite")
+                writer.option("replaceOn", on).option("targetAlias", "t").save(path)
+            finally:
+                mica.disable(delta_session)
+            now = sorted(map(tuple, delta_session.read.format("delta").load(path).collect()), key=repr)
+            told = delta_session.sql(f"DESCRIBE HISTORY delta.`{path}` LIMIT 1").collect()[0]["operationParameters"]
+            found.append((now, told["replaceOnCond"], told["mode"]))
+        assert found[0] == found[1], on
+
+
 def test_forms_of_the_statement(spark: SparkSession, tmp_path: Path) -> None:
     table = mica.Table.create(tmp_path / "t", "id INT, s STRING COLLATE UTF8_LCASE DEFAULT 'x', n INT")
     mica.register("keyed", table.path)
@@ -164,8 +193,9 @@ def test_a_writer_says_what_it_cannot_do(spark: SparkSession, tmp_path: Path) ->
         assert mica.Table.open(path).schema.names == ["id", "s", "n"]
         for wrong in (
             {"mode": "append"}, {"replaceWhere": "id = 1"}, {"overwriteSchema": "true"}, {"compression": "snappy"},
+            {"replaceOn": "target.id = source.id"},
         ):  # fmt: skip
-            with pytest.raises(UserError, match="replaceUsing"):
+            with pytest.raises(UserError, match=r"replace(Using|On)|using="):
                 write(**wrong)
         with pytest.raises(UserError, match="partitioned by no column"):
             rows.write.format("mica").mode("overwrite").option("replaceUsing", "id").partitionBy("s").save(path)
