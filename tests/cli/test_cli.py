@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import json
 import os
@@ -16,10 +17,11 @@ from unittest import mock
 import orjson
 import pyarrow as pa
 import pytest
+import typer
 from rich.console import Console
 
 from mica.cli.app import main
-from mica.cli.console import print_rows
+from mica.cli.console import print_rows, write_page
 from mica.table import Table
 
 #: Commands that were seen to work in a new process, with what they import themselves.
@@ -196,6 +198,10 @@ def test_log_shows_the_commits(table: Path) -> None:
     assert row["operation"] == "WRITE"
     assert row["operation_parameters"]["mode"] == "Append"
     assert "WRITE" in mica("log", table).stdout
+    made = Table.create(table.parent / "changed", "id INT", data=[{"id": 1}, {"id": 2}])
+    made.delete("id = 1")
+    shown = mica("log", made.path).stdout
+    assert ("numDeletedRows=1" in shown, "=0" in shown) == (True, False), "no metrics that are 0"
 
 
 def test_log_shows_a_time_of_no_year_of_pythons_as_a_number(tmp_path: Path) -> None:
@@ -346,6 +352,20 @@ def test_a_page_beside_json(table: Path, tmp_path: Path, command: str) -> None:
     refused = mica(command, place, "--html", "-", "--json")
     assert (refused.returncode, refused.stdout) == (2, "")
     assert mica("explain", "--sql", "SELECT 1", "--html", "-").returncode == 2
+
+
+def test_no_part_of_a_page_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def half(page: Path, text: str, **_: object) -> int:
+        page.touch()
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "write_text", half)
+    with pytest.raises(typer.BadParameter, match="No space left"):
+        write_page(str(tmp_path / "page.html"), "text", json=False)
+    (there := tmp_path / "there.html").touch()
+    with pytest.raises(typer.BadParameter):
+        write_page(str(there), "text", json=False)
+    assert [file.name for file in tmp_path.iterdir()] == ["there.html"]
 
 
 def test_a_warning_is_one_line(tmp_path: Path) -> None:

@@ -155,6 +155,7 @@ def test_stream_takes_each_file_once(tmp_path: Path) -> None:
     lines = runner.invoke(app, [*arguments, "--json"]).stdout.splitlines()
     assert [orjson.loads(line)["rows"] for line in lines] == [2, 1]
     assert runner.invoke(app, arguments).stdout == ""
+    assert "nothing new" in runner.invoke(app, arguments, env={"FORCE_COLOR": "1"}).stdout, "in a terminal"
     assert mica.Table.open(tmp_path / "t").count() == 3
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -138,9 +138,14 @@ def write_page(path: str, text: str, *, json: bool) -> None:
             raise typer.BadParameter("standard output is for --json: name a file.", param_hint="--html")
         print_bytes([text.encode()])
         return
+    page = Path(path)
+    was_there = page.exists()
     try:
-        Path(path).write_text(text, encoding="utf-8")
+        page.write_text(text, encoding="utf-8")
     except OSError as error:
+        if not was_there:  # half of a page, or none
+            with suppress(OSError):
+                page.unlink(missing_ok=True)
         raise typer.BadParameter(f"{path} cannot be written: {error.strerror}.", param_hint="--html") from None
     sys.stderr.write(f"wrote {path}\n")
 

@@ -39,7 +39,8 @@ def _time(value: object) -> str:
 
 
 def _facts(row: dict[str, Any]) -> str:
-    """What happened; in a terminal long values, such as schemas, are cut."""
-    pairs = [*(row["operation_parameters"] or ()), *(row["operation_metrics"] or ())]
+    """What happened: no metrics that are 0, and in a terminal long values, such as schemas, are cut."""
+    metrics = [(key, value) for key, value in row["operation_metrics"] or () if value != "0"]
+    pairs = [*(row["operation_parameters"] or ()), *metrics]
     cut = out().is_terminal
     return ", ".join(f"{key}={shortened(str(value), LONGEST) if cut else value}" for key, value in pairs)

@@ -32,6 +32,7 @@ def run(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object for each batch.")] = False,
 ) -> None:
     """Read the JSON files of a folder into a table, each once, and those that come later."""
+    is_new = False
     for report in stream_json(
         source,
         table,
@@ -46,7 +47,10 @@ def run(
         on_error=on_error,
         properties=pairs(table_property, "--property"),
     ):
+        is_new = True
         if json:
             print_json_line(report.to_dict())
         else:
             out().print(str(report), markup=False, highlight=False)
+    if not (is_new or json) and out().is_terminal:  # a job of cron stays silent
+        out().print(f"nothing new in {source}", markup=False, highlight=False)
