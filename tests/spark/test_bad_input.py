@@ -339,6 +339,22 @@ def test_ctrl_c_is_a_ctrl_c(spark: SparkSession, through: str) -> None:
     assert spark.range(3).count() == 3
 
 
+def test_ctrl_c_waits_for_work_that_is_ending(spark: SparkSession) -> None:
+    """What a cancelled task still wrote was listed before it had ended, and stayed. Up to Python 3.12 a `join` that
+    Ctrl-C ended takes its thread for ended."""
+    ended = []
+
+    def work() -> None:
+        time.sleep(2)
+        ended.append(True)
+
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        jobs.interruptible(spark, work)
+    assert ended
+
+
 def test_ctrl_c_while_spark_starts_leaves_no_process() -> None:
     """PySpark left its JVM, which could not tell its port any more and stayed until the machine was shut down."""
     code = """

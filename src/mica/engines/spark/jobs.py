@@ -152,22 +152,26 @@ def _aside(spark: SparkSession, work: Callable[[], Result]) -> Result:
 
     done: list[Result] = []
     failed: list[BaseException] = []
+    ended = threading.Event()  # a `join` that Ctrl-C ended takes the thread for ended, up to Python 3.12
 
     def run() -> None:
         try:
             done.append(work())
         except BaseException as e:  # noqa: BLE001 - it belongs to the caller, who raises it
             failed.append(e)
+        finally:
+            ended.set()
 
     thread = InheritableThread(run, session=spark)
     thread.daemon = True
     thread.start()
     try:
-        thread.join()
+        while thread.is_alive() and not ended.wait(LOOK_SECONDS):
+            pass
     except KeyboardInterrupt:
         with contextlib.suppress(Exception):
             _cancel(spark)
-        thread.join(CANCEL_SECONDS)  # files of its tasks can be deleted only after they have ended
+        ended.wait(CANCEL_SECONDS)  # files of its tasks can be deleted only after they have ended
         raise
     if failed:
         raise failed[0]
