@@ -9,7 +9,7 @@ import pytest
 
 import mica
 from mica.schema.arrow import variant_field
-from tests.variant_files import ONE, TWO, column, container
+from tests.variant_files import ABC, ONE, TWO, column, container, metadata
 
 #: Values, and the rules that they break.
 BAD = {
@@ -40,9 +40,9 @@ def test_nothing_is_written_that_was_not_validated(tmp_path: Path, name: str, sh
 NESTED = ["l ARRAY<VARIANT>", "l MAP<STRING, VARIANT>", "l ARRAY<STRUCT<v: VARIANT>>"]
 
 
-def _nested(ddl: str, values: list[bytes | None], offsets: list[int]) -> pa.Array:
+def _nested(ddl: str, values: list[bytes | None], offsets: list[int], names: bytes = ABC) -> pa.Array:
     """A list or map of Variants."""
-    cells, ends = column(values).cast(FIELD.type), pa.array(offsets, pa.int32())
+    cells, ends = column(values, names=names).cast(FIELD.type), pa.array(offsets, pa.int32())
     if "MAP" in ddl:
         kind = pa.map_(pa.string(), FIELD.with_name("value"))
         return pa.MapArray.from_arrays(ends, pa.array(list("abcd")[: len(values)]), cells, type=kind)
@@ -84,6 +84,18 @@ def test_unsorted_ids_in_lists_and_maps_are_sorted(tmp_path: Path, ddl: str, shr
     assert list(of(found["l"][0])) == ["a", "c"]
     assert found["n"].tolist() == [1, 2, 3]
     assert len(found["l"][1]) == 0
+
+
+@pytest.mark.parametrize("shreds", ["true", "false"])
+@pytest.mark.parametrize("ddl", ["v VARIANT", *NESTED])
+def test_no_metadata_that_says_wrongly_that_it_is_sorted_is_written(tmp_path: Path, ddl: str, shreds: str) -> None:
+    values, bad = [container([ONE, TWO], [1, 0]), ONE], metadata("b", "a", ordered=True)
+    plain = ddl == "v VARIANT"
+    rows = column(values, names=bad).cast(FIELD.type) if plain else _nested(ddl, values, [0, 2], bad)
+    field = FIELD if plain else pa.field("l", rows.type)
+    table = mica.Table.create(tmp_path / "t", ddl, properties={"delta.enableVariantShredding": shreds})
+    table.append(pa.Table.from_arrays([rows], schema=pa.schema([field])))
+    assert mica.check(tmp_path / "t").ok
 
 
 def test_unsorted_ids_are_sorted_where_nothing_is_shredded(tmp_path: Path) -> None:

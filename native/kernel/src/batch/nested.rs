@@ -100,7 +100,7 @@ fn inner_starts(starts: Option<Vec<usize>>, offsets: &[usize]) -> Vec<usize> {
     }
 }
 
-/// Whether one of them has ids that are not in the order of their names.
+/// Whether one of them has ids that are not in the order of their names, or names not in the order that it says.
 fn variants(level: &Level, starts: &[usize], nulls: Option<&NullBuffer>) -> Result<bool> {
     let (metadata, values, _) = parts_of(&level.array).map_err(|e| e.path(&level.path))?;
     let (mut known, mut validator, mut unsorted) = (KnownNames::default(), Validator::default(), false);
@@ -119,5 +119,5 @@ fn variants(level: &Level, starts: &[usize], nulls: Option<&NullBuffer>) -> Resu
             unsorted |= !validator.unsorted().is_empty();
         }
     }
-    Ok(unsorted)
+    Ok(unsorted || known.misled())
 }

@@ -25,6 +25,8 @@ use crate::values::standardize::standardize_column;
 const NO_METADATA: ViolationKind = ("null_metadata", Some(2));
 const NO_VALUE: ViolationKind = ("null_value", Some(2));
 const UNSORTED: ViolationKind = ("unsorted_ids", Some(10));
+const BAD_NAMES: &str = "metadata_names";
+const NAMES_NOT_SORTED: ViolationKind = (BAD_NAMES, Some(5));
 const UTF16: ViolationKind = ("utf16_order", Some(10));
 const NOT_IN_METADATA: ViolationKind = ("name_not_in_metadata", Some(20));
 const MISSING_ROOT: ViolationKind = ("missing_value", Some(22));
@@ -140,6 +142,11 @@ impl RowChecker {
             let mut dictionary = KnownNames::default();
             let number = match dictionary.load(bytes) {
                 Ok(_) => {
+                    if dictionary.misled() {
+                        findings.add(NAMES_NOT_SORTED, &inner, row, || {
+                            "it says that its names are sorted, which they are not".into()
+                        });
+                    }
                     self.names.push(dictionary);
                     Some(self.names.len() as u32 - 1)
                 }
@@ -327,7 +334,7 @@ fn report(error: &Error, path: &str, row: Option<u64>, findings: &mut Findings) 
     let word = match error.rule {
         Some(3) => "metadata_version",
         Some(4) => "metadata_offsets",
-        Some(5) => "metadata_names",
+        Some(5) => BAD_NAMES,
         Some(6) => "string_not_utf8",
         Some(7) => "unknown_type",
         Some(8) => "decimal",
@@ -343,7 +350,7 @@ fn report(error: &Error, path: &str, row: Option<u64>, findings: &mut Findings) 
     });
 }
 
-/// Whether the metadata names this; one that says that it is sorted was found to be.
+/// Whether the metadata names this.
 fn holds(names: RowNames<'_>, name: &[u8]) -> bool {
     let count = names.len() as u32;
     if !names.is_sorted() {

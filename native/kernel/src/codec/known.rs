@@ -18,6 +18,7 @@ pub struct KnownNames {
     /// Wanted names: number by text, then the levels of that name.
     wanted: HashMap<Vec<u8>, u32>,
     by_level: Vec<u32>,
+    misled: bool,
 }
 
 /// One metadata.
@@ -65,15 +66,22 @@ impl KnownNames {
     pub fn load(&mut self, metadata: &[u8]) -> Result<u32> {
         if !self.recent.find(metadata) {
             let loaded = self.resolve(metadata)?;
+            self.misled |= !loaded.ordered && is_sorted(metadata);
             let cost = metadata.len() + 12 * loaded.names.len() + 4 * loaded.ids.len();
             self.recent.insert(metadata, loaded, cost);
         }
         Ok(self.recent.number() as u32)
     }
 
+    /// Whether one of them said wrongly that its names are sorted: it must not be passed on as it is.
+    pub fn misled(&self) -> bool {
+        self.misled
+    }
+
     /// Makes this metadata the current one; whether it is sound and has every wanted name.
     pub fn load_all(&mut self, metadata: &[u8]) -> bool {
         self.load(metadata).is_ok()
+            && !self.current().misleads()
             && self.by_level.iter().zip(self.current().ids).all(|(&wanted, &id)| wanted == NONE || id != NONE)
     }
 
@@ -143,9 +151,14 @@ impl<'a> RowNames<'a> {
         self.names.get(id as usize).map_or(&[], |&(start, end)| &self.bytes[start as usize..end as usize])
     }
 
-    /// Whether it says that its names are sorted.
+    /// Whether its names are sorted and distinct.
     pub fn is_sorted(&self) -> bool {
-        is_sorted(self.bytes)
+        self.ranks.is_none()
+    }
+
+    /// Whether it says wrongly that they are.
+    pub fn misleads(&self) -> bool {
+        !self.is_sorted() && is_sorted(self.bytes)
     }
 
     /// What so many more ids are compared by, whatever the metadata says of their order.

@@ -8,6 +8,7 @@ use arrow_array::{ArrayRef, BinaryArray, StringArray, StructArray};
 use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, Fields};
 
+use crate::codec::metadata::unmark;
 use crate::error::{Code, Error, Result};
 use crate::layout::standard::{METADATA, VALUE};
 use crate::limits::check_room;
@@ -41,6 +42,13 @@ impl ByteColumn {
             self.bytes.reserve(foreseen(self.bytes.len(), self.rows) - self.bytes.len());
         }
         Ok(())
+    }
+
+    /// Takes the word on the order of their names from rows of metadata.
+    pub fn unmark(&mut self) {
+        for &start in &self.offsets {
+            self.bytes.get_mut(start as usize).map(unmark);
+        }
     }
 
     pub fn finish(self) -> Result<BinaryArray> {

@@ -265,6 +265,9 @@ fn extract_variant(column: &VariantColumn, finder: &mut Finder<'_>) -> Result<Ex
         metadata.end_row()?;
         values.end_row()
     })?;
+    if finder.misled() {
+        metadata.unmark();
+    }
     let values = build_variant(&metadata.finish()?, values.finish()?, Some(NullBuffer::from(nulls)))?;
     let failed = BooleanArray::new(BooleanBuffer::new_unset(column.len), None);
     Ok(Extracted { values: Arc::new(values), failed, variant: true })

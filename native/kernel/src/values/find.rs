@@ -317,6 +317,11 @@ impl<'a> Finder<'a> {
         Ok(value.get(start..start + length(value, start)?))
     }
 
+    /// Whether a metadata of what was found said wrongly that its names are sorted.
+    pub fn misled(&self) -> bool {
+        self.names.misled() || self.subtree.as_ref().is_some_and(|(_, reconstructor)| reconstructor.misled())
+    }
+
     /// Appends a value that was found as [`Found::Bytes`].
     pub fn copy(&mut self, metadata: &[u8], value: &[u8], out: &mut Vec<u8>) -> Result<()> {
         self.names.load(metadata)?;

@@ -2,10 +2,11 @@
 //! made views: that reads the start of each, and no two rows would share a view.
 
 use arrow_array::{Array, BinaryArray, BinaryViewArray};
-use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_buffer::NullBuffer;
 
 use crate::codec::metadata::NO_NAMES;
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::values::bytes::ByteColumn;
 
 #[derive(Clone, Copy)]
 pub enum Metadata<'a> {
@@ -47,22 +48,25 @@ impl<'a> Metadata<'a> {
         }
     }
 
-    /// As byte strings, without what is beneath these nulls.
-    pub fn plain(self, len: usize, nulls: Option<&NullBuffer>) -> Result<BinaryArray> {
+    /// As byte strings, without what is beneath these nulls, and if they are `misled` without a word on the order of names.
+    pub fn plain(self, len: usize, nulls: Option<&NullBuffer>, misled: bool) -> Result<BinaryArray> {
         if let Metadata::Plain(metadata) = self
+            && !misled
             && nulls.is_none_or(|nulls| nulls.null_count() == 0)
         {
             return Ok(metadata.clone());
         }
         let rows =
             || (0..len).map(|row| if nulls.is_none_or(|nulls| nulls.is_valid(row)) { self.get(row) } else { &[] });
-        let mut bytes = Vec::with_capacity(rows().map(<[u8]>::len).sum());
-        let mut offsets = Vec::with_capacity(len + 1);
-        offsets.push(0);
+        let mut out = ByteColumn::new(len);
+        out.bytes.reserve(rows().map(<[u8]>::len).sum());
         for row in rows() {
-            bytes.extend_from_slice(row);
-            offsets.push(i32::try_from(bytes.len()).map_err(|_| Error::no_room())?);
+            out.bytes.extend_from_slice(row);
+            out.end_row()?;
         }
-        Ok(BinaryArray::try_new(OffsetBuffer::new(ScalarBuffer::from(offsets)), bytes.into(), None)?)
+        if misled {
+            out.unmark();
+        }
+        out.finish()
     }
 }

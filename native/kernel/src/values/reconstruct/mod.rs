@@ -63,10 +63,12 @@ fn unshred_levels(column: &VariantColumn, metadata: Metadata<'_>) -> Result<Stru
     let rows = (0..column.len as u32).filter(|&row| !column.is_null(row as usize));
     let spots: Vec<Spot> = rows.map(|row| Spot { slot: row, metadata: row, row }).collect();
     let mut values = Values::to(VariantBytes::default());
-    Reconstructor::new(root).write(root, metadata, &spots, &mut values)?;
+    let mut reconstructor = Reconstructor::new(root);
+    reconstructor.write(root, metadata, &spots, &mut values)?;
     let (bytes, ends) = (values.bytes.finish(), spread(&column.nulls, values.ends));
     let values = BinaryArray::try_new(OffsetBuffer::new(ScalarBuffer::from(ends)), bytes.into(), None)?;
-    build_variant(&metadata.plain(column.len, column.nulls.as_ref())?, values, column.nulls.clone())
+    let metadata = metadata.plain(column.len, column.nulls.as_ref(), reconstructor.misled())?;
+    build_variant(&metadata, values, column.nulls.clone())
 }
 
 /// Where each row's bytes begin and the last one's end, by the ends of those that are not null.
@@ -136,6 +138,11 @@ impl Reconstructor {
         let mut names = KnownNames::default();
         want(level, &mut names);
         Reconstructor { names, tools: Tools::of(level), templates: None, forgotten: 0 }
+    }
+
+    /// Whether a metadata of them said wrongly that its names are sorted.
+    pub fn misled(&self) -> bool {
+        self.names.misled()
     }
 
     /// Appends the values of the level at these slots; `level` is the one that this was made for.
