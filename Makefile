@@ -26,7 +26,7 @@ help:
 	@echo "make campaign  the property tests at length: whole matrices against Spark, thousands of random cases, changes in turn with delta-spark, killed and racing writers; and make differential"
 	@echo "make azurite  Azure's storage by npm, for the tests of object stores; make campaign runs it too"
 	@echo "make fuzz    hostile bytes for FUZZ_SECONDS (an hour): values, columns, files, log lines, z85"
-	@echo "make differential  random documents through mica, two Sparks, DuckDB and arrow-rs; writes docs/compatibility.md"
+	@echo "make differential  random documents through mica and six other engines; writes docs/compatibility.md"
 	@echo "make docs    the pages that are printed from tables (errors, properties), and the site of all pages"
 	@echo "make wheel   the sdist and a wheel for this platform, or for TARGETS, with zig"
 	@echo "make lint    ruff, mypy, import-linter, codespell, rustfmt, clippy"
@@ -80,6 +80,7 @@ fuzz: setup-tests
 
 # Each document is right; what an engine reads otherwise, somebody wrote or read wrongly.
 differential: setup-tests
+	scripts/jars.sh differential
 	PYO3_BUILD_EXTENSION_MODULE=1 $(CARGO) build $(MANIFEST) --release -p mica-kernel -p mica-native --example arrow_rs
 	$(PY) -m tests.campaign --batches $(BATCHES) --rows $(ROWS) $(if $(SEED),--seed $(SEED))
 

@@ -55,7 +55,9 @@ def blame(outcome: Outcome, key: tuple[str, str, str]) -> tuple[str, str]:
     """
     writer, layout, reader = key
     if outcome.violations[writer, layout]:
-        return writer, f"{writer}'s files break the specification"
+        cells = {at[2]: cell for at, cell in outcome.cells.items() if at[:2] == (writer, layout)}
+        right = sum(not cell.wrong for cell in cells.values())
+        return writer, f"{writer}'s files break the specification; {right} of {len(cells)} engines read them"
     if all(cell.wrong for at, cell in outcome.cells.items() if at[:2] == (writer, layout)):
         return writer, f"no engine reads all that {writer} wrote"
     return reader, f"{reader} is wrong, since the files keep the specification and other engines read them"
@@ -67,7 +69,8 @@ INTRODUCTION = """\
 Can one engine read the Variants that another wrote? Each engine that writes Variants was given {documents:,} random
 JSON documents to write to Parquet files, unshredded and shredded, {rows} to a file. The documents are nested and have
 all types of JSON, paths whose type drifts, and keys that are empty, quoted or beyond U+FFFF. Every engine then read
-every file back as JSON; Spark and mica also looked up single paths, which readers find by bisection.
+every file back as JSON; Spark and mica also looked up single paths, which readers find by bisection. Spark, DuckDB and
+Iceberg choose the columns of shredded files themselves; parquet-java and arrow-rs are told those that mica chooses.
 
 Made by `{command}`; do not edit.
 
@@ -127,4 +130,5 @@ def _quoted(text: str) -> str:
     return text.replace("`", "´").replace("|", "¦")
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

@@ -110,43 +110,17 @@ class DuckDB:
         return rows
 
 
-class Spark:
-    """A Spark in an environment of its own."""
+class _Program:
+    """A program of its own: one request a line in, one answer a line out."""
 
-    layouts = ("unshredded", "shredded")
-
-    def __init__(self, name: str, python: str) -> None:
-        self.name = name
-        environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "SPARK_HOME")}
-        environment |= {"PYSPARK_PYTHON": python, "PYSPARK_DRIVER_PYTHON": python}
+    def __init__(self, command: Sequence[str], environment: dict[str, str] | None = None) -> None:
         self._process = subprocess.Popen(
-            [python, "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
             text=True, env=environment,
         )  # fmt: skip
 
-    def write(self, texts: Sequence[str], path: Path, layout: str) -> str:
-        """Writes a directory of one file; the file's path."""
-        shred = str(layout == "shredded").lower()
-        self._ask(texts=list(texts), path=str(path), shred=shred)
-        (file,) = path.glob("*.parquet")
-        return str(file)
-
-    def read(self, path: str) -> list[str | None]:
-        """The rows as JSON."""
-        return [row[0] for row in self._ask(path=path, select=["to_json(v)"])]
-
-    def lookups(self, path: str, keys: Sequence[str]) -> list[list[str | None]]:
-        """The texts at these keys of the root, row by row."""
-        found: list[list[str | None]] = self._ask(path=path, select=[_lookup(key) for key in keys])
-        return found
-
-    def close(self) -> None:
-        """Ends the process."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        self._process.wait(30)
-
-    def _ask(self, **request: Any) -> Any:
+    def ask(self, **request: Any) -> Any:
+        """What it found."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(request) + "\n")
@@ -155,6 +129,40 @@ class Spark:
         if "error" in answer:
             raise EngineError(answer["error"])
         return answer["found"]
+
+    def close(self) -> None:
+        """Ends the process."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(30)
+
+
+class Spark(_Program):
+    """A Spark in an environment of its own."""
+
+    layouts = ("unshredded", "shredded")
+
+    def __init__(self, name: str, python: str) -> None:
+        self.name = name
+        environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "SPARK_HOME")}
+        environment |= {"PYSPARK_PYTHON": python, "PYSPARK_DRIVER_PYTHON": python}
+        super().__init__([python, "-c", SERVER], environment)
+
+    def write(self, texts: Sequence[str], path: Path, layout: str) -> str:
+        """Writes a directory of one file; the file's path."""
+        shred = str(layout == "shredded").lower()
+        self.ask(texts=list(texts), path=str(path), shred=shred)
+        (file,) = path.glob("*.parquet")
+        return str(file)
+
+    def read(self, path: str) -> list[str | None]:
+        """The rows as JSON."""
+        return [row[0] for row in self.ask(path=path, select=["to_json(v)"])]
+
+    def lookups(self, path: str, keys: Sequence[str]) -> list[list[str | None]]:
+        """The texts at these keys of the root, row by row."""
+        found: list[list[str | None]] = self.ask(path=path, select=[_lookup(key) for key in keys])
+        return found
 
 
 class SessionSpark:
@@ -185,24 +193,89 @@ class SessionSpark:
         return [list(row) for row in self._session.read.parquet(path).selectExpr(*asked).collect()]
 
 
-class ArrowRs:
+class _LikeMica:
+    """An engine that shreds by a schema it is given: that of mica's file of the same texts."""
+
+    layouts = ("unshredded", "shredded")
+
+    def _like(self, texts: Sequence[str], path: Path, layout: str) -> str:
+        return Mica().write(texts, path.with_suffix(".like.parquet"), layout)
+
+
+class ParquetJava(_LikeMica, _Program):
+    """parquet-java, of which Hive, Flink and others are made."""
+
+    name = "parquet-java 1.17.1"
+
+    def __init__(self) -> None:
+        super().__init__(_java("parquet-java"))
+
+    def write(self, texts: Sequence[str], path: Path, layout: str) -> str:
+        """Writes one file; its path."""
+        self.ask(texts=list(texts), path=str(path), like=self._like(texts, path, layout))
+        return str(path)
+
+    def read(self, path: str) -> list[str | None]:
+        """The rows as JSON."""
+        found: list[str | None] = self.ask(path=path)
+        return found
+
+
+class Iceberg(_Program):
+    """Iceberg's readers and writers of generic records, which infer columns themselves."""
+
+    name = "Iceberg 1.11.0"
+    layouts = ("unshredded", "shredded")
+
+    def __init__(self) -> None:
+        super().__init__(_java("iceberg"))
+
+    def write(self, texts: Sequence[str], path: Path, layout: str) -> str:
+        """Writes one file; its path."""
+        self.ask(texts=list(texts), path=str(path), shred=layout == "shredded")
+        return str(path)
+
+    def read(self, path: str) -> list[str | None]:
+        """The rows as JSON."""
+        found: list[str | None] = self.ask(path=path)
+        return found
+
+
+def _java(engine: str) -> list[str]:
+    """The command that starts the program of Java's engines."""
+    import pyspark
+
+    jars = [ROOT / ".bench" / "java", Path(pyspark.__file__).parent / "jars"]
+    classpath = os.pathsep.join(f"{folder}/*" for folder in jars)
+    return ["java", "-Xmx1g", "-cp", classpath, str(ROOT / "tests" / "campaign" / "VariantsInJava.java"), engine]
+
+
+class ArrowRs(_LikeMica):
     """arrow-rs' plain functions, as a program of the kernel's examples."""
 
     name = "arrow-rs 60.1.0"
-    layouts = ()
 
     def __init__(self, program: str) -> None:
         self._program = program
 
+    def write(self, texts: Sequence[str], path: Path, layout: str) -> str:
+        """Writes one file; its path."""
+        self._run(str(path), self._like(texts, path, layout), given="".join(f"{text}\n" for text in texts))
+        return str(path)
+
     def read(self, path: str) -> list[str | None]:
         """The rows as JSON."""
+        return [None if line == "NULL" else line for line in self._run(path).split("\n")[:-1]]
+
+    def _run(self, *arguments: str, given: str = "") -> str:
         environment = {**os.environ, "RUST_BACKTRACE": "0"}
-        done = subprocess.run([self._program, path], capture_output=True, text=True, check=False, env=environment)
+        command = [self._program, *arguments]
+        done = subprocess.run(command, input=given, capture_output=True, text=True, check=False, env=environment)
         if done.returncode:
             # What a panic says stands below where it was.
             said = [line for line in done.stderr.splitlines() if line and not line.startswith(("thread", "note"))]
             raise EngineError(said[0] if said else f"exit status {done.returncode}")
-        return [None if line == "NULL" else line for line in done.stdout.split("\n")[:-1]]
+        return done.stdout
 
 
 @contextmanager
@@ -214,8 +287,9 @@ def all_engines() -> Iterator[list[Any]]:
 
     target = os.environ.get("CARGO_TARGET_DIR", str(ROOT / "native" / "target"))
     sparks = [Spark("Spark 4.2.1", sys.executable), Spark("Spark 4.3.0", str(python("spark43")))]
+    java = [ParquetJava(), Iceberg()]
     try:
-        yield [Mica(), *sparks, DuckDB(), ArrowRs(f"{target}/release/examples/arrow_rs")]
+        yield [Mica(), *sparks, DuckDB(), *java, ArrowRs(f"{target}/release/examples/arrow_rs")]
     finally:
-        for spark in sparks:
-            spark.close()
+        for program in [*sparks, *java]:
+            program.close()
