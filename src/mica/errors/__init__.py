@@ -128,3 +128,8 @@ class ConflictError(MicaError):
 
 class StorageError(MicaError):
     """The disk or the object store failed: not found, no permission, full, unreachable."""
+
+    #: Whether a store answered that it did nothing; otherwise it may have done it (`storage/answers.py`).
+    refused = False
+    #: Whether a store's answer was cut off or malformed.
+    unreadable = False

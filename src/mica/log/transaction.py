@@ -340,6 +340,9 @@ class Transaction:
                 mine = self._in_doubt = self._is_mine(name)
                 return mine
             except StorageError as error:
+                if error.refused and not lost:
+                    self._in_doubt = False
+                    raise
                 if self._is_mine(name):
                     return True
                 if error.code != "IO" and not lost:

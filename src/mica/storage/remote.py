@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from obstore.exceptions import BaseError
 
 from mica.errors import StorageError
+from mica.storage.answers import failure, repeated
 from mica.storage.base import (
     SCHEMES,
     AlreadyExistsError,
@@ -31,51 +32,6 @@ if TYPE_CHECKING:
 
 # Options whose values may appear in an error; all others are treated as secrets.
 _NO_SECRETS = frozenset("region default_region endpoint bucket container_name virtual_hosted_style_request".split())
-
-_REMOTE_CODES: Mapping[str, tuple[str, str | None]] = {
-    "AlreadyExistsError": ("FILE_EXISTS", None),
-    "PreconditionError": ("FILE_EXISTS", None),
-    "FileNotFoundError": ("NOT_FOUND", "Check the path."),
-    "NotFoundError": ("NOT_FOUND", "Check the path."),
-    "PermissionDeniedError": ("PERMISSION_DENIED", "Check the credentials and their rights."),
-    "UnauthenticatedError": ("PERMISSION_DENIED", "Give credentials in storage_options or the environment."),
-    "UnknownConfigurationKeyError": ("UNKNOWN_STORAGE_OPTION", "Check storage_options."),
-    "InvalidPathError": (
-        "INVALID_NAME",
-        "mica reads no names with an empty part (a//b), . or .. in object stores: rename the object.",
-    ),
-    "NotSupportedError": ("NOT_SUPPORTED", "This store does not support it."),
-    "NotImplementedError": ("NOT_SUPPORTED", "The storage_options deny it, or the store does not support it."),
-    # Of our own, see `_GENERIC`.
-    "Unspecified": ("IO", "Check storage_options."),
-    "WithoutTls": ("IO", "An endpoint without TLS needs storage_options={'allow_http': 'true'}."),
-    "Unanswered": ("IO", "The store does not answer: check the endpoint and the network."),
-    "Undecided": ("IO", "Try again."),
-}
-
-#: Failures that obstore calls generic only, by their text. Without credentials it asks the machine for its role.
-_GENERIC: Mapping[str, str] = {
-    "parse path": "InvalidPathError",
-    "token request": "UnauthenticatedError",
-    "169.254.169.254": "UnauthenticatedError",
-    "must be specified": "Unspecified",
-    "HTTP error: builder error": "WithoutTls",
-    "HTTP error: error sending request": "Unanswered",
-    # Of a listing, which is what opens a table.
-    "status code: 401": "UnauthenticatedError",
-    "status code: 403": "PermissionDeniedError",
-}
-
-#: S3's answer to a conditional put while another of the same name is under way: nobody has won yet, but obstore says
-#: that the object is there.
-_UNDECIDED = "<Code>ConditionalRequestConflict</Code>"
-
-#: What a message says of the file, by the failure or its code; otherwise the store's own words.
-_SAYS = {
-    "NOT_FOUND": " does not exist",
-    "FILE_EXISTS": " already exists",
-    "Undecided": " is being written by another request",
-}
 
 #: The process that asked a store first. The threads that wait for answers are there, and not in a fork of it, which
 #: would wait for ever.
@@ -254,16 +210,20 @@ class RemoteStorage(Storage):
         directory = self._key(prefix.rstrip("/"))
         cut = len(self._prefix) + 1 if self._prefix else 0
         depth = len(directory) + 1 if directory else 0
-        with self.errors(prefix):
-            offset = None if start_after is None else self._key(start_after)
-            stream = obstore.list(self._open(), directory or None, offset=offset)
+        offset = None if start_after is None else self._key(start_after)
+
+        def listed() -> list[Entry]:
             found = []
-            for chunk in stream:
-                for item in chunk:
-                    key = item["path"]
-                    if recursive or "/" not in key[depth:]:
-                        modified = int(item["last_modified"].timestamp() * 1000)
-                        found.append(Entry(key[cut:], int(item["size"]), modified))
+            with self.errors(prefix):
+                for chunk in obstore.list(self._open(), directory or None, offset=offset):
+                    for item in chunk:
+                        key = item["path"]
+                        if recursive or "/" not in key[depth:]:
+                            modified = int(item["last_modified"].timestamp() * 1000)
+                            found.append(Entry(key[cut:], int(item["size"]), modified))
+            return found
+
+        found = repeated(listed)
         # S3, GCS and Azure list in this order already; obstore does not promise it.
         found.sort()
         # What stands for a folder in a store's console is no file.
@@ -335,17 +295,13 @@ class RemoteStorage(Storage):
                 told.__context__ = None  # it holds the dump: not shown, but found by who reports errors elsewhere
 
     def _told(self, error: BaseException, rel: str) -> StorageError:
-        # By name: obstore raises Python's own FileNotFoundError for its NotFoundError.
-        text = str(error)
-        name = "Undecided" if _UNDECIDED in text else type(error).__name__
-        if name not in _REMOTE_CODES:
-            name = next((kind for said, kind in _GENERIC.items() if said in text), name)
-        code, hint = _REMOTE_CODES.get(name, ("IO", None))
+        told = failure(error)
         # The rest of an obstore message is a debug dump, which may hold headers and signed addresses.
-        reason = ": " + self._redacted(text.strip().partition("\n")[0])
-        says = _SAYS.get(name) or _SAYS.get(code, reason)
-        kind = AlreadyExistsError if code == "FILE_EXISTS" else StorageError
-        return kind(code, f"{self.path(rel)}{says}", hint=hint, path=self.path(rel))
+        reason = ": " + self._redacted(str(error).strip().partition("\n")[0])
+        kind = AlreadyExistsError if told.code == "FILE_EXISTS" else StorageError
+        made = kind(told.code, f"{self.path(rel)}{told.says or reason}", hint=told.hint, path=self.path(rel))
+        made.refused, made.unreadable = told.refused, told.unreadable
+        return made
 
     def _redacted(self, text: str) -> str:
         for name, value in self._options.items():

@@ -24,6 +24,7 @@ from mica.log.transaction import Transaction
 from mica.storage import AlreadyExistsError, Entry, Storage
 from mica.storage.local import LocalStorage
 from mica.storage.remote import RemoteStorage
+from tests.faulty_s3 import FaultyS3
 from tests.unit.log.tables import added, append, create, paths
 
 
@@ -256,6 +257,32 @@ def test_a_commit_that_was_refused_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="no space left"):
         append(table, "a")
     assert paths(load(Storage.open(tmp_path))) == []
+
+
+@pytest.mark.parametrize("status", [400, 403, 405])
+def test_a_commit_that_a_store_refused_is_certainly_not_there(status: int) -> None:
+    with FaultyS3() as faulty:
+        store = Storage.open("s3://b/t", faulty.options)
+        create(store)
+        transaction = Transaction(load(store), "WRITE", {"mode": "Append"})
+        transaction.add_files([added("a")])
+        faulty.spoil(status, "PUT", ".json", times=9)
+        with pytest.raises(StorageError) as caught:
+            transaction.commit()
+        assert caught.value.code == ("PERMISSION_DENIED" if status == 403 else "IO")
+        assert transaction.certainly_not_written
+        assert faulty.asked[-1] == ("PUT", "t/_delta_log/00000000000000000001.json")
+
+
+@pytest.mark.parametrize("fault", ["lost", "late error", "half"])
+def test_a_commit_whose_answer_a_store_lost_is_made_once(fault: str) -> None:
+    with FaultyS3() as faulty:
+        store = Storage.open("s3://b/t", faulty.options)
+        create(store)
+        faulty.spoil(fault, "PUT", ".json")
+        assert append(load(store), "a").version == 1
+        assert paths(load(store)) == ["a"]
+        assert load(store).version == 1
 
 
 def test_a_disk_that_fills_up_leaves_the_last_commit(tmp_path: Path) -> None:
