@@ -80,6 +80,9 @@ class FaultyS3:
                 if headers.get("If-None-Match") == "*" and key in self.objects:
                     return _refused(412, "PreconditionFailed")
                 return 200, b"", {"ETag": self._put(key, body)}
+            if kind == "DELETE" and "uploadId" in query:
+                self._uploads.pop(query["uploadId"], None)
+                return 204, b"", {}
             if kind == "DELETE":
                 self.objects.pop(key, None)
                 return 204, b"", {}

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,9 @@ _NO_SECRETS = frozenset("region default_region endpoint bucket container_name vi
 #: The process that asked a store first. The threads that wait for answers are there, and not in a fork of it, which
 #: would wait for ever.
 _asked_in: int | None = None
+
+#: Bytes that are put, or compared, by one request.
+_PIECE = 8 << 20
 
 _FAILURES = (OSError, ValueError, NotImplementedError, BaseError)
 
@@ -233,8 +237,12 @@ class RemoteStorage(Storage):
     def put(self, rel: str, data: bytes) -> None:
         import obstore
 
+        if len(data) > _PIECE:
+            with self.writer(rel) as file:
+                file.write(data)
+            return
         with self.errors(rel):
-            obstore.put(self._open(), self._key(rel), data)
+            obstore.put(self._open(), self._key(rel), data, use_multipart=False)
 
     def put_if_absent(self, rel: str, data: bytes) -> None:
         import obstore
@@ -315,19 +323,38 @@ def _typed(options: Mapping[str, str]) -> Any:
 
 
 class _RemoteWriter(Writer):
+    """An upload. obstore ends it again if the answer to its end was lost, and the store then knows no such upload any
+    more: whether it was ended is read off the file, which has these bytes or not."""
+
     def __init__(self, storage: RemoteStorage, rel: str, file: Any) -> None:
         self._storage, self._rel, self._file = storage, rel, file
+        self._size = self._sum = 0
 
     def write(self, data: bytes, /) -> int:
         with self._storage.errors(self._rel):
             self._file.write(data)
+        self._size, self._sum = self._size + len(data), zlib.crc32(data, self._sum)
         return len(data)
 
     def close(self) -> None:
         if self._file is not None:
             file, self._file = self._file, None
-            with self._storage.errors(self._rel):
-                file.close()
+            try:
+                with self._storage.errors(self._rel):
+                    file.close()
+            except StorageError as error:
+                if error.code not in ("IO", "NOT_FOUND") or not self._is_there():
+                    raise
+
+    def _is_there(self) -> bool:
+        with contextlib.suppress(StorageError):
+            if self._storage.size(self._rel) == self._size:
+                found = 0
+                for start in range(0, self._size, _PIECE):
+                    piece = self._storage.read_up_to(self._rel, start, min(start + _PIECE, self._size))
+                    found = zlib.crc32(piece, found)
+                return found == self._sum
+        return False
 
     def abort(self) -> None:
         # Without `close` a multipart upload is never completed, so no object appears.

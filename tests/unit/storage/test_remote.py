@@ -17,6 +17,7 @@ import mica
 from mica.errors import StorageError, UserError
 from mica.storage import Storage
 from mica.storage.remote import RemoteStorage
+from tests.faulty_s3 import FaultyS3
 
 SECRET = "hush-hush-very-secret"
 
@@ -176,6 +177,33 @@ def test_a_store_that_deletes_one_file_at_a_time_is_asked_for_each(monkeypatch: 
         storage.delete_all([f"f{number}" for number in range(20)])
     storage.discard([f"f{number}" for number in range(30)])
     assert [entry.path for entry in storage.list()] == ["f7"]
+
+
+@pytest.mark.parametrize("fault", ["lost", "late error", "half", "garbage"])
+@pytest.mark.parametrize("by", ["put", "writer"])
+def test_an_upload_whose_end_was_not_answered_is_there(fault: str, by: str) -> None:
+    data = bytes(range(256)) * (44 << 10)
+    with FaultyS3() as faulty:
+        storage = Storage.open("s3://b/t", faulty.options)
+        faulty.spoil(fault, "COMPLETE")
+        if by == "put":
+            storage.put("a", data)
+        else:
+            with storage.writer("a") as file:
+                for start in range(0, len(data), 1 << 20):
+                    file.write(data[start : start + (1 << 20)])
+        assert storage.read("a") == data
+
+
+def test_an_upload_that_was_not_ended_is_an_error_even_over_a_file_of_its_size() -> None:
+    with FaultyS3() as faulty:
+        storage = Storage.open("s3://b/t", faulty.options)
+        storage.put("a", b"1" * (11 << 20))
+        for status in (400, 404):
+            faulty.spoil(status, "COMPLETE")
+            with pytest.raises(StorageError, match="s3://b/t/a"):
+                storage.put("a", b"2" * (11 << 20))
+        assert storage.read("a")[:1] == b"1"
 
 
 def test_a_fork_of_a_process_that_asked_a_store_is_told_that_it_cannot() -> None:
