@@ -384,6 +384,8 @@ def test_a_registered_name_keeps_the_options_of_its_store(
         assert spark.sql("SELECT count(*) FROM stored").collect() == [(16,)]
         spark.sql("DELETE FROM stored WHERE n > 1")
         assert mica.Table.open(f"{bucket}/t", storage_options=server).scan().count() == 2
+        spark.sql(f"CREATE TABLE delta.`{bucket}/copy` SHALLOW CLONE stored")
+        assert mica.Table.open(f"{bucket}/copy", storage_options=server).scan().count() == 2
         mica.Table.create(f"{bucket}/u", "n INT", storage_options=server)
         spark.sql(f"ALTER TABLE stored SET LOCATION '{bucket}/u'")
         assert spark.sql("SELECT count(*) FROM stored").collect() == [(0,)]

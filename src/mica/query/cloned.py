@@ -36,7 +36,7 @@ def is_catalogs(spark: SparkSession, statement: CloneOf) -> bool:
 def make_clone(spark: SparkSession, statement: CloneOf, source: Table) -> pa.Table | None:
     """Makes the clone, and returns the numbers of it; None if the statement leaves a table as it is."""
     there = place_of(statement)
-    target = storage_for(spark, statement, there)
+    target = storage_for(spark, statement, there, source.snapshot.storage)
     if target is None:
         return None
     is_there = exists(target)

@@ -166,9 +166,13 @@ def refuse_odd(parts: Sequence[str]) -> None:
             raise UserError.bad_value("the table", part, "an identifier (letters, digits and _), or delta.`PATH`")
 
 
-def storage_for(spark: SparkSession, statement: Create | CloneOf, there: str | None) -> Storage | None:
+def storage_for(
+    spark: SparkSession, statement: Create | CloneOf, there: str | None, source: Storage | None = None
+) -> Storage | None:
     """Where a statement makes its table: at its location, its path, at the place of its name (`there`), or below the
-    session's warehouse. None if it leaves the table of this name as it is. Errors: TABLE_EXISTS, INVALID_ARGUMENT."""
+    session's warehouse; with the options of the store of its `source`, if it has one. None if it leaves the table of
+    this name as it is. Errors: TABLE_EXISTS, INVALID_ARGUMENT."""
+    open_ = Storage.open if source is None else source.like
     parts = statement.table
     place = statement.location or (parts[1] if names.is_path(parts) else None)
     if there is not None and place is not None and Storage.open(place).uri != Storage.open(there).uri:
@@ -184,7 +188,7 @@ def storage_for(spark: SparkSession, statement: Create | CloneOf, there: str | N
             return None
         refuse_other_table(spark, name)
         place = place or new_place(spark, parts)
-    return (registry.storage_of(".".join(parts)) if there is not None else None) or Storage.open(place)
+    return (registry.storage_of(".".join(parts)) if there is not None else None) or open_(place)
 
 
 def _is_new_entry(spark: SparkSession, parts: Sequence[str], there: str | None) -> bool:

@@ -154,7 +154,7 @@ def relocate(name: str, path: str) -> None:
     """Gives a registered name to the table at a path. Errors: TABLE_NOT_FOUND, also for one of a version;
     INVALID_ARGUMENT for other columns or partitions than those of the table that had the name."""
     known = storage_of(name)
-    there = Storage.open(path) if known is None else known.like(path)
+    there = Storage.open(path) if known is None else known.like(path, known.trust)
     before, after = registered(name), opened(there)
     if before is not None and _shape(before) != _shape(after):
         raise UserError(

@@ -12,7 +12,7 @@ from typing import NamedTuple, Self, TypeVar
 from mica import threads
 from mica.arguments import OPTIONS, refuse_other
 from mica.errors import MicaError, StorageError, UserError, without_credentials
-from mica.storage.options import allows_external
+from mica.storage.options import ALLOW_EXTERNAL, allows_external
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -94,7 +94,7 @@ class Storage(ABC):
         refuse_other("storage_options", storage_options, OPTIONS, optional=True)
         external = allows_external(storage_options)
         if scheme is None:
-            return LocalStorage(text, external)
+            return LocalStorage(text, external, storage_options)
         refuse_credentials(scheme, rest)
         if scheme not in SCHEMES:
             raise UserError(
@@ -103,7 +103,7 @@ class Storage(ABC):
                 hint=f"Supported are plain paths and {', '.join(sorted(SCHEMES))}.",
             )
         if SCHEMES[scheme] is None:
-            return LocalStorage(file_uri_path(rest), external)
+            return LocalStorage(file_uri_path(rest), external, storage_options)
         host, _, prefix = rest.removeprefix("//").partition("/")
         if not rest.startswith("//") or not host:
             raise UserError("INVALID_ARGUMENT", f"{text!r} names no bucket", hint=f"Write {scheme}://bucket/path.")
@@ -113,13 +113,19 @@ class Storage(ABC):
         options = with_unsaid(storage_options, str(SCHEMES[scheme]))
         return RemoteStorage(f"{scheme}://{host}", prefix, options)
 
+    @property
+    def trust(self) -> Mapping[str, str]:
+        """The option that says what a log here may name, where it was given."""
+        return {} if self.external is None else {ALLOW_EXTERNAL: str(self.external).lower()}
+
     def each(self, ask: Callable[[Item], Answer], items: Iterable[Item]) -> list[Answer]:
         """What is answered for each item, in their order; several are asked for at once over a network."""
         return threads.each(ask, items) if self.local_path is None else [ask(item) for item in items]
 
-    def like(self, location: str) -> Storage:
-        """Another location, with the options of this one if they are for such a store."""
-        return Storage.open(location)
+    @abstractmethod
+    def like(self, location: str | os.PathLike[str], storage_options: Mapping[str, str] | None = None) -> Storage:
+        """Another location, with these options; if none of the connection is given, with those of this one's, if they
+        are for such a store."""
 
     @abstractmethod
     def child(self, rel: str) -> Storage:

@@ -30,6 +30,7 @@ from mica.storage.base import (
     split_scheme,
     too_short,
 )
+from mica.storage.options import with_own
 
 ERRNO_CODES: Mapping[int, tuple[str, str, str]] = {
     errno.ENOENT: ("NOT_FOUND", "does not exist", "Check the path."),
@@ -64,17 +65,18 @@ def _leads_up(link: str) -> bool:
 
 
 class LocalStorage(Storage):
-    """A directory of this machine, through the operating system."""
+    """A directory of this machine, through the operating system. `options` are for the stores in which a log here may
+    name files."""
 
-    def __init__(self, directory: str, external: bool | None = None) -> None:
-        self.external = external
+    def __init__(self, directory: str, external: bool | None = None, options: Mapping[str, str] | None = None) -> None:
+        self.external, self._of_stores = external, options
         # Tasks may run in another working directory: the path is made absolute once, here.
         with local_errors("the working directory"):  # it may have been removed
             self.local_path = os.path.abspath(directory)
         self.uri = "file://" + self.local_path
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return LocalStorage, (self.local_path, self.external)
+        return LocalStorage, (self.local_path, self.external, self._of_stores)
 
     def path(self, rel: str) -> str:
         assert self.local_path is not None
@@ -83,12 +85,15 @@ class LocalStorage(Storage):
         return os.path.join(self.local_path, rel) if rel else self.local_path
 
     def child(self, rel: str) -> Storage:
-        return LocalStorage(self.path(rel), self.external)
+        return LocalStorage(self.path(rel), self.external, self._of_stores)
+
+    def like(self, location: str | os.PathLike[str], storage_options: Mapping[str, str] | None = None) -> Storage:
+        return Storage.open(location, with_own(storage_options, self._of_stores))
 
     def at(self, absolute: str) -> tuple[Storage, str]:
         scheme, rest = split_scheme(absolute)
         if scheme not in (None, "file"):
-            return split_remote(absolute, None)
+            return split_remote(absolute, self._of_stores)
         full = os.path.normpath(absolute if scheme is None else file_uri_path(rest))
         assert self.local_path is not None
         below = self.local_path.rstrip("/") + "/"

@@ -199,6 +199,19 @@ def _is_true(text: str) -> bool:
     return text.strip().lower() == "true"
 
 
+def of_connection(options: Mapping[str, str] | None) -> bool:
+    """Whether there are options of a connection."""
+    return any(name.lower() != ALLOW_EXTERNAL for name in options or {})
+
+
+def with_own(options: Mapping[str, str] | None, own: Mapping[str, str] | None) -> Mapping[str, str] | None:
+    """The options that are given for a location; where none of the connection is, those of another one's connection,
+    too. What the log there may name is not said by them."""
+    if of_connection(options):
+        return options
+    return {name: value for name, value in (own or {}).items() if name.lower() != ALLOW_EXTERNAL} | dict(options or {})
+
+
 def allows_external(options: Mapping[str, str] | None) -> bool | None:
     """Whether a log may name files outside the table's own storage; None: those in its bucket or on its disk, False:
     none but those in its folder."""

@@ -25,7 +25,7 @@ from mica.storage.base import (
     split_scheme,
     too_short,
 )
-from mica.storage.options import ALLOW_EXTERNAL, CLIENT, allows_external, kind_of, normalized
+from mica.storage.options import ALLOW_EXTERNAL, CLIENT, allows_external, kind_of, normalized, with_own
 from mica.storage.profiles import PROFILE, provider
 
 if TYPE_CHECKING:
@@ -91,8 +91,12 @@ class RemoteStorage(Storage):
             return RemoteStorage(self._root, "", self._options, self._store), key
         return split_remote(absolute, self._options_for(scheme))
 
-    def like(self, location: str) -> Storage:
-        return Storage.open(location, self._options_for(split_scheme(location)[0]))
+    def like(self, location: str | os.PathLike[str], storage_options: Mapping[str, str] | None = None) -> Storage:
+        scheme = split_scheme(os.fspath(location))[0]
+        own = (
+            self._options if scheme in (None, "file") else self._options_for(scheme)
+        )  # a log there may name files here
+        return Storage.open(location, with_own(storage_options, own))
 
     def _options_for(self, scheme: str | None) -> Mapping[str, str] | None:
         """The options for a location of this scheme: they are of one kind of store."""

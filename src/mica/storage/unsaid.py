@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from mica.storage.options import ALLOW_EXTERNAL, HADOOP, kind_of
+from mica.storage.options import HADOOP, kind_of, of_connection
 
 #: The settings whose names match a regular expression, without groups that have a name.
 Source = Callable[[str], Mapping[str, str]]
@@ -25,7 +25,7 @@ def ask(source: Source) -> None:
 
 def with_unsaid(options: Mapping[str, str] | None, scheme: str) -> Mapping[str, str] | None:
     """The options of a location, `scheme` being one of obstore's."""
-    if any(name.lower() != ALLOW_EXTERNAL for name in options or {}):
+    if of_connection(options):
         return options
     for source in _SOURCES:
         options = {**source(names(kind_of(scheme))), **(options or {})}

@@ -403,8 +403,9 @@ class ShapedTable(OpenedTable):
 
         Schema, partitions, clustering, constraints, features and properties are the source's; `properties` change some.
         History, change feed, `txn` and ids of rows start anew. `replace` makes a table that has no rows a clone; its
-        older versions stay. `storage_options` are those of the target. A vacuum of the clone deletes no file of the
-        source, but one of the source may delete files that only the clone still needs (NOT_FOUND when they are read).
+        older versions stay. `storage_options` are those of the target, without any this table's. A vacuum of the clone
+        deletes no file of the source, but one of the source may delete files that only the clone still needs (NOT_FOUND
+        when they are read).
 
         Errors: TABLE_EXISTS; VERSION_NOT_FOUND, VERSION_EXPIRED, TIMESTAMP_OUT_OF_RANGE; EXTERNAL_PATH if the clone's
         log may not name the source's files (another store, without `allow_external_paths`); INVALID_ARGUMENT for a
@@ -413,7 +414,6 @@ class ShapedTable(OpenedTable):
         """
         from mica.log.snapshot import load
         from mica.maintain.clone import clone
-        from mica.storage import Storage
 
         if not is_shallow:
             raise UserError(
@@ -423,7 +423,7 @@ class ShapedTable(OpenedTable):
             )
         pinned = version is not None or timestamp is not None
         source = load(self._snapshot.storage, version, timestamp) if pinned else self._snapshot
-        return type(self)(clone(source, Storage.open(target, storage_options), properties, replaces=replace))
+        return type(self)(clone(source, source.storage.like(target, storage_options), properties, replaces=replace))
 
     def checkpoint(self) -> Self:
         """Writes a checkpoint of this version and removes expired log files (`delta.logRetentionDuration`,

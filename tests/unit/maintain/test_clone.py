@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
 import shutil
 from pathlib import Path
 from typing import Any
 
 import orjson
+import pyarrow as pa
 import pytest
 
 import mica
@@ -14,6 +16,7 @@ from mica.errors import ConflictError, OtherNameError, StorageError, Unsupported
 from mica.log.clustering import cluster_by
 from mica.log.domains import CLUSTERING_DOMAIN
 from mica.log.transaction import Transaction
+from tests.faulty_s3 import FaultyS3
 
 #: A folder and a partition value that a URI escapes, or must not.
 FOLDER, VALUE = "a b%ä#", "50% +#&=ü/x"
@@ -258,3 +261,20 @@ def test_what_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedTableError, match="catalogManaged"):
         mica.Table.open(tmp_path / "source").clone(tmp_path / "clone")
     assert not (tmp_path / "clone").exists()
+
+
+def test_options_of_a_store_are_those_of_the_source_where_none_are_given(tmp_path: Path) -> None:
+    allow = {"allow_external_paths": "true"}
+    with FaultyS3() as store:
+        source = mica.Table.create("s3://b/source", "n BIGINT", storage_options=store.options)
+        source.append(pa.table({"n": [1, 2]}))
+        for target, given in (("s3://b/clone", None), ("s3a://b/other", allow), (tmp_path / "disk", allow)):
+            clone = source.clone(target, storage_options=given)
+            assert clone.scan().to_arrow()["n"].to_pylist() == [1, 2]
+        opened = mica.Table.open(tmp_path / "disk", storage_options={**store.options, **allow})
+        assert pickle.loads(pickle.dumps(opened.snapshot.storage)).like("s3://b/clone").options["region"] == "us-east-1"
+        assert opened.scan("n > 1").to_arrow().num_rows == 1
+        mine = mica.Table.create(tmp_path / "mine", "n BIGINT", storage_options=store.options)
+        assert mine.clone("s3://b/of a disk", storage_options={**store.options, **allow}).version == 0
+        closed = mica.Table.open("s3://b/source", storage_options={**store.options, "allow_external_paths": "false"})
+        assert closed.clone("s3://b/from closed").scan().count() == 2, "what a log may name is asked of each"
