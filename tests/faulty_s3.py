@@ -26,6 +26,8 @@ class FaultyS3:
     def __init__(self) -> None:
         self.objects: dict[str, tuple[bytes, float, str]] = {}
         self.asked: list[tuple[str, str]] = []
+        #: Who asked last, as the request says it.
+        self.signed = ""
         self._uploads: dict[str, dict[int, bytes]] = {}
         self._spoilt: list[tuple[int | str, str, str]] = []
         self._lock = threading.Lock()
@@ -133,6 +135,7 @@ class _Handler(BaseHTTPRequestHandler):
             kind = "PART" if kind == "PUT" else "COMPLETE"
         elif "delete" in query:
             return self._send(*_refused(501, "NotImplemented"))
+        self.store.signed = self.headers.get("Authorization") or ""
         fault = self.store.fault_of(kind, key or query.get("prefix", ""))
         if isinstance(fault, int):
             return self._send(*_refused(fault, "Spoilt"))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from obstore.exceptions import BaseError
 
-from mica.errors import StorageError
+from mica.errors import MicaError, StorageError
 from mica.storage.answers import failure, repeated
 from mica.storage.base import (
     SCHEMES,
@@ -26,7 +26,7 @@ from mica.storage.base import (
     too_short,
 )
 from mica.storage.options import ALLOW_EXTERNAL, CLIENT, allows_external, kind_of, normalized, with_own
-from mica.storage.profiles import PROFILE, provider
+from mica.storage.profiles import PROFILE, provider, settings
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore
@@ -130,7 +130,9 @@ class RemoteStorage(Storage):
             scheme, _, host = self._root.partition("://")
             client = {k: v for k, v in self._options.items() if k in CLIENT}
             config = {k: v for k, v in self._options.items() if k not in (*CLIENT, ALLOW_EXTERNAL, PROFILE)}
-            asking = provider(self._options) if SCHEMES[scheme] == "s3" else None
+            of_amazon = SCHEMES[scheme] == "s3"
+            asking = provider(self._options) if of_amazon else None
+            config |= settings(self._options) if of_amazon else {}
             with self.errors(""):
                 self._store = obstore.store.from_url(
                     f"{SCHEMES[scheme]}://{host}",
@@ -298,6 +300,8 @@ class RemoteStorage(Storage):
             yield
         except BaseException as error:
             # obstore panics if a file is shorter than two ranges that it reads together.
+            if isinstance(error, MicaError):
+                raise
             if not isinstance(error, _FAILURES) and type(error).__name__ != "PanicException":
                 raise
             told = self._told(error, rel)

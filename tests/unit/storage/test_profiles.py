@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from mica.errors import UserError
-from mica.storage import profiles
+from mica.storage import Storage, profiles
+from tests.faulty_s3 import FaultyS3
 
 pytest.importorskip("boto3", reason="profiles are boto3's")
 
@@ -45,11 +46,11 @@ def test_the_default_profile_counts_if_nothing_else_says_who_asks(monkeypatch: p
     assert _key({"region": "r"}) == "usual"
     monkeypatch.setenv("AWS_PROFILE", "work")
     found = profiles.provider({})
-    assert (found()["access_key_id"], found()["token"], found.config) == (
-        "worker",
-        "for-now",
-        {"region": "eu-central-1"},
-    )
+    assert (found()["access_key_id"], found()["token"]) == ("worker", "for-now")
+    assert profiles.settings({}) == {"region": "eu-central-1"}
+    monkeypatch.delenv("AWS_PROFILE")
+    monkeypatch.setenv("AWS_DEFAULT_PROFILE", "work")
+    assert _key({}) == "worker"
     assert _key({"profile": "default"}) == "usual"
 
 
@@ -66,6 +67,74 @@ def test_what_comes_before_a_profile_stands(monkeypatch: pytest.MonkeyPatch, sai
 def test_nobody_asks_where_that_is_said() -> None:
     assert _key({"skip_signature": "true"}) is None
     assert _key({"skip_signature": "false"}) == "usual"
+
+
+KEYS = {"access_key_id": "x", "secret_access_key": "y"}
+
+
+@pytest.mark.parametrize(
+    ("options", "environment", "found"),
+    [
+        ({"profile": "work"}, {}, {"region": "eu-central-1", "endpoint": "https://own.example"}),
+        ({"profile": "work", "region": "r"}, {}, {"endpoint": "https://own.example"}),
+        ({"profile": "work", "default_region": "r", "endpoint": "e"}, {}, {}),
+        ({"profile": "work"}, {"AWS_REGION": "r", "AWS_ENDPOINT_URL": "e"}, {}),
+        ({"profile": "work"}, {"AWS_DEFAULT_REGION": "r", "AWS_ENDPOINT_URL_S3": "e"}, {}),
+        ({"profile": "work"}, {"AWS_IGNORE_CONFIGURED_ENDPOINT_URLS": "true"}, {"region": "eu-central-1"}),
+        ({}, {"AWS_PROFILE": "work", "AWS_ACCESS_KEY_ID": "x"}, {"region": "eu-central-1", "endpoint": "https://own.example"}),
+        (KEYS, {"AWS_PROFILE": "work"}, {"region": "eu-central-1"}),
+        ({**KEYS, "endpoint": "e"}, {"AWS_PROFILE": "work"}, {}),
+        ({"skip_signature": "true"}, {"AWS_PROFILE": "work"}, {"region": "eu-central-1"}),
+        (KEYS, {"AWS_PROFILE": "play"}, {}),
+        ({"profile": "all"}, {}, {"endpoint": "https://all.example"}),
+        ({}, {}, {}),
+    ],
+)  # fmt: skip
+def test_region_and_endpoint_that_nothing_else_says_are_the_profiles(
+    files: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, str], environment: dict[str, str],
+    found: dict[str, str],
+) -> None:  # fmt: skip
+    files.with_name("config").write_text(
+        "[profile work]\nregion = eu-central-1\nservices = own\nendpoint_url = https://all.example\n"
+        "[services own]\ns3 =\n  endpoint_url = https://own.example\n[profile all]\nendpoint_url = https://all.example\n"
+    )
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert profiles.settings(options) == found
+
+
+def test_the_region_of_a_profile_signs_the_requests(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_PROFILE", "work")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "x")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "y")
+    with FaultyS3() as store:
+        place = store.options["endpoint"]
+        files.with_name("config").write_text(f"[profile work]\nregion = eu-central-1\nendpoint_url = {place}\n")
+        assert list(Storage.open("s3://b/t", {"allow_http": "true"}).list()) == []
+        assert "Credential=x/" in store.signed
+        assert "/eu-central-1/s3/" in store.signed
+
+
+@pytest.mark.parametrize(
+    ("file", "config", "says"),
+    [
+        ("[work]\nsource_profile = nope\nrole_arn = arn:aws:iam::1:role/x\n", "", 'source_profile "nope"'),
+        ("[work]\ncredential_process = /bin/false\n", "", "custom-process"),
+        (FILE, "[profile work\n", "Unable to parse"),
+        ("", "[profile work]\nregion = eu-central-1\n", "one that has credentials"),
+    ],
+)
+def test_a_profile_that_cannot_be_read_is_an_error_by_its_name(
+    files: Path, monkeypatch: pytest.MonkeyPatch, file: str, config: str, says: str
+) -> None:
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    files.write_text(file)
+    files.with_name("config").write_text(config)
+    with pytest.raises(UserError, match=says) as raised:
+        list(Storage.open("s3://b/t", {"profile": "work"}).list())
+    assert raised.value.code == "INVALID_ARGUMENT"
+    assert _key(KEYS) is None
+    assert profiles.settings({**KEYS}).keys() <= {"region"}
 
 
 def test_without_a_file_or_a_default_the_machine_is_asked(files: Path) -> None:
