@@ -14,6 +14,7 @@ import mica
 from mica.cli.app import app
 from mica.cli.hints import SAYS, spoken
 from mica.errors.codes import CODES
+from mica.storage import answers
 
 PACKAGE = Path(mica.__file__).parent
 
@@ -24,7 +25,9 @@ PYTHON_ALONE = (
     ".schema(…)", ".load(path)", 'option("checkpointLocation"', 'option("timeZone"',
 )  # fmt: skip
 
-PYTHON = re.compile(r"""\b[a-z_]+=['"{\[TF]|\bmica\.[A-Zr]|\.\w+\(|\bto_\w+\(|Table\.|set_properties\(|`\w+=`""")
+PYTHON = re.compile(
+    r"""\b[a-z_]+=['"{\[TF]|\bmica\.[A-Zr]|\.\w+\(|\bto_\w+\(|Table\.|set_properties\(|`\w+=`|storage_options"""
+)
 
 
 def _text(node: ast.AST) -> str:
@@ -45,7 +48,7 @@ def _text(node: ast.AST) -> str:
 @functools.cache
 def hints() -> list[str]:
     """All texts that the library gives as hints."""
-    found = [code.way_out for code in CODES.values()]
+    found = [code.way_out for code in CODES.values()] + [hint for _, hint in answers.CODES.values() if hint]
     for path in PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call):
@@ -72,6 +75,16 @@ def test_each_option_that_is_named_exists() -> None:
     }
     assert named <= options()
     assert "--on-error" in named
+
+
+def test_options_of_a_store_are_an_option_of_the_command_line() -> None:
+    said = {
+        "leave allow_external_paths out of storage_options.": "leave --storage-option allow_external_paths out.",
+        "needs storage_options={'allow_http': 'true'}.": "needs --storage-option allow_http=true.",
+        "The storage_options deny it, or": "--storage-option denies it, or",
+        "may name with these storage_options": "may name with these values of --storage-option",
+    }
+    assert {text: spoken(text) for text in said} == said
 
 
 def test_python_is_told_of_arguments() -> None:

@@ -23,6 +23,9 @@ SAYS: Sequence[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = t
         (r"storage_options=\{'(\w+)': '(\w+)'\}", r"--storage-option \1=\2"),
         (r"Give (them|credentials) in storage_options", r"Give \1 by --storage-option"),
         (r"Check storage_options", r"Check --storage-option"),
+        (r"leave (\w+) out of storage_options", r"leave --storage-option \1 out"),
+        (r"The storage_options deny it", r"--storage-option denies it"),
+        (r"with these storage_options", r"with these values of --storage-option"),
         (r"\bstorage_options has\b", r"--storage-option has"),
         (r"columns=\{'(.+?)': …\}", r"--add '\1=…'"),
         (r"give schema_evolution=True \(INSERT WITH SCHEMA EVOLUTION in SQL\)", r"give --schema-evolution"),
@@ -73,6 +76,7 @@ SAYS: Sequence[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = t
             r"mica\.read_parquet reads the rows and Table\.convert_to_delta makes a table\.",
             r"mica scan FOLDER/*.parquet reads the rows and mica convert-to-delta FOLDER makes a table.",
         ),
+        (r"Call mica\.enable\(spark\) before, in a classic session; or use", r"Use"),
         (r"give it a name with mica\.register\.", r"give it a name with --table NAME=PATH."),
     )
 )

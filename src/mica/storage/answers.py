@@ -18,7 +18,7 @@ from mica.errors import StorageError
 
 T = TypeVar("T")
 
-_CODES: Mapping[str, tuple[str, str | None]] = {
+CODES: Mapping[str, tuple[str, str | None]] = {
     "AlreadyExistsError": ("FILE_EXISTS", None),
     "PreconditionError": ("FILE_EXISTS", None),
     "FileNotFoundError": ("NOT_FOUND", "Check the path."),
@@ -94,9 +94,9 @@ def failure(error: BaseException) -> Failure:
     # By name: obstore raises Python's own FileNotFoundError for its NotFoundError.
     text = str(error)
     name = "Undecided" if _UNDECIDED in text else type(error).__name__
-    if name not in _CODES:
+    if name not in CODES:
         name = next((kind for said, kind in _GENERIC.items() if said in text), name)
-    code, hint = _CODES.get(name, ("IO", None))
+    code, hint = CODES.get(name, ("IO", None))
     refused = code != "IO" or name in ("Unspecified", "WithoutTls")
     refused = refused or (_REFUSED.search(text) is not None and _LATER.search(text) is None)
     refused = refused and _AGAIN.search(text) is None
