@@ -467,9 +467,17 @@ def _parsed(storage: Storage, deltas: Sequence[LogFile], chunks: Sequence[bytes]
                 parse_commits([chunk], keys, path)
             except CorruptDataError as e:
                 version = delta.name.version
-                hint = f"Restore the file from a copy, or read version {version - 1}." if version else e.hint
+                hint = _way_around(storage, version) if version else e.hint
                 raise CorruptDataError(e.code, e.message, hint=hint, path=path, version=version) from None
         raise
+
+
+def _way_around(storage: Storage, version: int) -> str:
+    """What helps where the commit of a version cannot be read."""
+    before, without = version - 1, f"copy the rows of version {version - 1} to another table"
+    if not storage.exists(commit_name(version + 1)):
+        without = f"move the file away: the table is at version {before} again"
+    return f"Restore the file from a copy, or read version {before}. To write without a copy, {without}."
 
 
 def _own_timestamp(storage: Storage, metadata: Metadata, last: Entry | None) -> int | None:

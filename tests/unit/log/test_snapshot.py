@@ -456,8 +456,23 @@ def test_an_error_of_the_log_tells_which_version_is_whole(tmp_path: Path) -> Non
     last.write_bytes(good[:-40])
     with pytest.raises(CorruptDataError) as error:
         load(LocalStorage(str(tmp_path)))
-    assert error.value.hint == "Restore the file from a copy, or read version 2."
+    assert error.value.hint == (
+        "Restore the file from a copy, or read version 2. "
+        "To write without a copy, move the file away: the table is at version 2 again."
+    )
     assert load(LocalStorage(str(tmp_path)), 2).version == 2
+    last.rename(tmp_path / "away")
+    assert append(load(LocalStorage(str(tmp_path))), "again").version == 3
+    (tmp_path / "away").unlink()
+    middle = tmp_path / LOG / f"{2:020d}.json"
+    whole = middle.read_bytes()
+    middle.write_bytes(whole[:-40])
+    with pytest.raises(CorruptDataError) as error:
+        load(LocalStorage(str(tmp_path)))
+    assert str(error.value.hint).endswith(
+        "read version 1. To write without a copy, copy the rows of version 1 to another table."
+    )
+    middle.write_bytes(whole)
     last.write_bytes(good)
     metadata = {"id": "x", "format": {"provider": "parquet"}, "schemaString": "{", "partitionColumns": []}
     (tmp_path / LOG / f"{4:020d}.json").write_bytes(orjson.dumps({"metaData": metadata}))
