@@ -118,6 +118,7 @@ def _refused(status: int, code: str) -> _Answer:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
     store: FaultyS3
 
     def log_message(self, *_: object) -> None:

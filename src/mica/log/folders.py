@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
-from mica.errors import UserError
+from mica.errors import MicaError, UserError
 from mica.storage import Entry, Storage, split_scheme
 
 
@@ -32,7 +32,7 @@ def table_above(path: str, options: Mapping[str, str] | None) -> str | None:
         return at if at != "/" else None
     at = rest.strip("/")
     while at:
-        if next(iter(Storage.open(f"{scheme}://{at}/_delta_log", options).list()), None) is not None:
+        if Storage.open(f"{scheme}://{at}/_delta_log", options).has_files():
             return f"{scheme}://{at}"
         at = at.rpartition("/")[0]
     return None
@@ -57,21 +57,30 @@ def _local(path: str) -> str:
     return path if scheme is None else "/" + rest.lstrip("/")
 
 
-def no_table(table: str) -> UserError:
-    """The error for a path without a Delta log."""
+def no_table(storage: Storage) -> UserError:
+    """The error for a location without a Delta log."""
     hint = "Check the path."
-    here, around = _local(table) if is_local(table) else None, None
-    nothing = here is not None and not os.path.lexists(here)
-    if here is not None:
-        with suppress(OSError):  # a folder above that may not be listed
-            around = table_above(os.path.dirname(here), None)  # noqa: PTH120
+    table, here, around = str(storage), storage.local_path, None
+    nothing = not (os.path.lexists(here) if here is not None else _has_files(storage))
+    if here is not None or not nothing:
+        above = storage.uri.rpartition("/")[0] if here is None else os.path.dirname(here)  # noqa: PTH120
+        with suppress(OSError, MicaError):  # a folder above that may not be listed
+            around = table_above(above, storage.options)
     if around is not None:
         hint = f"It is inside of the table {around}: read that, by a condition for the rows of a partition."
-    elif here is None or os.path.isdir(here):  # noqa: PTH112
+    elif not nothing if here is None else os.path.isdir(here):  # noqa: PTH112
         hint += " Of Parquet files without a log, mica.read_parquet reads the rows and "
         hint += "Table.convert_to_delta makes a table."
     why = "there is nothing at this path" if nothing else "its _delta_log holds no commit"
     return UserError("TABLE_NOT_FOUND", f"{table} is not a Delta table: {why}", hint=hint, path=table)
+
+
+def _has_files(storage: Storage) -> bool:
+    """Whether a store has files there, or does not say it."""
+    try:
+        return storage.has_files()
+    except MicaError:
+        return True
 
 
 def table_below(every: Iterable[tuple[Storage, Entry]], files: Sequence[str]) -> str | None:

@@ -354,7 +354,7 @@ def load(storage: Storage, version: int | None = None, timestamp: Timestamp | No
     replaced = 0
     while True:
         if listing.latest < 0:
-            raise no_table(str(storage))
+            raise no_table(storage)
         segment = choose_segment(listing, version, str(storage), frozenset(skip))
         try:
             state = State() if segment.checkpoint is None else _read_checkpoint(storage, segment.checkpoint)

@@ -133,7 +133,7 @@ def commit_times(
             hint="Open it without a time.",
         )
     if not versions:
-        raise no_table(str(storage))
+        raise no_table(storage)
     entries = [listing.commits[version] for version in versions]
 
     @cache

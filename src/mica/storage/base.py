@@ -171,6 +171,10 @@ class Storage(ABC):
         Without `links` those are left out that only a link to another directory leads to: whoever deletes what it finds
         would delete files of others, or its own under another name."""
 
+    def has_files(self) -> bool:
+        """Whether there is a file below the location; a store is asked for the first ones alone."""
+        return next(self.list(), None) is not None
+
     def is_behind_link(self, directory: str) -> bool:  # noqa: ARG002 - stores have none
         """Whether a link is on the way to a directory, or it is one."""
         return False

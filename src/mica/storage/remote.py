@@ -240,6 +240,16 @@ class RemoteStorage(Storage):
         above = {entry.path.rpartition("/")[0] for entry in found} if any(not entry.size for entry in found) else set()
         yield from (entry for entry in found if entry.size or (entry.path and entry.path not in above))
 
+    def has_files(self) -> bool:
+        import obstore
+
+        def begins() -> bool:
+            with self.errors(""):
+                first = next(iter(obstore.list(self._open(), self._prefix or None)), ())
+            return any(item["size"] for item in first)
+
+        return repeated(begins) or super().has_files()
+
     def put(self, rel: str, data: bytes) -> None:
         import obstore
 

@@ -146,25 +146,31 @@ def _arrivals(place: str, job: Ingest) -> Callable[[], list[Split]]:
 
 
 def _files(place: str, storage_options: Mapping[str, str] | None, format_: str) -> list[Split]:
-    """The files of a folder or pattern. Errors: NOT_FOUND for a folder that is not there; NOT_A_FILE for a file."""
+    """The files of a folder or pattern. Errors: NOT_FOUND for a folder that is not there, which in a store is an empty
+    one; NOT_A_FILE for a file."""
     if patterns.is_pattern(place, storage_options):
         found = patterns.matching(place, storage_options)
     else:
         folder = Storage.open(place, storage_options)
         if folder.local_path is not None and not os.path.isdir(folder.local_path):  # noqa: PTH112 - one question
-            is_file = os.path.exists(folder.local_path)  # noqa: PTH110 - as above
-            raise StorageError(
-                "NOT_A_FILE" if is_file else "NOT_FOUND",
-                f"{folder} is {'a file, not a folder' if is_file else 'not there'}",
-                hint="Name the folder that the files arrive in, or a pattern of them.",
-                path=str(folder),
-            )
+            raise _no_folder(folder, is_file=os.path.exists(folder.local_path))  # noqa: PTH110 - as above
         found = [(folder, entry) for entry in folder.list()]
+        if not found and folder.local_path is None and folder.exists(""):
+            raise _no_folder(folder, is_file=True)
     return [
         Split(at, entry.path, entry.size, modified=entry.modified, format=format_)
         for at, entry in found
         if is_data(entry.path)
     ]
+
+
+def _no_folder(folder: Storage, *, is_file: bool) -> StorageError:
+    return StorageError(
+        "NOT_A_FILE" if is_file else "NOT_FOUND",
+        f"{folder} is {'a file, not a folder' if is_file else 'not there'}",
+        hint="Name the folder that the files arrive in, or a pattern of them.",
+        path=str(folder),
+    )
 
 
 def _head(files: list[Split], max_files: int, max_bytes: int | None) -> tuple[list[Split], list[Split]]:

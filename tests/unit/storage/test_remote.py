@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import textwrap
@@ -204,6 +205,34 @@ def test_an_upload_that_was_not_ended_is_an_error_even_over_a_file_of_its_size()
             with pytest.raises(StorageError, match="s3://b/t/a"):
                 storage.put("a", b"2" * (11 << 20))
         assert storage.read("a")[:1] == b"1"
+
+
+def test_whether_there_are_files_is_asked_of_the_first_ones() -> None:
+    with FaultyS3() as faulty:
+        storage = Storage.open("s3://b/t", faulty.options)
+        assert not storage.has_files()
+        storage.put("folder/", b"")
+        assert storage.has_files(), "an empty file of no other one's folder is a file"
+        faulty.spoil("half", "LIST")
+        storage.put("folder/a", b"1")
+        assert storage.has_files()
+
+
+def test_a_place_without_a_table_is_told_as_on_a_disk() -> None:
+    with FaultyS3() as faulty:
+        options = faulty.options
+        Storage.open("s3://b/files", options).put("a.parquet", b"1")
+        mica.Table.create("s3://b/t", "n INT", storage_options=options)
+        Storage.open("s3://b/t/p=1", options).put("a.parquet", b"1")
+        for place, why, hint in (
+            ("s3://b/none", "there is nothing at this path", r"Check the path\.$"),
+            ("s3://b/files", "its _delta_log holds no commit", "convert_to_delta"),
+            ("s3://b/t/p=1", "its _delta_log holds no commit", "inside of the table s3://b/t:"),
+        ):
+            with pytest.raises(UserError, match=why) as caught:
+                mica.Table.open(place, storage_options=options)
+            assert caught.value.code == "TABLE_NOT_FOUND"
+            assert re.search(hint, str(caught.value.hint))
 
 
 def test_a_fork_of_a_process_that_asked_a_store_is_told_that_it_cannot() -> None:

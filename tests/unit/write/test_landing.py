@@ -14,8 +14,10 @@ import pytest
 import mica
 from mica.errors import MicaError
 from mica.log.transaction import Transaction
+from mica.storage import Storage
 from mica.storage.local import LocalStorage
 from mica.write.landing import drift
+from tests.faulty_s3 import FaultyS3
 from tests.killed import TIMES, Run
 
 
@@ -160,6 +162,17 @@ def test_drift_of_many_paths_is_short() -> None:
     assert drift({"v:a": "INT"}, {"v:a": "INT"}) == []
     notes = drift({}, {f"v:p{i}": "INT" for i in range(20)})
     assert (len(notes), notes[-1]) == (9, "12 more paths are new or have another type")
+
+
+def test_a_file_of_a_store_is_no_folder_and_an_empty_folder_is_nothing_new() -> None:
+    with FaultyS3() as store:
+        Storage.open("s3://b/in", store.options).put("a.json", b'{"id":1}')
+        with pytest.raises(MicaError) as raised:
+            list(mica.stream_json("s3://b/in/a.json", "s3://b/table", storage_options=store.options))
+        assert raised.value.code == "NOT_A_FILE"
+        assert list(mica.stream_json("s3://b/none", "s3://b/table", storage_options=store.options)) == []
+        [report] = mica.stream_json("s3://b/in", "s3://b/table", storage_options=store.options)
+        assert report.rows == 1
 
 
 def test_wrong_places_and_options_are_errors(tmp_path: Path) -> None:
