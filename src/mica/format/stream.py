@@ -39,6 +39,9 @@ from mica.tasks.file import ReadSpec
 #: Files of a batch if no limit is given (delta-spark's default).
 FILES = 1000
 
+#: Versions before one that may have moved its time on (delta-spark's `POTENTIALLY_UNMONOTONIZED_TIMESTAMPS`).
+_BEFORE = 100
+
 #: Options for commits that remove files. If several are given, the first in this table applies, as in delta-spark.
 _CHANGING: Mapping[str, feed.Changing] = {
     "skipChangeCommits": "skipped",
@@ -348,10 +351,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             raise
 
     def _listing(self, start: int | None) -> Listing:
-        """The log's files from a version on: a stream that goes on for long does not list what it has read. Errors:
+        """The log's files from a version on: a stream that goes on for long does not list what it has read, but for the
+        versions that may have had the same time. Errors:
         STREAM_CHANGED if it is that of another table now; TABLE_NOT_FOUND."""
         if not self._seen.stands():
             self._seen = load(self._end.storage)
             if self._seen.metadata.id != self._end.metadata.id:
                 raise self._changed()
-        return list_log(self._end.storage, start)
+        return list_log(self._end.storage, start if start is None or not self._feed else max(start - _BEFORE, 0))

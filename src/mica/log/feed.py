@@ -73,7 +73,7 @@ def changed_files(end: Snapshot, first: int) -> tuple[pa.Table, tuple[str, ...]]
             )
             for share in shares_of(end, listing, list(some), every)
         ]
-    modified = increasing(listing.commits[version].modified for version in versions)
+    modified = _times(listing, first, end.version)
     fits = _of_each(found, lambda own: own is end.metadata or same_in_files(columns_of(own), end.schema))
     files = [no_rows(FEED)]
     for share in _let_go(shares):
@@ -135,7 +135,7 @@ def recorded_files(end: Snapshot, listing: Listing, version: int) -> pa.Table:
     _check_recorded(end, [version], [commit.metadata or end.metadata])
     if commit.metadata is not None:
         check_goes_on(end, version, commit.metadata)
-    return share.files([listing.commits[version].modified])[0]
+    return share.files(_times(listing, version, version))[0]
 
 
 def is_one_change(files: pa.Table) -> bool:
@@ -193,6 +193,13 @@ def _kept(end: Snapshot, versions: range) -> Listing:
             version=missing[0],
         )
     return listing
+
+
+def _times(listing: Listing, first: int, last: int) -> list[int]:
+    """The times of the files of these versions, each later than that of the version before, as far as it is listed: a
+    store may know whole seconds only, and a version has one time wherever a feed begins."""
+    versions = sorted(version for version in listing.commits if version <= last)
+    return increasing(listing.commits[version].modified for version in versions)[first - last - 1 :]
 
 
 def _let_go(shares: list[FeedShare]) -> Iterator[FeedShare]:

@@ -288,6 +288,19 @@ def test_rows_of_the_beginning_have_the_time_in_their_commit(tmp_path: Path) -> 
     assert row["_commit_timestamp"].timestamp() * 1000 == table.snapshot.timestamp
 
 
+def test_versions_of_one_second_have_the_times_of_the_history(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "id INT", properties={"delta.enableChangeDataFeed": "true"})
+    for number in range(5):
+        table.append([{"id": number}])
+    for log in (tmp_path / "_delta_log").glob("*.json"):
+        os.utime(log, (1.7e9, 1.7e9))  # as in a store that knows whole seconds
+    when = {row["version"]: row["timestamp"] for row in mica.Table.open(tmp_path).history().to_pylist()}
+    reader = _opened(table, readchangefeed="true", startingversion="4")
+    start = _kept(reader.initialOffset())
+    found = _columns(reader, start, _kept(reader.latestOffset(start, ReadAllAvailable())))
+    assert {row["_commit_version"]: row["_commit_timestamp"] for row in found} == {at: when[at] for at in (4, 5)}
+
+
 def test_a_remove_needs_no_size(tmp_path: Path) -> None:
     table = mica.Table.create(tmp_path, "id INT", properties={"delta.enableChangeDataFeed": "true"})
     table.append([{"id": 1}])

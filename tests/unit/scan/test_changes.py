@@ -73,6 +73,23 @@ def test_columns_of_the_feed_have_types_and_can_be_asked(tmp_path: Path) -> None
     assert [row["_change_type"] for row in reader.read_all().to_pylist()] == ["insert", "delete"]
 
 
+def test_a_version_has_one_time_wherever_a_feed_begins(tmp_path: Path) -> None:
+    """Stores know whole seconds: a feed from version 3 on said another time than one from 1, and than the history."""
+    table = mica.Table.create(tmp_path, "id INT", properties=FEEDS)
+    for number in range(5):
+        table.append([{"id": number}])
+    for log in (tmp_path / "_delta_log").glob("*.json"):
+        os.utime(log, (1.7e9, 1.7e9))
+    table = mica.Table.open(tmp_path)
+    when = {row["version"]: row["timestamp"] for row in table.history().to_pylist()}
+    assert len(set(when.values())) == 6
+    for first in (1, 3, 5):
+        rows = table.changes(first).to_arrow().to_pylist()
+        assert {row["_commit_version"]: row["_commit_timestamp"] for row in rows} == {
+            version: at for version, at in when.items() if version >= first
+        }
+
+
 def test_files_are_skipped_by_version_by_partition_and_by_path(tmp_path: Path) -> None:
     table = mica.Table.create(tmp_path, "id INT, p STRING, v VARIANT", ["p"], properties=FEEDS)
     for number in range(4):
