@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +9,7 @@ from mica.errors import StorageError
 from mica.scan.find import find
 from mica.scan.shredded import tree_of
 from mica.storage import Storage
+from mica.storage.patterns import is_folder
 from mica.variant import kernel
 from mica.wording import counted
 
@@ -18,7 +18,7 @@ def inspect_file(path: str, storage_options: Mapping[str, str] | None = None) ->
     """Returns the shredding tree of a file, parents first: column, path, type, typed and residual rows and bytes."""
     head, slash, rel = path.rpartition("/")
     place = Storage.open(head or slash or ".", storage_options)
-    if not rel or (place.local_path is not None and os.path.isdir(place.path(rel))):  # noqa: PTH112
+    if not rel or is_folder(path, storage_options):
         below = find(path, storage_options, whatever_counts=True)
         storage, first = below[0]
         raise StorageError(

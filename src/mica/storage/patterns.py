@@ -40,7 +40,7 @@ def is_folder(path: str, options: Mapping[str, str] | None = None) -> bool:
     storage = Storage.open(path, options)
     if storage.local_path is not None:
         return os.path.isdir(storage.local_path)
-    return next(iter(storage.list()), None) is not None
+    return storage.has_files()
 
 
 def fixed_part(pattern: str) -> str:

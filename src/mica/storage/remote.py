@@ -243,12 +243,12 @@ class RemoteStorage(Storage):
     def has_files(self) -> bool:
         import obstore
 
-        def begins() -> bool:
+        def first() -> Sequence[Mapping[str, Any]]:
             with self.errors(""):
-                first = next(iter(obstore.list(self._open(), self._prefix or None)), ())
-            return any(item["size"] for item in first)
+                return next(iter(obstore.list(self._open(), self._prefix or None)), ())
 
-        return repeated(begins) or super().has_files()
+        found = repeated(first)
+        return len(found) > 0 and (any(item["size"] for item in found) or super().has_files())
 
     def put(self, rel: str, data: bytes) -> None:
         import obstore

@@ -11,10 +11,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import ClassVar
 
 import obstore
+import pyarrow as pa
 import pytest
 from obstore.store import MemoryStore
 
 import mica
+from mica.checking.inspect import inspect_file
 from mica.errors import StorageError, UserError
 from mica.storage import Storage
 from mica.storage.remote import RemoteStorage
@@ -233,6 +235,15 @@ def test_a_place_without_a_table_is_told_as_on_a_disk() -> None:
                 mica.Table.open(place, storage_options=options)
             assert caught.value.code == "TABLE_NOT_FOUND"
             assert re.search(hint, str(caught.value.hint))
+
+
+def test_a_folder_of_a_store_is_none_to_inspect() -> None:
+    with FaultyS3() as faulty:
+        mica.write_parquet(pa.table({"n": [1]}), "s3://b/f/a.parquet", storage_options=faulty.options)
+        with pytest.raises(StorageError, match="is a directory of 1 Parquet file") as caught:
+            inspect_file("s3://b/f", faulty.options)
+        assert (caught.value.code, "s3://b/f/a.parquet" in str(caught.value.hint)) == ("IS_A_DIRECTORY", True)
+        assert inspect_file("s3://b/f/a.parquet", faulty.options) == [], "no variant"
 
 
 def test_a_fork_of_a_process_that_asked_a_store_is_told_that_it_cannot() -> None:
