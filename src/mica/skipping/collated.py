@@ -10,6 +10,7 @@ the same version. Otherwise the file is kept, with the reason.
 | such bounds without the tag: other writers truncate strings, or use another library of the same version | no |
 | bounds of other versions or collations, or binary ones | no |
 | a bound that was omitted because it is too long | unknown |
+| bounds of a CHAR(n): files hold its texts without the blanks that rows are read with | no |
 
 The comparator orders low at or below every row and high at or above it. Two comparisons per bound then prove:
 
@@ -157,6 +158,8 @@ def weighed(
         return Evidence(known.low, known.high, [None] * count)
     if found is None:
         raise ValueError("bounds of a column in files were not read")
+    if leaf.padded:
+        return Evidence(nothing, nothing, ["bounds of a CHAR column are of texts without its blanks"] * count)
     return found
 
 

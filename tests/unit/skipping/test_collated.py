@@ -150,6 +150,15 @@ def test_partition_values_need_no_bounds() -> None:
     assert plan_files(bound, log).kept.tolist() == [0, 1]
 
 
+def test_bounds_of_texts_that_are_read_with_blanks_prove_nothing() -> None:
+    schema = parse_ddl("low char(3) collate UTF8_LCASE")
+    log = Log([(stats("A", "A"), OURS), (stats(None, None, nulls=9), OURS)], schema=schema)
+    for where in ("low = 'a'", "low in ('a  ', 'b')", "low > 'a'", "low <> 'a'"):
+        found = plan_files(bind(where, schema), log, ordering=InProcess())
+        assert found.kept.tolist() == [0], where
+        assert "CHAR" in undecided_files(found, log.path_of)[0]["reason"]
+
+
 def test_many_constants_are_judged_and_very_many_keep_every_file(monkeypatch: pytest.MonkeyPatch) -> None:
     many = ", ".join(f"'k{i}'" for i in range(200))
     assert plan(f"low in ({many}, 'C')", FILES).kept.tolist() == [0, 3]
