@@ -1,7 +1,8 @@
 """Overwrites the rows that match a new row (delta-spark's `replaceUsing` and `replaceOn`).
 
 The rule: it is a merge whose matching rows are deleted, and all of whose source is inserted, what matches too. By
-columns, values match as `=` says it: a NULL replaces nothing.
+columns, values match as `=` says it of values as the table stores them: a NULL replaces nothing, and a text for a
+CHAR(n) has its blanks.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from typing import Any
 from mica import engines
 from mica.collation.names import to_sql
 from mica.errors import UserError
+from mica.expressions.coerce import is_ordered
 from mica.log.snapshot import Snapshot
 from mica.records import dataclass
 from mica.schema.arrow import to_arrow
+from mica.schema.char import char_length, declared
 from mica.schema.collations import of_field
 from mica.schema.ddl import type_to_ddl
 from mica.schema.evolution import plan_write
@@ -86,13 +89,20 @@ def _column(table: StructType, rows: StructType, name: str) -> tuple[StructField
     if given is None:
         hint = "Give the rows the column, or name others."
         raise UserError("MISSING_COLUMN", f"the rows lack the column {name!r}, by which they replace others", hint=hint)
+    if not is_ordered(own.type):
+        message = f"rows cannot be replaced by {own.name!r}: values of {type_to_ddl(own.type)} are not compared"
+        hint = "Name other columns, or give a condition on what is in it: target.v:id::bigint = source.v:id::bigint."
+        raise UserError("TYPE_MISMATCH", message, hint=hint)
     return own, given
 
 
 def _is_same(own: StructField, given: StructField) -> str:
     value = f"{_ROWS}.{quoted(given.name)}"
     value = value if own.type == given.type else f"CAST({value} AS {type_to_ddl(own.type)})"
-    if own.type == STRING and of_field(own) != of_field(given):
+    length = char_length(declared(own))
+    if length is not None:
+        value = f"rpad({value}, {length})"
+    if own.type == STRING and (length is not None or of_field(own) != of_field(given)):
         collation = of_field(own).get(own.name)
         value += f" COLLATE {'UTF8_BINARY' if collation is None else to_sql(collation) or collation.name}"
     return f"{_TABLE}.{quoted(own.name)} = {value}"
@@ -100,6 +110,8 @@ def _is_same(own: StructField, given: StructField) -> str:
 
 class _Replacing(RunningMerge):
     """One execution."""
+
+    in_process_hint = "Give the rows as a DataFrame of Spark, which compares them."
 
     def __init__(self, given: Merge, txn: Txn | None, source: MergeSource, by: Mapping[str, str]) -> None:
         super().__init__(given, txn, source)

@@ -71,6 +71,31 @@ def test_only_files_that_can_hold_a_key_are_read(tmp_path: Path) -> None:
     assert sorted(table.scan("p = 1").to_arrow()["id"].to_pylist()) == [7]
 
 
+@pytest.mark.parametrize("collation", ["", " COLLATE UTF8_LCASE"])
+def test_a_text_for_a_char_replaces_the_text_with_blanks(tmp_path: Path, collation: str) -> None:
+    table = mica.Table.create(tmp_path, f"k CHAR(3){collation}, n INT")
+    for n, k in enumerate(["a", "b  ", "c"]):
+        table.append([{"k": k, "n": n}])
+    table.overwrite([{"k": "A" if collation else "a", "n": 7}, {"k": "b", "n": 8}], using=["k"])
+    assert sorted((r["k"].lower(), r["n"]) for r in rows_of(table)) == [("a  ", 7), ("b  ", 8), ("c  ", 2)]
+
+
+@pytest.mark.parametrize("kind", ["VARIANT", "MAP<STRING, INT>", "STRUCT<v: VARIANT>"])
+def test_columns_without_an_order_are_refused_in_words_of_the_call(tmp_path: Path, kind: str) -> None:
+    table = mica.Table.create(tmp_path, f"k {kind}, n INT")
+    with pytest.raises(UserError, match=r"(?s)by 'k'.*a condition") as caught:
+        table.overwrite([{"k": None, "n": 7}], using=["k"])
+    assert (caught.value.code, "the__table" in str(caught.value)) == ("TYPE_MISMATCH", False)
+
+
+def test_a_collation_that_only_spark_compares_needs_a_dataframe(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "k STRING COLLATE UNICODE_CI, n INT")
+    for by in ({"using": ["k"]}, {"on": "target.k = 'a'"}):
+        with pytest.raises(UserError, match="DataFrame") as caught:
+            table.overwrite([{"k": "a", "n": 7}], **by)
+        assert (caught.value.code, "spark=" in str(caught.value)) == ("NEEDS_SPARK", False)
+
+
 KEYS = st.sampled_from([None, "a", "A", "b", "ß", "x" * 40])
 ROW = st.fixed_dictionaries({"k": KEYS, "n": st.one_of(st.none(), st.integers(0, 3)), "v": st.integers(0, 9)})
 
