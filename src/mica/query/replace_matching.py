@@ -31,7 +31,7 @@ def replaced(writer: Any, storage: Storage, given: Mapping[str, str], mode: str,
     """Overwrites rows of the table at a place; `given` are the options by their names in lower case. Errors: those of
     `Table.overwrite`; INVALID_ARGUMENT for another mode or beside an option that says something else."""
     options, session = Options.of(given), writer._spark  # noqa: SLF001
-    using, on = options.names("replaceUsing") or [], options.text("replaceOn")
+    using, on = options.names("replaceUsing"), options.text("replaceOn")
     name = "replaceUsing" if on is None else "replaceOn"
     if mode != "overwrite":
         raise UserError.bad_value(name, options.text(name), 'an option of mode("overwrite")')

@@ -167,7 +167,7 @@ class Table(ShapedTable):
         data: Any,
         where: str | None = None,
         *,
-        using: Sequence[str] = (),
+        using: Sequence[str] | None = None,
         on: str | None = None,
         source_alias: str = "source",
         target_alias: str = "target",
@@ -188,11 +188,13 @@ class Table(ShapedTable):
         without a column of `using`; ConflictError if another writer changed these files, or added rows that might
         match. The table is then unchanged.
         """
-        if using or on is not None:
+        if using is not None or on is not None:
             from mica.write.replace_matching import Matching
 
+            if using is not None and not using:
+                raise UserError.bad_value("using", "[]", "a list of one column at least")
             others = {"where": where, "shredding": shredding, "on": on if using else None}
-            by = Matching(using, on, source_alias, target_alias)
+            by = Matching(using or (), on, source_alias, target_alias)
             return self._replace(data, by, schema_evolution, txn, others)
         return self._write(data, shredding, schema_evolution, overwrite=True, where=where, txn=txn)
 
