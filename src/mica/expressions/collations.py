@@ -46,6 +46,7 @@ PLAIN: Held = (Strength.DEFAULT, BINARY)
 TO_DF = "Use scan.to_df(spark), or compare bytes: s COLLATE UTF8_BINARY = 'x'."
 FRAME = "Leave option where out and filter the DataFrame: .load(path).where(…)."
 SESSION = "Pass spark=mica.session(), or compare bytes: s COLLATE UTF8_BINARY = 'x'."
+FRAME = "Give the rows as a DataFrame of Spark, or compare bytes: s COLLATE UTF8_BINARY = 'x'."
 BYTES = "Compare bytes: s COLLATE UTF8_BINARY = 'x'."
 
 
@@ -118,9 +119,10 @@ def collations_of(expr: Expr) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def for_change(comparator: Ordering) -> str:
-    """The way out for a change of rows: with a session the engine has asked its comparator for what it can."""
-    return SESSION if isinstance(comparator, lcase.InProcess) else BYTES
+def for_change(comparator: Ordering, session: str = SESSION) -> str:
+    """The way out for a change of rows: with a session, which is got as `session` says, the engine has asked its
+    comparator for what it can."""
+    return session if isinstance(comparator, lcase.InProcess) else BYTES
 
 
 def refuse_in_process(expr: Expr, hint: str = BYTES) -> None:

@@ -7,7 +7,7 @@ rows are few: those of a DataFrame are then collected, many of other sources bec
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
@@ -20,7 +20,10 @@ from mica.engines.spark import types
 from mica.errors import UserError
 from mica.records import dataclass
 from mica.schema.arrow import from_arrow_field, looks_like_variant, to_arrow
+from mica.schema.collations import COLLATIONS
+from mica.schema.evolution import plan_write
 from mica.schema.interval_types import of_months
+from mica.schema.special import CHAR_VARCHAR
 from mica.schema.spelling import quote_if_needed
 from mica.schema.types import VARIANT, StructField, StructType, refuse_twice
 from mica.tasks.shuffled_merge import in_schema
@@ -31,6 +34,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from mica.engines.spark.engine import Spark
+
+#: What the metadata of a column says of its values.
+_OF_VALUES = (COLLATIONS, CHAR_VARCHAR)
 
 
 @dataclass(frozen=True)
@@ -65,6 +71,20 @@ class MergeSource:
             yield frame if found is None else _batch(_typed(found, columns))
         finally:
             engine.forget(frame)
+
+    def stored(self, columns: Mapping[str, StructField]) -> MergeSource:
+        """With the values of some columns as columns of a table store them, which are given by the source's names.
+        Errors: those of an append for types and values."""
+        fields = []
+        for f in self.schema.fields:
+            own = columns.get(f.name)
+            said = {} if own is None else {key: own.metadata[key] for key in _OF_VALUES if key in own.metadata}
+            fields.append(f if own is None else StructField(f.name, own.type, True, said))
+        schema = StructType(tuple(fields))
+        if isinstance(self.rows, pa.Table):
+            return MergeSource(self.engine, schema, _typed(self.rows, schema))
+        plan_write(schema, to_arrow(self.schema))
+        return MergeSource(self.engine, schema, self.rows)
 
     def all_of(self, frame: DataFrame, columns: StructType) -> pa.RecordBatch:
         """The rows of what was `taken`, which are not many."""

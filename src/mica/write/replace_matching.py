@@ -12,18 +12,16 @@ from dataclasses import replace
 from typing import Any
 
 from mica import engines
-from mica.collation.names import to_sql
 from mica.errors import UserError
 from mica.expressions.coerce import is_ordered
+from mica.expressions.collations import FRAME
 from mica.log.snapshot import Snapshot
 from mica.records import dataclass
 from mica.schema.arrow import to_arrow
-from mica.schema.char import char_length, declared
-from mica.schema.collations import of_field
 from mica.schema.ddl import type_to_ddl
 from mica.schema.evolution import plan_write
 from mica.schema.spelling import quoted
-from mica.schema.types import STRING, StructField, StructType
+from mica.schema.types import StructField, StructType
 from mica.variant.plain import to_variants
 from mica.write import merge_source
 from mica.write.commit import Commit
@@ -55,10 +53,9 @@ class Matching:
         """What delta-spark's history has of it."""
         return {"replaceUsingCols": f"({', '.join(self.using)})"} if self.on is None else {"replaceOnCond": self.on}
 
-    def of_columns(self, table: StructType, rows: StructType) -> Matching:
-        """With the columns as the table spells them, and the text for them."""
-        columns = [_column(table, rows, name) for name in self.using]
-        on = " AND ".join(_is_same(own, given) for own, given in columns)
+    def of_columns(self, columns: Sequence[tuple[StructField, StructField]]) -> Matching:
+        """With these columns, as the table and the rows have them, and the text for them."""
+        on = " AND ".join(f"{_TABLE}.{quoted(own.name)} = {_ROWS}.{quoted(given.name)}" for own, given in columns)
         return Matching([own.name for own, _ in columns], on, _ROWS, _TABLE)
 
 
@@ -71,9 +68,12 @@ def replace_matching(
     source = merge_source.of(data, None, snapshot.schema)
     if not schema_evolution:  # refuses what an append refuses of columns
         plan_write(snapshot.schema, to_arrow(source.schema), variants=to_variants, supplied=rules.supplied)
-    by = matching if matching.on is not None else matching.of_columns(snapshot.schema, source.schema)
+    by = matching
+    if matching.on is None:
+        columns = [_column(snapshot.schema, source.schema, name) for name in matching.using]
+        by, source = matching.of_columns(columns), _stored(source, columns)
     assert by.on is not None
-    values = {quoted(f.name): f"{by.source_alias}.{quoted(f.name)}" for f in source.schema.fields}
+    values = {quoted(f.name): f"{quoted(by.source_alias)}.{quoted(f.name)}" for f in source.schema.fields}
     clauses = (MergeClause("matched", "delete", None), MergeClause("not matched", "insert", None, values))
     given = Merge(snapshot, data, by.on, by.source_alias, by.target_alias, clauses=clauses, evolves=schema_evolution)
     said = replace(by, on=None) if matching.on is None else by
@@ -96,22 +96,21 @@ def _column(table: StructType, rows: StructType, name: str) -> tuple[StructField
     return own, given
 
 
-def _is_same(own: StructField, given: StructField) -> str:
-    value = f"{_ROWS}.{quoted(given.name)}"
-    value = value if own.type == given.type else f"CAST({value} AS {type_to_ddl(own.type)})"
-    length = char_length(declared(own))
-    if length is not None:
-        value = f"rpad({value}, {length})"
-    if own.type == STRING and (length is not None or of_field(own) != of_field(given)):
-        collation = of_field(own).get(own.name)
-        value += f" COLLATE {'UTF8_BINARY' if collation is None else to_sql(collation) or collation.name}"
-    return f"{_TABLE}.{quoted(own.name)} = {value}"
+def _stored(source: MergeSource, columns: Sequence[tuple[StructField, StructField]]) -> MergeSource:
+    """With the values of these columns as the table stores them."""
+    try:
+        return source.stored({given.name: own for own, given in columns})
+    except UserError as e:
+        if e.code != "UNKNOWN_COLUMN":
+            raise
+        hint = "Leave it out, or add it to the table before."
+        raise UserError(e.code, f"{e.message}, and rows are replaced by what it is in", hint=hint) from None
 
 
 class _Replacing(RunningMerge):
     """One execution."""
 
-    in_process_hint = "Give the rows as a DataFrame of Spark, which compares them."
+    session = FRAME
 
     def __init__(self, given: Merge, txn: Txn | None, source: MergeSource, by: Mapping[str, str]) -> None:
         super().__init__(given, txn, source)

@@ -22,7 +22,14 @@ from mica import compute as pc
 from mica.arrays import NDArray, arrow_array, to_numpy
 from mica.collation.alike import Alike
 from mica.expressions.bind import BoundExpr
-from mica.expressions.collations import collations_of, for_change, in_process, judged_in_process, refuse_in_process
+from mica.expressions.collations import (
+    SESSION,
+    collations_of,
+    for_change,
+    in_process,
+    judged_in_process,
+    refuse_in_process,
+)
 from mica.expressions.joined import Side, Sides
 from mica.log.conflicts import every_file
 from mica.log.feed import refuse_reserved
@@ -59,8 +66,8 @@ class RunningMerge:
 
     #: The sides that the expressions of each kind of clause see.
     seen: Mapping[When, tuple[Side, ...]] = SEES
-    #: The way out where tasks of this process cannot compare strings; None: a session, as for other changes of rows.
-    in_process_hint: str | None = None
+    #: How a session is got, which compares strings that tasks of this process cannot.
+    session = SESSION
 
     def __init__(self, given: Merge, txn: Txn | None, source: MergeSource | None = None) -> None:
         self.began = time.monotonic()
@@ -96,7 +103,7 @@ class RunningMerge:
         refuse_unreadable(self.scan.source, [*self.match.key_leaves, *self.match.leaves("target")])
         on, said = self.match.on, [one for clause in self.match.clauses for one in clause.expressions()]
         alone = [one for one in (on.target, on.source) if one is not None]
-        way_out = self.in_process_hint or for_change(self.engine.comparator)
+        way_out = for_change(self.engine.comparator, self.session)
         joined = [one.bound for one in (*said, on.rest) if one is not None]
         for whole in [*alone, *joined, *(side for key in on.keys for side in (key.target, key.source))]:
             refuse_in_process(whole.expr, way_out)

@@ -96,6 +96,38 @@ def test_a_collation_that_only_spark_compares_needs_a_dataframe(tmp_path: Path) 
         assert (caught.value.code, "spark=" in str(caught.value)) == ("NEEDS_SPARK", False)
 
 
+def test_structs_are_compared_by_the_names_of_their_fields(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "s STRUCT<a: INT, b: INT>, n INT")
+    table.append([{"s": {"a": 1, "b": 2}, "n": 1}, {"s": {"a": 2, "b": 1}, "n": 2}, {"s": {"a": 3}, "n": 3}])
+    table.overwrite([{"s": {"b": 2, "a": 1}, "n": 4}], using=["s"], schema_evolution=True)
+    assert [r["n"] for r in rows_of(table)] == [4, 2, 3]
+    table.overwrite([{"s": {"a": 3}, "n": 5}], using=["s"])
+    assert [r["n"] for r in rows_of(table)] == [4, 2, 5]
+    with pytest.raises(UserError, match="before") as caught:
+        table.overwrite([{"s": {"a": 3, "b": 1, "c": 2}, "n": 5}], using=["s"], schema_evolution=True)
+    assert caught.value.code == "UNKNOWN_COLUMN"
+
+
+def test_a_value_that_the_column_cannot_hold_is_told_as_by_an_append(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "id INT, n INT")
+    with pytest.raises(UserError, match="'id'") as caught:
+        table.overwrite([{"id": 1 << 40, "n": 7}], using=["id"])
+    assert (caught.value.code, "the__rows" in str(caught.value)) == ("INVALID_VALUE", False)
+
+
+def test_no_columns_are_not_all_rows(tmp_path: Path) -> None:
+    table = table_of(tmp_path)
+    with pytest.raises(UserError, match="using") as caught:
+        table.overwrite(NEW, using=[])
+    assert (caught.value.code, len(rows_of(table))) == ("INVALID_ARGUMENT", len(OLD))
+
+
+def test_an_alias_may_be_any_name(tmp_path: Path) -> None:
+    table = table_of(tmp_path)
+    done = table.overwrite(NEW, on="`all rows`.s = `a.b`.s", source_alias="a.b", target_alias="all rows")
+    assert done.metrics["numDeletedRows"] == 2
+
+
 KEYS = st.sampled_from([None, "a", "A", "b", "ß", "x" * 40])
 ROW = st.fixed_dictionaries({"k": KEYS, "n": st.one_of(st.none(), st.integers(0, 3)), "v": st.integers(0, 9)})
 
