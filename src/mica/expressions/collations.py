@@ -46,7 +46,7 @@ PLAIN: Held = (Strength.DEFAULT, BINARY)
 TO_DF = "Use scan.to_df(spark), or compare bytes: s COLLATE UTF8_BINARY = 'x'."
 FRAME = "Leave option where out and filter the DataFrame: .load(path).where(…)."
 SESSION = "Pass spark=mica.session(), or compare bytes: s COLLATE UTF8_BINARY = 'x'."
-FRAME = "Give the rows as a DataFrame of Spark, or compare bytes: s COLLATE UTF8_BINARY = 'x'."
+ROWS = "Give the rows as a DataFrame of Spark, or compare bytes: s COLLATE UTF8_BINARY = 'x'."
 BYTES = "Compare bytes: s COLLATE UTF8_BINARY = 'x'."
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from mica import engines
 from mica.errors import UserError
 from mica.expressions.coerce import is_ordered
-from mica.expressions.collations import FRAME
+from mica.expressions.collations import ROWS
 from mica.log.snapshot import Snapshot
 from mica.records import dataclass
 from mica.schema.arrow import to_arrow
@@ -110,7 +110,7 @@ def _stored(source: MergeSource, columns: Sequence[tuple[StructField, StructFiel
 class _Replacing(RunningMerge):
     """One execution."""
 
-    session = FRAME
+    session = ROWS
 
     def __init__(self, given: Merge, txn: Txn | None, source: MergeSource, by: Mapping[str, str]) -> None:
         super().__init__(given, txn, source)
