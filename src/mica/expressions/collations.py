@@ -42,7 +42,8 @@ class Strength(enum.IntEnum):
 Held = tuple[Strength, Identifier]
 PLAIN: Held = (Strength.DEFAULT, BINARY)
 
-#: The ways out of NEEDS_SPARK: of a scan, of a DataFrame of the format, of a change without a session, of the others.
+#: The ways out of NEEDS_SPARK: of a scan, of a DataFrame of the format, of a change without a session, of rows that
+#: replace others, of the rest.
 TO_DF = "Use scan.to_df(spark), or compare bytes: s COLLATE UTF8_BINARY = 'x'."
 FRAME = "Leave option where out and filter the DataFrame: .load(path).where(…)."
 SESSION = "Pass spark=mica.session(), or compare bytes: s COLLATE UTF8_BINARY = 'x'."
