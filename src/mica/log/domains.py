@@ -32,7 +32,9 @@ def write_versions(configuration: str | None, table: str) -> dict[str, list[str]
 
 
 def with_versions(configuration: str | None, collations: Iterable[str], version: str, table: str) -> str | None:
-    """Adds a version of these collations (identifiers without one) to the domain; None if it has them already.
+    """Adds a version of these collations (identifiers without one) to the domain; None if it has them already. Who
+    writes statistics should do so (RFC, "`collations` Domain Metadata"); in a table without the feature domainMetadata,
+    such as Delta Kernel makes, the statistics say it alone.
 
     Errors: INVALID_DOMAIN if the domain cannot be read; it is then not changed.
     """

@@ -71,7 +71,8 @@ def _restats(snapshot: Snapshot, columns: Sequence[str] | None, spark: SparkSess
         others = [leaf for leaf in _asked(snapshot, None)[0] if leaf not in leaves]
         after = _with_collated(after, found, version, others)
         names = [leaf.collation for leaf in leaves]
-        domain = with_versions(snapshot.domains.get(COLLATIONS_DOMAIN), names, version, table)
+        if features.supports(snapshot.protocol, "domainMetadata"):
+            domain = with_versions(snapshot.domains.get(COLLATIONS_DOMAIN), names, version, table)
     if variants and files:
         after = _with_paths(after, _path_bounds(snapshot, variants, files, engine), snapshot, variants)
     changed = [i for i, (old, new) in enumerate(zip(before, after, strict=True)) if old != new and not _same(old, new)]

@@ -299,7 +299,7 @@ class Target:
         if facts.changes.num_rows:
             transaction.add_changes(facts.changes.select(["path", "partition_values", "size"]))
         transaction.set_application_transactions(self.applications, self.following)
-        if self.versions is not None:
+        if self.versions is not None and features.supports(self.protocol, "domainMetadata"):
             before = None if self.snapshot is None else self.snapshot.domains.get(COLLATIONS_DOMAIN)
             domain = with_versions(before, *self.versions, str(self.storage))
             if domain is not None:
