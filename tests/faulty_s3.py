@@ -26,6 +26,8 @@ class FaultyS3:
     def __init__(self) -> None:
         self.objects: dict[str, tuple[bytes, float, str]] = {}
         self.asked: list[tuple[str, str]] = []
+        #: The one that there is; None: each.
+        self.bucket: str | None = None
         #: Who asked last, as the request says it.
         self.signed = ""
         self._uploads: dict[str, dict[int, bytes]] = {}
@@ -127,7 +129,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self) -> None:
         url = urlsplit(self.path)
         query = dict(parse_qsl(url.query, keep_blank_values=True))
-        key = unquote(url.path).lstrip("/").partition("/")[2]
+        bucket, _, key = unquote(url.path).lstrip("/").partition("/")
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         kind = {("GET", False): "LIST"}.get((self.command, bool(key)), self.command)
         if "uploads" in query:
@@ -137,6 +139,8 @@ class _Handler(BaseHTTPRequestHandler):
         elif "delete" in query:
             return self._send(*_refused(501, "NotImplemented"))
         self.store.signed = self.headers.get("Authorization") or ""
+        if self.store.bucket not in (None, bucket):
+            return self._send(*_refused(404, "NoSuchBucket"))
         fault = self.store.fault_of(kind, key or query.get("prefix", ""))
         if isinstance(fault, int):
             return self._send(*_refused(fault, "Spoilt"))

@@ -9,6 +9,7 @@ what obstore does not ask for again in a listing: a request that changes nothing
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, TypeVar
@@ -37,6 +38,8 @@ CODES: Mapping[str, tuple[str, str | None]] = {
     "WithoutTls": ("IO", "An endpoint without TLS needs storage_options={'allow_http': 'true'}."),
     "Unanswered": ("IO", "The store does not answer: check the endpoint and the network."),
     "Undecided": ("IO", "Try again."),
+    "NoBucket": ("NOT_FOUND", "Make the bucket, or check its name."),
+    "Elsewhere": ("IO", "Check storage_options: the bucket is in another region, or at another endpoint."),
     "Unreadable": ("IO", "The answer was cut off, or an object store gives no such answer: check the endpoint."),
 }
 
@@ -46,6 +49,7 @@ _GENERIC: Mapping[str, str] = {
     "token request": "UnauthenticatedError",
     "169.254.169.254": "UnauthenticatedError",
     "must be specified": "Unspecified",
+    "redirect without LOCATION": "Elsewhere",
     "HTTP error: builder error": "WithoutTls",
     "HTTP error: error sending request": "Unanswered",
     "response body": "Unreadable",
@@ -55,14 +59,28 @@ _GENERIC: Mapping[str, str] = {
     "status code: 403": "PermissionDeniedError",
 }
 
-#: S3's answer to a conditional put while another of the same name is under way: nobody has won yet, but obstore says
-#: that the object is there.
-_UNDECIDED = "<Code>ConditionalRequestConflict</Code>"
+#: Failures by the store's own word for them, which says more than obstore's: S3 answers a conditional put with a
+#: conflict while another of the same name is under way, and nobody has won yet, but obstore says that the object is
+#: there.
+_OWN: Mapping[str, str] = {
+    "ConditionalRequestConflict": "Undecided",
+    "NoSuchBucket": "NoBucket",
+    "ContainerNotFound": "NoBucket",
+    "AccessDenied": "PermissionDeniedError",
+    "ExpiredToken": "UnauthenticatedError",
+    "InvalidToken": "UnauthenticatedError",
+    "AuthorizationHeaderMalformed": "Elsewhere",
+}
+
+#: A store's word and sentence in an answer as XML, in one of several deletions, and in one as JSON.
+_CODE = late.pattern(r"<Code>(\w+)</Code>|\(code: (\w+)\)")
+_SENTENCE = late.pattern(r"<Message>([^<\n]+)|\"message\": *\"([^\"\n]+)")
 
 #: What a message says of the file, by the failure or its code; otherwise the store's own words.
 _SAYS = {
     "NOT_FOUND": " does not exist",
     "FILE_EXISTS": " already exists",
+    "NoBucket": " is in a bucket that does not exist",
     "Undecided": " is being written by another request",
 }
 
@@ -80,10 +98,10 @@ _PAUSE = 0.05  # seconds before the first repeat, doubled each time
 
 
 class Failure(NamedTuple):
-    """What is known of a failure; `says` continues the name of the file, and is None for the store's own words."""
+    """What is known of a failure; `says` continues the name of the file."""
 
     code: str
-    says: str | None
+    says: str
     hint: str | None
     refused: bool
     unreadable: bool
@@ -91,16 +109,33 @@ class Failure(NamedTuple):
 
 def failure(error: BaseException) -> Failure:
     """What an exception of obstore means."""
+    # The rest of an obstore message is a debug dump, which may hold headers and signed addresses.
+    text = str(error).strip().partition("\n\nDebug source:")[0]
+    own = _first(_CODE, text)
     # By name: obstore raises Python's own FileNotFoundError for its NotFoundError.
-    text = str(error)
-    name = "Undecided" if _UNDECIDED in text else type(error).__name__
+    name = _OWN.get(own, type(error).__name__)
     if name not in CODES:
         name = next((kind for said, kind in _GENERIC.items() if said in text), name)
     code, hint = CODES.get(name, ("IO", None))
-    refused = code != "IO" or name in ("Unspecified", "WithoutTls")
+    refused = code != "IO" or name in ("Unspecified", "WithoutTls", "Elsewhere")
     refused = refused or (_REFUSED.search(text) is not None and _LATER.search(text) is None)
     refused = refused and _AGAIN.search(text) is None
-    return Failure(code, _SAYS.get(name) or _SAYS.get(code), hint, refused, name == "Unreadable")
+    says = _SAYS.get(name) or _SAYS.get(code) or f": {_words(text, own)}"
+    return Failure(code, says, hint, refused, name == "Unreadable")
+
+
+def _words(text: str, own: str) -> str:
+    """obstore's words and those of the store, without the form of its answer and what else is in it."""
+    line, sentence = text.partition("\n")[0], _first(_SENTENCE, text)
+    if not sentence:
+        return line
+    return ": ".join(filter(None, (re.split(r"[<{]", line, maxsplit=1)[0].rstrip(" :"), own, sentence)))
+
+
+def _first(pattern: re.Pattern[str], text: str) -> str:
+    """The group of the pattern's first match that has something, or nothing."""
+    found = pattern.search(text)
+    return "" if found is None else next(filter(None, found.groups()), "")
 
 
 def repeated(ask: Callable[[], T]) -> T:

@@ -322,10 +322,8 @@ class RemoteStorage(Storage):
 
     def _told(self, error: BaseException, rel: str) -> StorageError:
         told = failure(error)
-        # The rest of an obstore message is a debug dump, which may hold headers and signed addresses.
-        reason = ": " + self._redacted(str(error).strip().partition("\n")[0])
         kind = AlreadyExistsError if told.code == "FILE_EXISTS" else StorageError
-        made = kind(told.code, f"{self.path(rel)}{told.says or reason}", hint=told.hint, path=self.path(rel))
+        made = kind(told.code, f"{self.path(rel)}{self._redacted(told.says)}", hint=told.hint, path=self.path(rel))
         made.refused, made.unreadable = told.refused, told.unreadable
         return made
 
