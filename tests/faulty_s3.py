@@ -14,7 +14,7 @@ from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 from urllib.parse import parse_qsl, unquote, urlsplit
-from xml.sax.saxutils import escape
+from xml.sax.saxutils import escape, unescape
 
 #: No answer, half of one, one that is no XML, and an error: each after the work was done.
 FAULTS = ("lost", "half", "garbage", "late error")
@@ -88,8 +88,11 @@ class FaultyS3:
                 self._uploads.pop(query["uploadId"], None)
                 return 204, b"", {}
             if kind == "DELETE":
-                self.objects.pop(key, None)
-                return 204, b"", {}
+                named = [unescape(name) for name in re.findall(r"<Key>(.*?)</Key>", body.decode())]
+                for name in named:
+                    self.objects.pop(name, None)
+                told = "".join(f"<Deleted><Key>{escape(name)}</Key></Deleted>" for name in named)
+                return 200, f"<DeleteResult>{told}</DeleteResult>".encode(), {}
             if key not in self.objects:
                 return _refused(404, "NoSuchKey")
             data, at, tag = self.objects[key]
@@ -137,7 +140,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif "uploadId" in query and kind in ("PUT", "POST"):
             kind = "PART" if kind == "PUT" else "COMPLETE"
         elif "delete" in query:
-            return self._send(*_refused(501, "NotImplemented"))
+            kind = "DELETE"
         self.store.signed = self.headers.get("Authorization") or ""
         if self.store.bucket not in (None, bucket):
             return self._send(*_refused(404, "NoSuchBucket"))

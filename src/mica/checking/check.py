@@ -168,7 +168,10 @@ def _variants(snapshot: Snapshot) -> tuple[tuple[str, ...], ...]:
 
 
 #: What a file is called that the log names and that cannot be opened, by the code of the error.
-_NOWHERE = {"NOT_FOUND": "missing_file", "INVALID_NAME": "unreadable", "EXTERNAL_PATH": "unreadable"}
+_NOWHERE = {
+    "NOT_FOUND": "missing_file", "INVALID_NAME": "unreadable", "EXTERNAL_PATH": "unreadable",
+    "FILE_TOO_SHORT": "unreadable",
+}  # fmt: skip
 
 
 def _check_file(limit: int, work: _Work) -> Iterator[pa.RecordBatch]:

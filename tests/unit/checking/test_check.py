@@ -20,6 +20,7 @@ from mica.checking import statistics
 from mica.stats.read import read_stats
 from mica.stats.variant import encode_bounds
 from mica.variant.encode import encode
+from tests.faulty_s3 import FaultyS3
 from tests.parquet_schema import LOGICAL, Element
 from tests.table_log import edit
 from tests.variant_files import (
@@ -326,6 +327,20 @@ def test_a_file_that_is_gone_and_one_that_is_cut(table: Path) -> None:
     path.unlink()
     (one,) = mica.check(table)
     assert one.kind == "missing_file"
+
+
+def test_a_file_of_a_store_that_is_cut_is_a_violation_as_on_a_disk() -> None:
+    """The check ended with FILE_TOO_SHORT, and said nothing of the other files."""
+    with FaultyS3() as store:
+        made = mica.Table.create("s3://b/t", "n BIGINT", storage_options=store.options)
+        for number in range(2):
+            made.append([{"n": number}])
+        home = made.snapshot.storage
+        first, second = (entry.path for entry in home.list() if entry.path.endswith(".parquet"))
+        home.put(first, home.read(first)[:-20])
+        home.delete(second)
+        found = {one.file: one.kind for one in mica.check("s3://b/t", storage_options=store.options)}
+        assert found == {first: "unreadable", second: "missing_file"}
 
 
 @pytest.mark.parametrize("how", ["missing", "cut", "changed"])
