@@ -70,6 +70,7 @@ _OWN: Mapping[str, str] = {
     "ExpiredToken": "UnauthenticatedError",
     "InvalidToken": "UnauthenticatedError",
     "AuthorizationHeaderMalformed": "Elsewhere",
+    "NotImplemented": "NotImplementedError",
 }
 
 #: A store's word and sentence in an answer as XML, in one of several deletions, and in one as JSON.

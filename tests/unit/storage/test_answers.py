@@ -82,6 +82,7 @@ def _s3(status: str, code: str, sentence: str) -> str:
         (_s3("404 Not Found", "NoSuchBucket", "No."), "NOT_FOUND", " is in a bucket that does not exist", "bucket"),
         (_s3("400 Bad Request", "InvalidRequest", "Odd."), "IO", "400 Bad Request: InvalidRequest: Odd.", None),
         ('G: status code: 400 Bad Request: {\n "error": {\n "message": "Odd."', "IO", ": 400 Bad Request: Odd.", None),
+        (_s3("501 Not Implemented", "NotImplemented", "No."), "NOT_SUPPORTED", "NotImplemented: No.", "does not"),
         ("DeleteObjects request failed for key a: no (code: AccessDenied)", "PERMISSION_DENIED", "key a: no", "rights"),
         ("something else\nwith more", "IO", ": something else", None),
     ],
