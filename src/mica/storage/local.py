@@ -75,6 +75,10 @@ class LocalStorage(Storage):
             self.local_path = os.path.abspath(directory)
         self.uri = "file://" + self.local_path
 
+    @property
+    def options(self) -> Mapping[str, str]:
+        return self._of_stores or {}
+
     def __reduce__(self) -> tuple[Any, ...]:
         return LocalStorage, (self.local_path, self.external, self._of_stores)
 

@@ -11,6 +11,7 @@ import pytest
 import mica
 from mica.query import names, registry
 from mica.query.parameters import bound
+from tests.faulty_s3 import FaultyS3
 
 
 @pytest.fixture
@@ -245,3 +246,21 @@ def test_a_name_gets_another_place_of_the_same_columns(path: str, tmp_path: Path
             registry.relocate("moved", str(tmp_path / place))
         assert caught.value.code == code
     assert registry.place_of("moved") == other.path
+
+
+def test_what_a_name_may_read_is_asked_of_the_name_and_of_no_path(tmp_path: Path) -> None:
+    """Both were one table, opened as the first of them was: the name was refused its files, or the path was given
+    them."""
+    trusting = {"allow_external_paths": "true"}
+    with FaultyS3() as store:
+        options = {**store.options, **trusting}
+        source = mica.Table.create("s3://b/t", "n BIGINT", storage_options=options)
+        source.append([{"n": 1}])
+        place = str(source.clone(tmp_path / "clone", storage_options=options).path)
+        registry.register("trusted", place, storage_options=options)
+        for _ in range(2):
+            with pytest.raises(mica.StorageError, match="beyond the table's own storage"):
+                registry.opened(place).scan().to_arrow()
+            named = registry.registered("trusted")
+            assert named is not None
+            assert named.scan().to_arrow().num_rows == 1
