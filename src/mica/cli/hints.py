@@ -25,6 +25,7 @@ SAYS: Sequence[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = t
         (r"Check storage_options", r"Check --storage-option"),
         (r"leave (\w+) out of storage_options", r"leave --storage-option \1 out"),
         (r"The storage_options deny it", r"--storage-option denies it"),
+        (r"\bof storage_options is\b", r"of --storage-option is"),
         (r"with these storage_options", r"with these values of --storage-option"),
         (r"\bstorage_options has\b", r"--storage-option has"),
         (r"columns=\{'(.+?)': …\}", r"--add '\1=…'"),

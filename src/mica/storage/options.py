@@ -94,6 +94,9 @@ HADOOP: Mapping[str, tuple[tuple[str, str, str], ...]] = {
     ),
 }
 
+#: The URL of a server; Azure's emulator and stores behind others have a path, too.
+_ENDPOINT = late.pattern(r"(?i)https?://[^\s/?#]+(/[^\s?#]*)?")
+
 #: How other engines commit; ignored, because mica always uses a put that fails if the file exists.
 IGNORED = frozenset({"s3_allow_unsafe_rename", "copy_if_not_exists_header"})
 
@@ -127,6 +130,12 @@ def normalized(options: Mapping[str, str] | None, scheme: str, host: str = "") -
     if found.get("endpoint") and "://" not in found["endpoint"]:
         # Hadoop accepts a host only.
         found["endpoint"] = f"{'http' if _is_true(found.get('allow_http', '')) else 'https'}://{found['endpoint']}"
+    if "endpoint" in found and not _ENDPOINT.fullmatch(found["endpoint"]):  # obstore panics
+        raise UserError(
+            "INVALID_ARGUMENT",
+            "the endpoint of storage_options is not the URL of a server",
+            hint="Write it as https://host or https://host:port.",
+        )
     allowed = os.environ.get("AWS_ALLOW_HTTP") if kind == "s3" else None
     if allowed is not None:
         found.setdefault("allow_http", allowed)

@@ -102,3 +102,16 @@ def test_every_spelling_makes_a_store_and_none_a_panic(monkeypatch: pytest.Monke
         Storage.open("s3://bucket/x", {**mixed, "endpoint": "http://127.0.0.1:1", "timeout": "1s"}).read("y")
     assert "anic" not in caught.value.message
     assert options.normalized({}, "s3") == {"allow_http": "true"}
+
+
+@pytest.mark.parametrize("endpoint", ["", " http://h", "http://", "http:///b", "ftp://h", "http://h x", "http://h?q"])
+def test_an_endpoint_that_is_no_url_of_a_server_is_refused(endpoint: str) -> None:
+    """obstore panics of it, with a trace of Rust."""
+    with pytest.raises(UserError, match="the endpoint of storage_options is not") as caught:
+        Storage.open("s3://b/t", {"endpoint": endpoint})
+    assert caught.value.code == "INVALID_ARGUMENT"
+
+
+@pytest.mark.parametrize("endpoint", ["http://h", "HTTPS://h:9000/", "h:9000", "http://h:1/x", "http://[::1]:9"])
+def test_an_endpoint_is_a_url_or_a_host(endpoint: str) -> None:
+    assert Storage.open("s3://b/t", {"endpoint": endpoint}).options["endpoint"].lower().startswith("http")
