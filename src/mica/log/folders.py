@@ -57,12 +57,13 @@ def _local(path: str) -> str:
     return path if scheme is None else "/" + rest.lstrip("/")
 
 
-def no_table(storage: Storage) -> UserError:
-    """The error for a location without a Delta log."""
+def no_table(storage: Storage, *, asks: bool = False) -> UserError:
+    """The error for a location without a Delta log. Whoever shows it asks a store what is there instead; the others
+    only want to know that there is no table."""
     hint = "Check the path."
     table, here, around = str(storage), storage.local_path, None
-    nothing = not (os.path.lexists(here) if here is not None else _has_files(storage))
-    if here is not None or not nothing:
+    nothing = not (os.path.lexists(here) if here is not None else not asks or _has_files(storage))
+    if here is not None or (asks and not nothing):
         above = storage.uri.rpartition("/")[0] if here is None else os.path.dirname(here)  # noqa: PTH120
         with suppress(OSError, MicaError):  # a folder above that may not be listed
             around = table_above(above, storage.options)

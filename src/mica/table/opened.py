@@ -25,6 +25,7 @@ from mica.arguments import (
 from mica.errors import MicaError, UserError
 from mica.log.actions import Metadata, Protocol
 from mica.log.at_path import at_path
+from mica.log.folders import no_table
 from mica.log.snapshot import Snapshot, exists, load
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
@@ -85,7 +86,12 @@ class OpenedTable:
 
                 raise both_given()
             version, timestamp = (asked, None) if isinstance(asked, int) else (None, asked)
-        return cls(load(storage, version, timestamp))
+        try:
+            return cls(load(storage, version, timestamp))
+        except UserError as error:
+            if error.code != "TABLE_NOT_FOUND":
+                raise
+        raise no_table(storage, asks=True)
 
     @staticmethod
     @takes(path=PATH, storage_options=OPTIONS)
