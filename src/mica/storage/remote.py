@@ -27,6 +27,7 @@ from mica.storage.base import (
 )
 from mica.storage.options import ALLOW_EXTERNAL, CLIENT, allows_external, kind_of, normalized, with_own
 from mica.storage.profiles import PROFILE, provider, settings
+from mica.storage.waiting import answered
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore
@@ -147,7 +148,7 @@ class RemoteStorage(Storage):
         import obstore
 
         with self.errors(rel):
-            return bytes(obstore.get(self._open(), self._key(rel)).bytes())
+            return answered(lambda: bytes(obstore.get(self._open(), self._key(rel)).bytes()))
 
     def read_ranges(self, rel: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
         import obstore
@@ -159,7 +160,7 @@ class RemoteStorage(Storage):
             starts, ends = zip(*filled, strict=True)
             try:
                 with self.errors(rel):
-                    found = obstore.get_ranges(self._open(), self._key(rel), starts=starts, ends=ends)
+                    found = answered(lambda: obstore.get_ranges(self._open(), self._key(rel), starts=starts, ends=ends))
             except StorageError as error:
                 size = self.size(rel) if error.code == "IO" else None
                 if size is not None and max(ends) > size:
@@ -175,7 +176,9 @@ class RemoteStorage(Storage):
         import obstore
 
         with self.errors(rel):
-            return bytes(obstore.get(self._open(), self._key(rel), options={"range": (start, end)}).bytes())
+            return answered(
+                lambda: bytes(obstore.get(self._open(), self._key(rel), options={"range": (start, end)}).bytes())
+            )
 
     def read_same(
         self, rel: str, start: int, end: int, tag: str | None, *, size: int | None = None
@@ -183,10 +186,14 @@ class RemoteStorage(Storage):
         import obstore
 
         options: dict[str, Any] = {"range": (start, end)} | ({} if tag is None else {"if_match": tag})
+
+        def asked() -> tuple[Any, bytes]:
+            found = obstore.get(self._open(), self._key(rel), options=options)  # type: ignore[arg-type]
+            return found, bytes(found.bytes())
+
         try:
             with self.errors(rel):
-                found = obstore.get(self._open(), self._key(rel), options=options)  # type: ignore[arg-type]
-                data = bytes(found.bytes())
+                found, data = answered(asked)
         except AlreadyExistsError:  # the precondition
             raise another(self.path(rel)) from None
         if size is not None and int(found.meta["size"]) != size:
@@ -204,7 +211,7 @@ class RemoteStorage(Storage):
                 "IS_A_DIRECTORY", f"{self} is a bucket, not a file", hint=f"Write {self}/*.", path=str(self)
             )
         with self.errors(rel):
-            found = obstore.head(self._open(), key)
+            found = answered(lambda: obstore.head(self._open(), key))
         return Entry(rel, int(found["size"]), int(found["last_modified"].timestamp() * 1000))
 
     def list(
@@ -233,7 +240,7 @@ class RemoteStorage(Storage):
                             found.append(Entry(key[cut:], int(item["size"]), modified))
             return found
 
-        found = repeated(listed)
+        found = answered(lambda: repeated(listed))
         # S3, GCS and Azure list in this order already; obstore does not promise it.
         found.sort()
         # What stands for a folder in a store's console is no file.
@@ -247,7 +254,7 @@ class RemoteStorage(Storage):
             with self.errors(""):
                 return next(iter(obstore.list(self._open(), self._prefix or None)), ())
 
-        found = repeated(first)
+        found = answered(lambda: repeated(first))
         return len(found) > 0 and (any(item["size"] for item in found) or super().has_files())
 
     def put(self, rel: str, data: bytes) -> None:
@@ -258,21 +265,21 @@ class RemoteStorage(Storage):
                 file.write(data)
             return
         with self.errors(rel):
-            obstore.put(self._open(), self._key(rel), data, use_multipart=False)
+            answered(lambda: obstore.put(self._open(), self._key(rel), data, use_multipart=False))
 
     def put_if_absent(self, rel: str, data: bytes) -> None:
         import obstore
 
         # One request: a multipart upload could not be conditional.
         with self.errors(rel):
-            obstore.put(self._open(), self._key(rel), data, mode="create", use_multipart=False)
+            answered(lambda: obstore.put(self._open(), self._key(rel), data, mode="create", use_multipart=False))
 
     def delete(self, rel: str) -> None:
         import obstore
 
         try:
             with self.errors(rel):
-                obstore.delete(self._open(), self._key(rel))
+                answered(lambda: obstore.delete(self._open(), self._key(rel)))
         except StorageError as error:
             if error.code != "NOT_FOUND":
                 raise
@@ -292,7 +299,7 @@ class RemoteStorage(Storage):
 
         try:
             with self.errors(""):
-                obstore.delete(self._open(), [self._key(rel) for rel in rels])
+                answered(lambda: obstore.delete(self._open(), [self._key(rel) for rel in rels]))
         except StorageError:
             return False
         return True
@@ -348,7 +355,7 @@ class _RemoteWriter(Writer):
 
     def write(self, data: bytes, /) -> int:
         with self._storage.errors(self._rel):
-            self._file.write(data)
+            answered(lambda: self._file.write(data))
         self._size, self._sum = self._size + len(data), zlib.crc32(data, self._sum)
         return len(data)
 
@@ -357,7 +364,7 @@ class _RemoteWriter(Writer):
             file, self._file = self._file, None
             try:
                 with self._storage.errors(self._rel):
-                    file.close()
+                    answered(file.close)
             except StorageError as error:
                 if error.code not in ("IO", "NOT_FOUND") or not self._is_there():
                     raise
