@@ -193,10 +193,12 @@ def test_a_writer_says_what_it_cannot_do(spark: SparkSession, tmp_path: Path) ->
         assert mica.Table.open(path).schema.names == ["id", "s", "n"]
         for wrong in (
             {"mode": "append"}, {"replaceWhere": "id = 1"}, {"overwriteSchema": "true"}, {"compression": "snappy"},
-            {"replaceOn": "target.id = source.id"},
+            {"replaceOn": "target.id = source.id"}, {"partitionOverwriteMode": "dynamic"},
         ):  # fmt: skip
-            with pytest.raises(UserError, match=r"replace(Using|On)|using="):
+            with pytest.raises(UserError, match=r"replaceUsing"):
                 write(**wrong)
+        with pytest.raises(UserError, match="using"):
+            rows.write.format("mica").mode("overwrite").option("replaceUsing", "").save(path)
         with pytest.raises(UserError, match="partitioned by no column"):
             rows.write.format("mica").mode("overwrite").option("replaceUsing", "id").partitionBy("s").save(path)
     finally:
@@ -204,3 +206,25 @@ def test_a_writer_says_what_it_cannot_do(spark: SparkSession, tmp_path: Path) ->
     with pytest.raises(Exception, match="Python data source sees some in each task"):
         write()
     assert mica.Table.open(path).version == 2
+
+
+def test_a_method_that_replaces_all_rows_refuses_what_keeps_some(spark: SparkSession, tmp_path: Path) -> None:
+    register(spark)
+    path = str(tmp_path / "t")
+    table = mica.Table.create(path, "id INT, s STRING", data=[{"id": i, "s": "a"} for i in range(3)])
+    rows = spark.createDataFrame([(1, "b")], "id INT, s STRING")
+    mica.enable(spark)
+    mica.register("kept_rows", path)
+    try:
+        plain = rows.write.mode("overwrite").options(replaceUsing="id")
+        to = rows.writeTo("kept_rows").option("replaceUsing", "id")
+        for call in (lambda: plain.insertInto("kept_rows"), to.createOrReplace, to.overwritePartitions):
+            with pytest.raises(UserError, match="replaceUsing") as caught:
+                call()
+            assert caught.value.code == "INVALID_ARGUMENT"
+        assert table.refresh().version == 0
+        plain.format("mica").saveAsTable("kept_rows")
+        found = table.refresh().to_arrow().to_pylist()
+        assert sorted((r["id"], r["s"]) for r in found) == [(0, "a"), (1, "b"), (2, "a")]
+    finally:
+        mica.disable(spark)

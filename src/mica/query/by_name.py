@@ -28,6 +28,7 @@ from mica.query.entry import table as of_name
 from mica.query.insert import as_stored
 from mica.query.lent import Lent, is_hidden
 from mica.query.parameters import bound
+from mica.query.replace_matching import refuse_matching
 from mica.schema.spelling import quoted, spelled
 from mica.storage import Storage
 from mica.table import Table
@@ -164,6 +165,8 @@ def _inserted(call: NamedCall) -> None:
         )
     overwrite = call.given.get("overwrite")
     replaces = call.told.mode == "Overwrite" if overwrite is None else overwrite
+    if replaces:
+        refuse_matching(call.told.options, "insertInto")
     view, session = f"mica_{uuid.uuid4().hex}", call.session
     call.rows.createTempView(view)
     try:

@@ -6,7 +6,7 @@ source cannot do: it sees the rows in its tasks only. Where there is no table, t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mica.engines.spark.marks import is_mark
@@ -24,7 +24,7 @@ from mica.write.target import open_target
 #: Options in lower case that say which rows match.
 MATCHING = {"replaceusing", "replaceon"}
 #: What chooses other rows to replace, or is not known of files that a change of rows writes.
-_OTHERS = ("replaceWhere", "overwriteSchema", "compression")
+_OTHERS = ("replaceWhere", "overwriteSchema", "partitionOverwriteMode", "compression")
 
 
 def replaced(writer: Any, storage: Storage, given: Mapping[str, str], mode: str, partition_by: list[str]) -> None:
@@ -32,11 +32,11 @@ def replaced(writer: Any, storage: Storage, given: Mapping[str, str], mode: str,
     `Table.overwrite`; INVALID_ARGUMENT for another mode or beside an option that says something else."""
     options, session = Options.of(given), writer._spark  # noqa: SLF001
     using, on = options.names("replaceUsing"), options.text("replaceOn")
-    name = "replaceUsing" if on is None else "replaceOn"
+    name = "replaceOn" if using is None else "replaceUsing"
     if mode != "overwrite":
         raise UserError.bad_value(name, options.text(name), 'an option of mode("overwrite")')
-    for other in _OTHERS:
-        if options.text(other) not in (None, "false"):
+    for other in _OTHERS if using is None else (*_OTHERS, "replaceOn"):
+        if (options.text(other) or "").lower() not in ("", "false", "static"):
             message = f"{name} ({options.text(name)}) says which rows are replaced, and takes no {other}"
             raise UserError("INVALID_ARGUMENT", message, hint="Leave one of them out.")
     table = Table(load(storage))
@@ -50,6 +50,16 @@ def replaced(writer: Any, storage: Storage, given: Mapping[str, str], mode: str,
             rows, using=using, on=on, source_alias="source" if on is None else _alias(writer._df),  # noqa: SLF001
             target_alias=options.text("targetAlias") or "target", schema_evolution=evolves, txn=txn,
         )  # fmt: skip
+
+
+def refuse_matching(given: Iterable[str], method: str) -> None:
+    """Refuses these options among those `given` to a method that replaces all rows. Errors: INVALID_ARGUMENT."""
+    asked = {name.lower() for name in given}
+    for name in ("replaceUsing", "replaceOn"):
+        if name.lower() in asked:
+            message = f"{method} does not look at {name}, and would replace all rows"
+            hint = 'Leave it out; or write df.write.mode("overwrite").option(…).saveAsTable(…), which replaces by it.'
+            raise UserError("INVALID_ARGUMENT", message, hint=hint)
 
 
 def _alias(rows: Any) -> str:

@@ -24,6 +24,7 @@ from mica.query.by_name import FORMATS, moved, refuse_other_place, stored
 from mica.query.insert import as_stored
 from mica.query.located import named_place
 from mica.query.made import ROWS, make_of_rows
+from mica.query.replace_matching import refuse_matching
 from mica.query.statements import Create
 from mica.schema.spelling import spelled
 from mica.storage import Storage
@@ -49,6 +50,7 @@ def _makes(own: Own, writer: Any, *, mode: Mode, replaces: bool = False) -> None
         return
     if told.partition_by is None:
         raise UserError.bad_value("partitionedBy", told.partition_text, "columns: Delta has no other partitions")
+    refuse_matching(told.options, "a writer that makes a table")
     options = {name.lower(): value for name, value in told.options.items()}
     # As delta-spark, which takes such options for properties, too.
     given = {name: value for name, value in told.options.items() if name.lower().startswith("delta.")}
