@@ -115,13 +115,13 @@ def changes(
         if to_timestamp is not None:
             last = min(last, time_travel.version_before(snapshot.storage, listing, to_timestamp))
     assert first is not None
-    if first > snapshot.version or last > snapshot.version:
-        raise UserError(
-            "VERSION_NOT_FOUND",
-            f"{snapshot.storage} has no version {max(first, last)}",
-            hint=f"Its latest version is {snapshot.version}.",
-            version=max(first, last),
-        )
+    if (beyond := max(first, last)) > snapshot.version:
+        message, newest = f"{snapshot.storage} has no version {beyond}", list_log(snapshot.storage).latest
+        hint = f"Its latest version is {newest}."
+        if newest >= beyond:
+            message = f"the table is read at version {snapshot.version}, and has no changes of version {beyond} there"
+            hint = f"{hint} Refresh or open the table again to read them."
+        raise UserError("VERSION_NOT_FOUND", message, hint=hint, version=beyond)
     end = snapshot if last == snapshot.version else load(snapshot.storage, last)
     end.check_readable()
     name = f"the changes of {end.storage} from version {first}"

@@ -213,6 +213,16 @@ def test_ranges_that_cannot_be_told(tmp_path: Path) -> None:
     assert code(table, 2) == "VERSION_EXPIRED"
 
 
+def test_a_version_that_came_after_the_table_was_opened_is_told_as_that(tmp_path: Path) -> None:
+    table = table_of(tmp_path)
+    mica.Table.open(tmp_path).append([{"id": 1}])
+    with pytest.raises(UserError, match=f"latest version is {table.version + 1}.*Refresh") as caught:
+        table.changes(table.version + 1)
+    assert (caught.value.code, "read at version" in str(caught.value)) == ("VERSION_NOT_FOUND", True)
+    with pytest.raises(UserError, match=rf"latest version is {table.version + 1}\.$"):
+        table.changes(table.version + 2)
+
+
 def test_partition_columns_may_change_in_the_range(tmp_path: Path) -> None:
     """A file has the values of its own partition columns, whatever they are at the end."""
     table = mica.Table.create(tmp_path, "id INT, p STRING, q INT", ["p"], {"delta.enableChangeDataFeed": "true"})
