@@ -98,7 +98,7 @@ _REPEATS = 5
 _PAUSE = 0.05  # seconds before the first repeat, doubled each time
 
 
-class Failure(NamedTuple):
+class Meaning(NamedTuple):
     """What is known of a failure; `says` continues the name of the file."""
 
     code: str
@@ -108,7 +108,7 @@ class Failure(NamedTuple):
     unreadable: bool
 
 
-def failure(error: BaseException) -> Failure:
+def failure(error: BaseException) -> Meaning:
     """What an exception of obstore means."""
     # The rest of an obstore message is a debug dump, which may hold headers and signed addresses.
     text = str(error).strip().partition("\n\nDebug source:")[0]
@@ -122,7 +122,7 @@ def failure(error: BaseException) -> Failure:
     refused = refused or (_REFUSED.search(text) is not None and _LATER.search(text) is None)
     refused = refused and _AGAIN.search(text) is None
     says = _SAYS.get(name) or _SAYS.get(code) or f": {_words(text, own)}"
-    return Failure(code, says, hint, refused, name == "Unreadable")
+    return Meaning(code, says, hint, refused, name == "Unreadable")
 
 
 def _words(text: str, own: str) -> str:

@@ -149,23 +149,35 @@ def ingest_splits(spec: IngestSpec, splits: Sequence[Split]) -> Iterator[pa.Reco
         readers = _Readers(splits, partial(open_reader, spec, views=views))
         progress = ReadCounter(bad)
 
+        def inferred(found: kernel.Inferred) -> pa.DataType:
+            writer.report_left(facts_of((spec.column,), found[1], limits) if shredding.reports_left else ())
+            return found[0]
+
         def written(made: Iterable[kernel.Rows]) -> None:
+            nonlocal tree
             for rows in made:
+                if few:
+                    if tree == pa.null():
+                        tree = inferred(kernel.infer(kernel.arrow(rows), [spec.column], limits))
+                    rows = kernel.shred(rows, {(spec.column,): tree})  # noqa: PLW2901
                 writer.write(rows, {(spec.column,): tree} if tree != pa.null() else {})
                 progress.rows += rows.num_rows
 
+        few = False
         for at, split in enumerate(splits):
             reader = readers.take(at)
             while True:
                 # Waiting documents have the columns of a file that begins with them.
                 if infers and writer.rolls() and not documents.waiting:
-                    tree, left = readers.sampled(at, reader).infer(limits)
-                    writer.report_left(facts_of((spec.column,), left, limits) if shredding.reports_left else ())
-                batch = reader.next_batch(tree, BATCH_ROWS, BATCH_BYTES)
+                    larger = readers.sampled(at, reader)
+                    few = larger is None
+                    tree = pa.null() if larger is None else inferred(larger.infer(limits))
+                batch = reader.next_batch(pa.null() if few else tree, BATCH_ROWS, BATCH_BYTES)
                 bad.take(reader)
                 if batch is None:
                     break
-                written([batch] if bare else documents.add(batch.to_arrow(), split.name))
+                joined = few or not bare
+                written(documents.add(batch.to_arrow(), split.name) if joined else [batch])
                 yield from progress.facts(spec.write, reader.bytes_read, every=1.0)
             progress.ended(reader.bytes_read)
         written(documents.rest())
@@ -301,14 +313,15 @@ class _Readers:
         split, coming = self._splits[at], self._heads.pop(at, None)
         return self._opened(split, head_of(split) if coming is None else coming.result())
 
-    def sampled(self, at: int, reader: JsonSource) -> JsonSource:
+    def sampled(self, at: int, reader: JsonSource) -> JsonSource | None:
         """The reader to infer from, while that of the split `at` is read: the next one of a split that is large enough
-        for a sample, or the largest there is."""
+        for a sample. None if several are left and none is: their documents are the sample, joined."""
         sizes = [split.bytes for split in self._splits[at:]]
-        large = (next_ for next_, size in enumerate(sizes) if size >= SAMPLE_BYTES)
-        chosen = at + next(large, sizes.index(max(sizes)))
-        if chosen == at:
+        chosen = next((at + next_ for next_, size in enumerate(sizes) if size >= SAMPLE_BYTES), None)
+        if chosen == at or len(sizes) == 1:
             return reader
+        if chosen is None:
+            return None
         if chosen not in self._waiting:
             self._waiting[chosen] = self._open(chosen)
         return self._waiting[chosen]

@@ -421,6 +421,20 @@ def test_documents_of_small_files_are_joined(
     assert all(row == {"n": row["n"], "even": row["n"] % 2, "s": str(row["n"])} for row in rows)
 
 
+@pytest.mark.parametrize("options", [{}, {"on_error": "quarantine"}, {"columns": {"n": "v:n::bigint"}}])
+def test_the_sample_of_small_files_is_of_many_of_them(tmp_path: Path, options: dict[str, Any]) -> None:
+    """The largest of files of one document each said alone which columns there are, although it was the oddest."""
+    (tmp_path / "000.ndjson").write_text(json.dumps({"odd": {"text": "x" * 1000}}))
+    for number in range(1, 1500):
+        (tmp_path / f"{number:04}.ndjson").write_text(json.dumps({"n": number, "odd": {}} if number % 2 else {"n": -1}))
+    mica.ingest_json(str(tmp_path / "*.ndjson"), tmp_path / "t", **options)
+    table = mica.Table.open(tmp_path / "t")
+    assert table.count() == 1500
+    assert table.scan(where="v:n::bigint >= 1").to_arrow().num_rows == 750
+    assert table.scan(where="v:n::bigint > 2000").explain().to_dict()["files"]["kept"] == 0
+    assert table.scan(where="v:odd.text::string IS NOT NULL").to_arrow().num_rows == 1
+
+
 def test_joined_documents_are_told_by_their_file(tmp_path: Path) -> None:
     for number in range(100):
         value = '"x"' if number % 30 == 7 else number
