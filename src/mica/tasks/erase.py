@@ -18,6 +18,7 @@ import pyarrow as pa
 from mica.expressions.bind import BoundExpr
 from mica.records import dataclass
 from mica.skipping.row_ranges import RowRanges, rows_of, without
+from mica.stats.columns import physical_names
 from mica.tasks.changed_rows import of_type, write_changes
 from mica.tasks.each_file import each_file
 from mica.tasks.facts import facts
@@ -100,8 +101,25 @@ def traces(
     """Where a path is in rows of a file (None: all that are not deleted), whose Variants `plain` reads alone: see
     `kernel.traces`."""
     file = DataFileReader(plain, part)
+    shared = _shares_name(plain, file, steps)
     for batch in read_ranges(file, file.ranges if ranges is None else ranges):
-        yield kernel.traces(pa.record_batch([batch.column(0)], names=["v"]), steps)
+        found = kernel.traces(pa.record_batch([batch.column(0)], names=["v"]), steps)
+        yield found.set_column(1, "name", pa.repeat(False, found.num_rows)) if shared else found
+
+
+def _shares_name(plain: ReadSpec, file: DataFileReader, steps: tuple[Step, ...]) -> bool:
+    """Whether another path of the file's shredding schema, which lacks this one, has the last key: the metadata of all
+    rows has the names of the schema, so that it says nothing of a row, and a rewrite would have it again."""
+    [leaf] = plain.outputs["v"].leaves
+    found = file.reader.tree(physical_names(plain.columns, leaf.column))
+    return found is not None and without_path(found[0], steps) == found[0] and _has_name(found[0], steps[-1])
+
+
+def _has_name(tree: pa.DataType, name: Step) -> bool:
+    """Whether a field of the shredding tree, however deep, is called so."""
+    if pa.types.is_list(tree):
+        return _has_name(tree.value_type, name)
+    return pa.types.is_struct(tree) and any(f.name == name or _has_name(f.type, name) for f in tree)
 
 
 def _write_spec(spec: EraseSpec, file: DataFileReader) -> WriteSpec:

@@ -329,6 +329,22 @@ def test_names_go_though_no_row_has_the_path_any_more(tmp_path: Path, gone: str)
     assert table.version == again
 
 
+@pytest.mark.parametrize("other", ['{"to":{"email":"c@d"}}', '{"to":[{"email":"c@d"}]}'])
+@pytest.mark.parametrize("mapping", ["none", "name"])
+def test_a_name_that_the_shredding_schema_has_elsewhere_is_no_trace(tmp_path: Path, other: str, mapping: str) -> None:
+    """All rows of a file have it in their metadata: it was found for ever, and each erase wrote all files again."""
+    table = mica.Table.create(tmp_path, "v VARIANT", properties={"delta.columnMapping.mode": mapping})
+    table.append([{"v": '{"email":"a@b"}'}, {"v": other}] * 5)
+    assert mica.check_erased(tmp_path, "v:email").current
+    version = table.erase("v:email").version
+    found = mica.check_erased(tmp_path, "v:email")
+    assert not found.current
+    assert {trace["goes_with"] for trace in found.traces.to_pylist()} == {"vacuum", "log cleanup"}
+    with pytest.warns(UserWarning, match="a path that no row"):
+        assert table.erase("v:email").version == version
+    assert table.erase("v:to").rows == 10
+
+
 def test_lines_that_were_set_aside_may_hold_the_path(tmp_path: Path) -> None:
     lines = [
         '{"n": 1}',
