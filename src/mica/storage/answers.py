@@ -108,7 +108,7 @@ class Meaning(NamedTuple):
     unreadable: bool
 
 
-def failure(error: BaseException) -> Meaning:
+def meaning(error: BaseException) -> Meaning:
     """What an exception of obstore means."""
     # The rest of an obstore message is a debug dump, which may hold headers and signed addresses.
     text = str(error).strip().partition("\n\nDebug source:")[0]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from obstore.exceptions import BaseError
 
 from mica.errors import MicaError, StorageError
-from mica.storage.answers import failure, repeated
+from mica.storage.answers import meaning, repeated
 from mica.storage.base import (
     SCHEMES,
     AlreadyExistsError,
@@ -328,7 +328,7 @@ class RemoteStorage(Storage):
                 told.__context__ = None  # it holds the dump: not shown, but found by who reports errors elsewhere
 
     def _told(self, error: BaseException, rel: str) -> StorageError:
-        told = failure(error)
+        told = meaning(error)
         kind = AlreadyExistsError if told.code == "FILE_EXISTS" else StorageError
         made = kind(told.code, f"{self.path(rel)}{self._redacted(told.says)}", hint=told.hint, path=self.path(rel))
         made.refused, made.unreadable = told.refused, told.unreadable

@@ -9,7 +9,7 @@ import pytest
 import mica
 from mica.errors import StorageError
 from mica.storage import Storage
-from mica.storage.answers import failure
+from mica.storage.answers import meaning
 from tests.faulty_s3 import FaultyS3
 
 
@@ -58,7 +58,7 @@ def test_who_was_refused_knows_that_nothing_was_done(store: FaultyS3, faults: li
     ],
 )
 def test_by_its_words(text: str, refused: bool) -> None:
-    assert failure(OSError(text)).refused is refused
+    assert meaning(OSError(text)).refused is refused
 
 
 def _s3(status: str, code: str, sentence: str) -> str:
@@ -89,7 +89,7 @@ def _s3(status: str, code: str, sentence: str) -> str:
 )  # fmt: skip
 def test_a_failure_has_the_reason_that_the_store_gives(text: str, code: str, says: str, hint: str | None) -> None:
     """Of S3's answers nothing but the head of its XML was told."""
-    found = failure(OSError(text))
+    found = meaning(OSError(text))
     assert (found.code, says in found.says) == (code, True), found
     assert (found.hint is None) == (hint is None)
     assert hint is None or hint in str(found.hint)
