@@ -149,35 +149,25 @@ def ingest_splits(spec: IngestSpec, splits: Sequence[Split]) -> Iterator[pa.Reco
         readers = _Readers(splits, partial(open_reader, spec, views=views))
         progress = ReadCounter(bad)
 
-        def inferred(found: kernel.Inferred) -> pa.DataType:
-            writer.report_left(facts_of((spec.column,), found[1], limits) if shredding.reports_left else ())
-            return found[0]
-
         def written(made: Iterable[kernel.Rows]) -> None:
-            nonlocal tree
             for rows in made:
-                if few:
-                    if tree == pa.null():
-                        tree = inferred(kernel.infer(kernel.arrow(rows), [spec.column], limits))
-                    rows = kernel.shred(rows, {(spec.column,): tree})  # noqa: PLW2901
                 writer.write(rows, {(spec.column,): tree} if tree != pa.null() else {})
                 progress.rows += rows.num_rows
 
-        few = False
         for at, split in enumerate(splits):
             reader = readers.take(at)
             while True:
                 # Waiting documents have the columns of a file that begins with them.
                 if infers and writer.rolls() and not documents.waiting:
-                    larger = readers.sampled(at, reader)
-                    few = larger is None
-                    tree = pa.null() if larger is None else inferred(larger.infer(limits))
-                batch = reader.next_batch(pa.null() if few else tree, BATCH_ROWS, BATCH_BYTES)
+                    sample = readers.sampled(at, reader)
+                    found = sample.infer(limits) if sample else kernel.infer(readers.small(at), [spec.column], limits)
+                    tree, left = found
+                    writer.report_left(facts_of((spec.column,), left, limits) if shredding.reports_left else ())
+                batch = reader.next_batch(tree, BATCH_ROWS, BATCH_BYTES)
                 bad.take(reader)
                 if batch is None:
                     break
-                joined = few or not bare
-                written(documents.add(batch.to_arrow(), split.name) if joined else [batch])
+                written([batch] if bare else documents.add(batch.to_arrow(), split.name))
                 yield from progress.facts(spec.write, reader.bytes_read, every=1.0)
             progress.ended(reader.bytes_read)
         written(documents.rest())
@@ -315,7 +305,7 @@ class _Readers:
 
     def sampled(self, at: int, reader: JsonSource) -> JsonSource | None:
         """The reader to infer from, while that of the split `at` is read: the next one of a split that is large enough
-        for a sample. None if several are left and none is: their documents are the sample, joined."""
+        for a sample. None if there are several, all small: see `small`."""
         sizes = [split.bytes for split in self._splits[at:]]
         chosen = next((at + next_ for next_, size in enumerate(sizes) if size >= SAMPLE_BYTES), None)
         if chosen == at or len(sizes) == 1:
@@ -325,6 +315,19 @@ class _Readers:
         if chosen not in self._waiting:
             self._waiting[chosen] = self._open(chosen)
         return self._waiting[chosen]
+
+    def small(self, at: int) -> pa.RecordBatch:
+        """The documents of small files from the split `at` on, as many as are a sample: they are read again in turn."""
+        found, size = [], 0
+        for number, split in enumerate(self._splits[at:], at):
+            head = self._heads[number].result() if number in self._heads else head_of(split)
+            reader = self._opened(split, head)
+            while (batch := reader.next_batch(pa.null(), BATCH_ROWS, BATCH_BYTES)) is not None:
+                found.append(batch.to_arrow())
+            size += split.bytes
+            if size >= SAMPLE_BYTES:
+                break
+        return pa.concat_batches(found)
 
 
 class ReadCounter:
