@@ -29,7 +29,7 @@ from mica.errors.codes import CODES
 #: The arguments, the code (None: wrong usage), and what the text says. Words in capitals are paths: see `places`.
 MISTAKES: list[tuple[str, str | None, str]] = [
     ("scan NOWHERE", "TABLE_NOT_FOUND", "is not a Delta table"),
-    ("scan BARE", "TABLE_NOT_FOUND", "mica scan FOLDER/*.parquet reads the rows and mica convert-to-delta FOLDER"),
+    ("scan BARE", "TABLE_NOT_FOUND", "mica scan 'FOLDER/**/*.parquet' reads the rows and mica convert-to-delta FOLDER"),
     ("scan JSON", "NOT_A_DIRECTORY", "mica ingest"),
     ("scan TABLE --where nope=1", "UNKNOWN_COLUMN", "There are: v."),
     ("scan TABLE --where v:n::bigin=1", "INVALID_EXPRESSION", "Is BIGINT meant?"),

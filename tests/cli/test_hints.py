@@ -26,7 +26,7 @@ PYTHON_ALONE = (
 )  # fmt: skip
 
 PYTHON = re.compile(
-    r"""\b[a-z_]+=['"{\[TF]|\bmica\.[A-Zr]|\.\w+\(|\bto_\w+\(|Table\.|set_properties\(|`\w+=`|storage_options"""
+    r"""\b[a-z_]+=['"{\[TF]|\bmica\.[A-Zr]|\bmica\.[a-z]+_|\.\w+\(|\bto_\w+\(|Table\.|set_properties\(|`\w+=`|storage_options"""
 )
 
 

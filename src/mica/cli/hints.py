@@ -75,8 +75,9 @@ SAYS: Sequence[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = t
         (r"leave `spark=` out", r"leave --spark out"),
         (
             r"mica\.read_parquet reads the rows and Table\.convert_to_delta makes a table\.",
-            r"mica scan FOLDER/*.parquet reads the rows and mica convert-to-delta FOLDER makes a table.",
+            r"mica scan 'FOLDER/**/*.parquet' reads the rows and mica convert-to-delta FOLDER makes a table.",
         ),
+        (r"mica\.convert_files writes the rows", r"mica convert FOLDER TABLE writes the rows"),
         (r"Call mica\.enable\(spark\) before, in a classic session; or use", r"Use"),
         (r"give it a name with mica\.register\.", r"give it a name with --table NAME=PATH."),
     )
