@@ -342,7 +342,8 @@ def _refuse_nulls(before: Snapshot, path: tuple[str, ...], column: str) -> bool:
         here = here.field(step).type
     names = [quote_if_needed(name) for name in path]
     around = [f"{'.'.join(names[: n + 1])} IS NULL" for n in range(len(names) - 1)]
-    refuse_violations(before, f"NOT NULL of {column!r}", "", " OR ".join([f"{'.'.join(names)} IS NOT NULL", *around]))
+    expr = " OR ".join([f"{'.'.join(names)} IS NOT NULL", *around])
+    refuse_violations(before, f"NOT NULL of {column!r}", f"({expr})", expr)
     return True
 
 

@@ -173,6 +173,7 @@ def test_not_null_asks_the_rows(tmp_path: Path) -> None:
     table.append([{"id": 1, "s": {"x": 1}}, {"id": None, "s": None}])
     with pytest.raises(UserError) as caught:
         table.alter_column("id", nullable=False)
+    assert "violates NOT NULL of 'id' (id IS NOT NULL): id = NULL" in str(caught.value)
     assert caught.value.code == "CONSTRAINT_VIOLATED"
     table.alter_column("s.x", nullable=False).delete("id IS NULL")
     table.alter_column("id", nullable=False)
