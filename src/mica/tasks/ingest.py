@@ -160,8 +160,8 @@ def ingest_splits(spec: IngestSpec, splits: Sequence[Split]) -> Iterator[pa.Reco
                 # Waiting documents have the columns of a file that begins with them.
                 if infers and writer.rolls() and not documents.waiting:
                     sample = readers.sampled(at, reader)
-                    found = sample.infer(limits) if sample else kernel.infer(readers.small(at), [spec.column], limits)
-                    tree, left = found
+                    few = isinstance(sample, pa.RecordBatch)
+                    tree, left = kernel.infer(sample, [spec.column], limits) if few else sample.infer(limits)
                     writer.report_left(facts_of((spec.column,), left, limits) if shredding.reports_left else ())
                 batch = reader.next_batch(tree, BATCH_ROWS, BATCH_BYTES)
                 bad.take(reader)
@@ -303,21 +303,23 @@ class _Readers:
         split, coming = self._splits[at], self._heads.pop(at, None)
         return self._opened(split, head_of(split) if coming is None else coming.result())
 
-    def sampled(self, at: int, reader: JsonSource) -> JsonSource | None:
-        """The reader to infer from, while that of the split `at` is read: the next one of a split that is large enough
-        for a sample. None if there are several, all small: see `small`."""
+    def sampled(self, at: int, reader: JsonSource) -> JsonSource | pa.RecordBatch:
+        """What to infer from, while the split `at` is read: the reader of the next one that is large enough for a
+        sample, or the documents of several, all small."""
         sizes = [split.bytes for split in self._splits[at:]]
         chosen = next((at + next_ for next_, size in enumerate(sizes) if size >= SAMPLE_BYTES), None)
         if chosen == at or len(sizes) == 1:
             return reader
         if chosen is None:
-            return None
+            few = self._few(at)
+            return reader if few is None else few
         if chosen not in self._waiting:
             self._waiting[chosen] = self._open(chosen)
         return self._waiting[chosen]
 
-    def small(self, at: int) -> pa.RecordBatch:
-        """The documents of small files from the split `at` on, as many as are a sample: they are read again in turn."""
+    def _few(self, at: int) -> pa.RecordBatch | None:
+        """The documents of small splits from `at` on, as many as are a sample: they are read again in turn. None if
+        there are none."""
         found, size = [], 0
         for number, split in enumerate(self._splits[at:], at):
             head = self._heads[number].result() if number in self._heads else head_of(split)
@@ -327,7 +329,7 @@ class _Readers:
             size += split.bytes
             if size >= SAMPLE_BYTES:
                 break
-        return pa.concat_batches(found)
+        return pa.concat_batches(found) if found else None
 
 
 class ReadCounter:

@@ -435,6 +435,15 @@ def test_the_sample_of_small_files_is_of_many_of_them(tmp_path: Path, options: d
     assert table.scan(where="v:odd.text::string IS NOT NULL").to_arrow().num_rows == 1
 
 
+def test_several_files_without_documents_are_no_sample(tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / f"{name}.ndjson").write_text("\n")
+    mica.ingest_json(str(tmp_path / "*.ndjson"), tmp_path / "t")
+    (tmp_path / "c.ndjson").write_text('{"n": 1}')
+    mica.ingest_json(str(tmp_path / "*.ndjson"), tmp_path / "t")
+    assert mica.Table.open(tmp_path / "t").count() == 1
+
+
 def test_joined_documents_are_told_by_their_file(tmp_path: Path) -> None:
     for number in range(100):
         value = '"x"' if number % 30 == 7 else number
