@@ -421,16 +421,25 @@ def test_documents_of_small_files_are_joined(
     assert all(row == {"n": row["n"], "even": row["n"] % 2, "s": str(row["n"])} for row in rows)
 
 
-@pytest.mark.parametrize("options", [{}, {"on_error": "quarantine"}, {"columns": {"n": "v:n::bigint"}}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"on_error": "quarantine"},
+        {"columns": {"n": "v:n::bigint"}},
+        {"columns": {"q": "1 / (v:n::int - 7)"}, "on_error": "quarantine"},
+    ],
+)
 def test_the_sample_of_small_files_is_of_many_of_them(tmp_path: Path, options: dict[str, Any]) -> None:
     """The largest of files of one document each said alone which columns there are, although it was the oddest."""
     (tmp_path / "000.ndjson").write_text(json.dumps({"odd": {"text": "x" * 1000}}))
     for number in range(1, 1500):
         (tmp_path / f"{number:04}.ndjson").write_text(json.dumps({"n": number, "odd": {}} if number % 2 else {"n": -1}))
-    mica.ingest_json(str(tmp_path / "*.ndjson"), tmp_path / "t", **options)
+    bad = mica.ingest_json(str(tmp_path / "*.ndjson"), tmp_path / "t", **options).bad_lines
     table = mica.Table.open(tmp_path / "t")
-    assert table.count() == 1500
-    assert table.scan(where="v:n::bigint >= 1").to_arrow().num_rows == 750
+    assert bad == len(options) // 2
+    assert table.count() == 1500 - bad
+    assert table.scan(where="v:n::bigint >= 1").to_arrow().num_rows == 750 - bad
     assert table.scan(where="v:n::bigint > 2000").explain().to_dict()["files"]["kept"] == 0
     assert table.scan(where="v:odd.text::string IS NOT NULL").to_arrow().num_rows == 1
 
@@ -442,6 +451,15 @@ def test_several_files_without_documents_are_no_sample(tmp_path: Path) -> None:
     (tmp_path / "c.ndjson").write_text('{"n": 1}')
     mica.ingest_json(str(tmp_path / "*.ndjson"), tmp_path / "t")
     assert mica.Table.open(tmp_path / "t").count() == 1
+
+
+def test_small_files_after_a_sample_of_no_type_are_written_like_it(tmp_path: Path) -> None:
+    for number in range(2200):
+        text = json.dumps({"n": number}) if number >= 1100 else ("1" if number % 2 else '"x"')
+        (tmp_path / f"{number:04}.ndjson").write_text(text)
+    assert mica.ingest_json(str(tmp_path / "*.ndjson"), tmp_path / "t").rows == 2200
+    found = mica.Table.open(tmp_path / "t").scan(where="v:n::int >= 1100", columns={"n": "v:n::int"})
+    assert sorted(found.to_arrow()["n"].to_pylist()) == list(range(1100, 2200))
 
 
 def test_joined_documents_are_told_by_their_file(tmp_path: Path) -> None:
