@@ -293,14 +293,19 @@ class _Readers:
     def take(self, at: int) -> JsonSource:
         """The reader of this split."""
         self._asked = max(self._asked, at)
-        for split in self._splits[self._asked : at + threads.REQUESTS]:
+        self._ask(at + threads.REQUESTS)
+        self._heads.pop(at - 1, None)
+        return self._waiting.pop(at, None) or self._open(at)
+
+    def _ask(self, end: int) -> None:
+        """Asks for the first bytes of the files before `end`."""
+        for split in self._splits[self._asked : end]:
             if split.storage.local_path is None and self._asked not in self._waiting:
                 self._heads[self._asked] = threads.soon(partial(head_of, split))
             self._asked += 1
-        return self._waiting.pop(at, None) or self._open(at)
 
     def _open(self, at: int) -> JsonSource:
-        split, coming = self._splits[at], self._heads.pop(at, None)
+        split, coming = self._splits[at], self._heads.get(at)
         return self._opened(split, head_of(split) if coming is None else coming.result())
 
     def sampled(self, at: int, reader: JsonSource) -> JsonSource | pa.RecordBatch:
@@ -322,8 +327,8 @@ class _Readers:
         there are none."""
         found, size = [], 0
         for number, split in enumerate(self._splits[at:], at):
-            head = self._heads[number].result() if number in self._heads else head_of(split)
-            reader = self._opened(split, head)
+            self._ask(number + threads.REQUESTS)
+            reader = self._open(number)
             while (batch := reader.next_batch(pa.null(), BATCH_ROWS, BATCH_BYTES)) is not None:
                 found.append(batch.to_arrow())
             size += split.bytes
