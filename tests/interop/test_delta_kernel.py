@@ -167,6 +167,7 @@ def test_kernel_reads_the_rows_and_skips_by_the_bounds(
     assert none == 0 or properties is STRUCTS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("collation", ["SPARK.UTF8_LCASE", "icu.UNICODE_CI", "icu.de_AUT_CI"])
 def test_a_collated_table_of_kernel_is_written_and_kept_up(
     delta_session: SparkSession, tmp_path: Path, collation: str
