@@ -202,52 +202,50 @@ class _LikeMica:
         return Mica().write(texts, path.with_suffix(".like.parquet"), layout)
 
 
-class ParquetJava(_LikeMica, _Program):
+class _Java(_Program):
+    """An engine of `VariantsInJava.java`."""
+
+    def __init__(self, engine: str) -> None:
+        import pyspark
+
+        jars = [ROOT / ".bench" / "java", Path(pyspark.__file__).parent / "jars"]
+        classpath = os.pathsep.join(f"{folder}/*" for folder in jars)
+        source = str(ROOT / "tests" / "campaign" / "VariantsInJava.java")
+        super().__init__(["java", "-Xmx1g", "-cp", classpath, source, engine])
+
+    def read(self, path: str) -> list[str | None]:
+        """The rows as JSON."""
+        found: list[str | None] = self.ask(path=path)
+        return found
+
+
+class ParquetJava(_LikeMica, _Java):
     """parquet-java, of which Hive, Flink and others are made."""
 
     name = "parquet-java 1.17.1"
 
     def __init__(self) -> None:
-        super().__init__(_java("parquet-java"))
+        super().__init__("parquet-java")
 
     def write(self, texts: Sequence[str], path: Path, layout: str) -> str:
         """Writes one file; its path."""
         self.ask(texts=list(texts), path=str(path), like=self._like(texts, path, layout))
         return str(path)
 
-    def read(self, path: str) -> list[str | None]:
-        """The rows as JSON."""
-        found: list[str | None] = self.ask(path=path)
-        return found
 
-
-class Iceberg(_Program):
+class Iceberg(_Java):
     """Iceberg's readers and writers of generic records, which infer columns themselves."""
 
     name = "Iceberg 1.11.0"
     layouts = ("unshredded", "shredded")
 
     def __init__(self) -> None:
-        super().__init__(_java("iceberg"))
+        super().__init__("iceberg")
 
     def write(self, texts: Sequence[str], path: Path, layout: str) -> str:
         """Writes one file; its path."""
         self.ask(texts=list(texts), path=str(path), shred=layout == "shredded")
         return str(path)
-
-    def read(self, path: str) -> list[str | None]:
-        """The rows as JSON."""
-        found: list[str | None] = self.ask(path=path)
-        return found
-
-
-def _java(engine: str) -> list[str]:
-    """The command that starts the program of Java's engines."""
-    import pyspark
-
-    jars = [ROOT / ".bench" / "java", Path(pyspark.__file__).parent / "jars"]
-    classpath = os.pathsep.join(f"{folder}/*" for folder in jars)
-    return ["java", "-Xmx1g", "-cp", classpath, str(ROOT / "tests" / "campaign" / "VariantsInJava.java"), engine]
 
 
 class ArrowRs(_LikeMica):

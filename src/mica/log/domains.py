@@ -18,6 +18,8 @@ import orjson
 
 from mica.collation.identifier import parse
 from mica.errors import CorruptDataError, UserError
+from mica.log import features
+from mica.log.actions import Protocol
 
 CLUSTERING_DOMAIN = "delta.clustering"
 COLLATIONS_DOMAIN = "collations"
@@ -32,9 +34,7 @@ def write_versions(configuration: str | None, table: str) -> dict[str, list[str]
 
 
 def with_versions(configuration: str | None, collations: Iterable[str], version: str, table: str) -> str | None:
-    """Adds a version of these collations (identifiers without one) to the domain; None if it has them already. Who
-    writes statistics should do so (RFC, "`collations` Domain Metadata"); in a table without the feature domainMetadata,
-    such as Delta Kernel makes, the statistics say it alone.
+    """Adds a version of these collations (identifiers without one) to the domain; None if it has them already.
 
     Errors: INVALID_DOMAIN if the domain cannot be read; it is then not changed.
     """
@@ -47,6 +47,19 @@ def with_versions(configuration: str | None, collations: Iterable[str], version:
             kept.append(version)
             changed = True
     return orjson.dumps({**document, "writeVersions": versions}).decode() if changed else None
+
+
+def newer_versions(
+    protocol: Protocol, domains: Mapping[str, str], collations: Iterable[str], version: str, table: str
+) -> str | None:
+    """The domain to write with statistics of this version of the collations; None if it stays as it is.
+
+    Who writes statistics should do so (RFC, "`collations` Domain Metadata"); in a table without the feature
+    domainMetadata, such as Delta Kernel makes, the statistics say it alone. Errors: as those of `with_versions`.
+    """
+    if not features.supports(protocol, "domainMetadata"):
+        return None
+    return with_versions(domains.get(COLLATIONS_DOMAIN), collations, version, table)
 
 
 def _read(configuration: str | None, table: str) -> tuple[Mapping[str, Any], dict[str, list[str]]]:

@@ -20,7 +20,7 @@ from mica.arrays import arrow_array
 from mica.engines.base import Engine
 from mica.errors import UserError
 from mica.log import features
-from mica.log.domains import COLLATIONS_DOMAIN, with_versions
+from mica.log.domains import COLLATIONS_DOMAIN, newer_versions
 from mica.log.snapshot import Snapshot
 from mica.log.transaction import Transaction
 from mica.schema import collations
@@ -71,8 +71,7 @@ def _restats(snapshot: Snapshot, columns: Sequence[str] | None, spark: SparkSess
         others = [leaf for leaf in _asked(snapshot, None)[0] if leaf not in leaves]
         after = _with_collated(after, found, version, others)
         names = [leaf.collation for leaf in leaves]
-        if features.supports(snapshot.protocol, "domainMetadata"):
-            domain = with_versions(snapshot.domains.get(COLLATIONS_DOMAIN), names, version, table)
+        domain = newer_versions(snapshot.protocol, snapshot.domains, names, version, table)
     if variants and files:
         after = _with_paths(after, _path_bounds(snapshot, variants, files, engine), snapshot, variants)
     changed = [i for i, (old, new) in enumerate(zip(before, after, strict=True)) if old != new and not _same(old, new)]

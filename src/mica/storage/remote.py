@@ -94,9 +94,8 @@ class RemoteStorage(Storage):
 
     def like(self, location: str | os.PathLike[str], storage_options: Mapping[str, str] | None = None) -> Storage:
         scheme = split_scheme(os.fspath(location))[0]
-        own = (
-            self._options if scheme in (None, "file") else self._options_for(scheme)
-        )  # a log there may name files here
+        # The log of a table on a disk may name files here.
+        own = self._options if scheme in (None, "file") else self._options_for(scheme)
         return Storage.open(location, with_own(storage_options, own))
 
     def _options_for(self, scheme: str | None) -> Mapping[str, str] | None:

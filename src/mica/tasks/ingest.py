@@ -159,9 +159,7 @@ def ingest_splits(spec: IngestSpec, splits: Sequence[Split]) -> Iterator[pa.Reco
             while True:
                 # Waiting documents have the columns of a file that begins with them.
                 if infers and writer.rolls() and not documents.waiting:
-                    sample = readers.sampled(at, reader)
-                    few = isinstance(sample, pa.RecordBatch)
-                    tree, left = kernel.infer(sample, [spec.column], limits) if few else sample.infer(limits)
+                    tree, left = readers.inferred(at, reader, spec.column, limits)
                     writer.report_left(facts_of((spec.column,), left, limits) if shredding.reports_left else ())
                 batch = reader.next_batch(tree, BATCH_ROWS, BATCH_BYTES)
                 bad.take(reader)
@@ -308,19 +306,17 @@ class _Readers:
         split, coming = self._splits[at], self._heads.get(at)
         return self._opened(split, head_of(split) if coming is None else coming.result())
 
-    def sampled(self, at: int, reader: JsonSource) -> JsonSource | pa.RecordBatch:
-        """What to infer from, while the split `at` is read: the reader of the next one that is large enough for a
-        sample, or the documents of several, all small."""
-        sizes = [split.bytes for split in self._splits[at:]]
-        chosen = next((at + next_ for next_, size in enumerate(sizes) if size >= SAMPLE_BYTES), None)
-        if chosen == at or len(sizes) == 1:
-            return reader
-        if chosen is None:
-            few = self._few(at)
-            return reader if few is None else few
+    def inferred(self, at: int, reader: JsonSource, column: str, limits: Limits) -> kernel.Inferred:
+        """The columns of a file that begins with the split `at`, while `reader` reads it: those of the next split that
+        is large enough for a sample, or of the documents of several, all small."""
+        chosen = next((n for n, split in enumerate(self._splits[at:], at) if split.bytes >= SAMPLE_BYTES), None)
+        if chosen is None and at + 1 < len(self._splits) and (few := self._few(at)) is not None:
+            return kernel.infer(few, [column], limits)
+        if chosen is None or chosen == at:
+            return reader.infer(limits)
         if chosen not in self._waiting:
             self._waiting[chosen] = self._open(chosen)
-        return self._waiting[chosen]
+        return self._waiting[chosen].infer(limits)
 
     def _few(self, at: int) -> pa.RecordBatch | None:
         """The documents of small splits from `at` on, as many as are a sample: they are read again in turn. None if

@@ -25,7 +25,7 @@ from mica.log.domains import (
     CLUSTERING_DOMAIN,
     COLLATIONS_DOMAIN,
     clustering_columns,
-    with_versions,
+    newer_versions,
     write_versions,
 )
 from mica.log.snapshot import Snapshot, load
@@ -299,9 +299,9 @@ class Target:
         if facts.changes.num_rows:
             transaction.add_changes(facts.changes.select(["path", "partition_values", "size"]))
         transaction.set_application_transactions(self.applications, self.following)
-        if self.versions is not None and features.supports(self.protocol, "domainMetadata"):
-            before = None if self.snapshot is None else self.snapshot.domains.get(COLLATIONS_DOMAIN)
-            domain = with_versions(before, *self.versions, str(self.storage))
+        if self.versions is not None:
+            before = {} if self.snapshot is None else self.snapshot.domains
+            domain = newer_versions(self.protocol, before, *self.versions, str(self.storage))
             if domain is not None:
                 transaction.set_domain(COLLATIONS_DOMAIN, domain)
         return transaction

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import mica
+from mica import compute as pc
 from mica.checking.inspect import inspect_file
 from mica.schema.arrow import variant_field
 from tests.early import TEXT as EARLY
@@ -116,6 +117,19 @@ def test_the_shredding_schema_stays(tmp_path: Path, typed: pa.DataType | None, r
     mica.repair(path, tmp_path / "out.parquet")
     assert mica.check(tmp_path / "out.parquet").ok
     assert sorted(_nodes(tmp_path / "out.parquet")) == sorted(_nodes(path))
+    assert read(tmp_path / "out.parquet") == read(path)
+
+
+@pytest.mark.parametrize("names", [("b", "a"), ("b", "a", "b"), ("\U00010000", "\ufff0")])
+def test_a_broken_promise_of_the_sorted_bit_is_not_passed_on(tmp_path: Path, names: tuple[str, ...]) -> None:
+    inner, path = container([ONE, TWO], [1, 0]), tmp_path / "in.parquet"
+    file(path, column([inner, container([inner]), None], names=metadata(*names, ordered=True)))
+    found = mica.read_parquet(path, columns={"v": "v", "w": "variant_get(v, '$[0]', 'variant')"}).to_arrow()
+    for column_of in found.columns:
+        marks = [one.as_py()[0] & 0x10 for one in pc.struct_field(column_of.drop_null(), "metadata")]
+        assert not any(marks)
+    mica.repair(path, tmp_path / "out.parquet")
+    assert mica.check(tmp_path / "out.parquet").ok
     assert read(tmp_path / "out.parquet") == read(path)
 
 

@@ -48,8 +48,8 @@ pub fn ranks(bytes: &[u8], names: &[(u32, u32)]) -> Vec<u32> {
     ranks
 }
 
-/// Whether a metadata says that its names are sorted. Only `check` asks: Iceberg 1.11 says so of names in the order of
-/// UTF-16, so whoever needs an order looks for it.
+/// Whether a metadata says that its names are sorted. Nobody relies on it: Iceberg 1.11 says so of names in the order
+/// of UTF-16. It is asked for to tell who says it wrongly.
 pub fn is_sorted(bytes: &[u8]) -> bool {
     bytes.first().is_some_and(|header| header & SORTED != 0)
 }
