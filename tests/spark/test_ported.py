@@ -144,9 +144,13 @@ def test_views_of_texts_stand_for_their_table(session: SparkSession, table: mica
             "SELECT v, id FROM ported", "SELECT id AS v, v AS id FROM ported", "SELECT * FROM ported WHERE id > 0",
             "SELECT * FROM ported LIMIT 9", f"SELECT * FROM {path} VERSION AS OF 1",
             f"SELECT * FROM delta.`{table.path}@v1`",
-            "SELECT * FROM ported_0 WHERE id > 0", "SELECT id + 0 AS id, v FROM ported_0",
         ):  # fmt: skip
-            session.sql(f"CREATE OR REPLACE TEMPORARY VIEW ported_0 AS SELECT * FROM {path}")
+            session.sql(f"CREATE OR REPLACE TEMPORARY VIEW ported_5 AS {part}")
+            with pytest.raises(UserError, match="ported_5 is a temporary view that does not show the whole") as refused:
+                session.sql("DELETE FROM ported_5 WHERE id = 3")
+            assert refused.value.code == "INVALID_ARGUMENT"
+        session.sql(f"CREATE OR REPLACE TEMPORARY VIEW ported_0 AS SELECT * FROM {path}")
+        for part in ("SELECT * FROM ported_0 WHERE id > 0", "SELECT id + 0 AS id, v FROM ported_0"):
             session.sql(f"CREATE OR REPLACE TEMPORARY VIEW ported_5 AS {part}")
             with pytest.raises(Exception) as caught:  # noqa: PT011 - Spark's own, of several kinds
                 session.sql("DELETE FROM ported_5 WHERE id = 3")
