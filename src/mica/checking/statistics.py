@@ -106,7 +106,7 @@ def _there(statistics: Statistics, schema: Level) -> Iterator[tuple[IndexedColum
 
 def _plain(leaves: Sequence[tuple[IndexedColumn, Located]], text: str) -> Iterator[list[Bounds]]:
     """The bounds of each of the leaves, if it has any. The text is parsed once for all of them."""
-    wanted = [Wanted(leaf.names, leaf.type, was_float=leaf.was_float) for leaf, _ in leaves]
+    wanted = [Wanted(leaf.names, leaf.type, was_float=leaf.was_float, as_written=True) for leaf, _ in leaves]
     for (leaf, there), found in zip(leaves, read_stats(arrow_array([text]), wanted), strict=True):
         sides = [side[0] if side[0].is_valid else None for side in (found.min, found.max)]
         nulls = found.null_count[0].as_py()

@@ -27,6 +27,7 @@ from mica.cores import cores
 from mica.records import dataclass
 from mica.schema.arrow import to_arrow_type
 from mica.schema.types import TIMESTAMP, TIMESTAMP_NTZ, DataType, Primitive
+from mica.stats import rounded
 from mica.stats.columns import is_ordered
 from mica.stats.paths import PathSide, side_of
 from mica.variant import kernel
@@ -52,13 +53,15 @@ Share = tuple[Rows, Texts]
 class Wanted:
     """A leaf whose statistics are requested: its names in the file, its column's type, and a path inside a variant.
 
-    `was_float`: the column is DOUBLE now, and a bound may be the text of a float.
+    `was_float`: the column is DOUBLE now, and a bound may be the text of a float. `as_written`: a check wants bounds of
+    decimals as they are, those that their writer rounded too.
     """
 
     names: tuple[str, ...]
     type: DataType
     path: VariantPath | None = None
     was_float: bool = False
+    as_written: bool = False
 
 
 @dataclass(frozen=True)
@@ -164,6 +167,8 @@ def _stats(walked: pa.RecordBatch, wanted: Sequence[Wanted]) -> list[ColumnStats
             high = pc.add(high, _MS)
         if leaf.was_float:
             low, high = _of_float(low, np.minimum), _of_float(high, np.maximum)
+        if pa.types.is_decimal(low.type) and not leaf.as_written:
+            low, high = rounded.as_they_hold(low, high)
         out.append(ColumnStats(*in_order(low, high), nulls, num_rows))
     return out
 
