@@ -125,3 +125,16 @@ def test_deltalake_opens_a_table_from_sidecars(tmp_path: Path, monkeypatch: pyte
     opened = deltalake.DeltaTable(str(tmp_path / "t"))
     query = deltalake.QueryBuilder().register("t", opened).execute("SELECT id, p, s FROM t ORDER BY id")
     assert pa.table(query).to_pylist() == table.to_arrow().sort_by("id").to_pylist()
+
+
+def test_a_log_compaction_of_deltalake_brings_no_removed_rows_back(tmp_path: Path) -> None:
+    """It leaves out removals that are older than the retention of files, though the files are of a commit before."""
+    deltalake = pytest.importorskip("deltalake")
+    for number in range(5):
+        rows = pa.table({"id": [number]})
+        properties = {"delta.deletedFileRetentionDuration": "interval 0 hours"}
+        deltalake.write_deltalake(str(tmp_path), rows, mode="append", configuration=None if number else properties)
+        if number == 2:
+            mica.Table.open(tmp_path).delete("id = 1")
+    deltalake.DeltaTable(str(tmp_path)).compact_logs(2, 4)
+    assert sorted(mica.Table.open(tmp_path).to_arrow().column("id").to_pylist()) == [0, 2, 3, 4]

@@ -1,8 +1,10 @@
 """Chooses the files of `_delta_log` that make up a version: one checkpoint and the commits after it.
 
 The rule: a segment has no gaps. It starts at version 0 or at a complete checkpoint, and every later version has its
-commit (or a log compaction that covers it); otherwise an error names the missing version. Pure function: a
-listing in, a segment out (PROTOCOL.md "Checkpoints", "Log Compaction Files", "Last Checkpoint File").
+commit; otherwise an error names the missing version. A log compaction is taken where one of its commits is missing, and
+nowhere else: its writer may leave out removals that are older than the retention of files (deltalake does), and what it
+does not remove comes back. Pure function: a listing in, a segment out (PROTOCOL.md "Checkpoints", "Log Compaction
+Files", "Last Checkpoint File").
 """
 
 from __future__ import annotations
@@ -62,7 +64,11 @@ def choose_segment(listing: Listing, version: int | None, table: str, skip: froz
 
 def _compaction(listing: Listing, start: int, target: int) -> LogFile | None:
     # The last commit is always read itself: it holds the commitInfo with the in-commit timestamp.
-    fitting = [c for c in listing.compactions.get(start, ()) if start < c.name.end < target]
+    fitting = [
+        c
+        for c in listing.compactions.get(start, ())
+        if start < c.name.end < target and any(at not in listing.commits for at in range(start, c.name.end + 1))
+    ]
     return max(fitting, key=lambda c: c.name.end, default=None)
 
 

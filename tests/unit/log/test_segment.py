@@ -52,8 +52,9 @@ def shape(segment) -> tuple[int, str | None, list[str]]:
         # an incomplete multi-part checkpoint is none
         (["0.json", "1.json", "1.checkpoint.0000000001.0000000002.parquet"], None, (1, None, ["0-0", "1-1"])),
         (["0.json", "1.json", f"1.checkpoint.{UUID}.json"], None, (1, "1v2", [])),
-        # a compaction stands for its commits, but the last commit is read by itself
-        (["0.json", "1.json", "2.json", "3.json", "0.2.compacted.json"], None, (3, None, ["0-2", "3-3"])),
+        # a compaction stands for commits that are missing, as it may lack removals; the last commit is read by itself
+        (["0.json", "1.json", "3.json", "0.2.compacted.json"], None, (3, None, ["0-2", "3-3"])),
+        (["0.json", "1.json", "2.json", "3.json", "0.2.compacted.json"], None, (3, None, ["0-0", "1-1", "2-2", "3-3"])),
         (["0.json", "1.json", "2.json", "0.2.compacted.json"], None, (2, None, ["0-0", "1-1", "2-2"])),
         (["0.json", "1.json", "2.json", "3.json", "0.2.compacted.json"], 1, (1, None, ["0-0", "1-1"])),
         (
