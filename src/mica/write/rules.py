@@ -44,6 +44,7 @@ from mica.schema.spelling import quote_if_needed
 from mica.schema.types import BOOLEAN, LONG, STRING, VOID, DataType, StructField, StructType, loosened
 from mica.stats.columns import physical_name
 from mica.tasks.rules import Identity, RowCheck, Rules
+from mica.write.check_texts import as_meant
 
 #: The numbers of an identity column.
 LONGS = range(-(1 << 63), 1 << 63)
@@ -147,7 +148,8 @@ class _Binding:
 
     def check(self, what: str, text: str, feature: str) -> RowCheck:
         try:
-            bound = bind(text, self.schema, ansi=self.ansi, timezone=self.timezone)
+            said = as_meant(text, self.schema) if feature == "checkConstraints" else text
+            bound = bind(said, self.schema, ansi=self.ansi, timezone=self.timezone)
             refuse_in_process(bound.expr)
         except MicaError as e:
             raise self.unsupported(what, text, feature, e.message) from None
@@ -196,10 +198,11 @@ class _Binding:
         return Identity(start if last is None else last + step, step)
 
     def unsupported(self, what: str, text: Any, feature: str, why: str) -> UnsupportedTableError:
+        another = ", or drop the constraint and add it in Spark's words" if feature == "checkConstraints" else ""
         return UnsupportedTableError(
             "UNSUPPORTED_WRITER_FEATURE",
             f"{self.table} has {what} ({text}), which mica cannot evaluate: {why}",
-            hint="Write to it with an engine that supports the expression.",
+            hint=f"Write to it with an engine that supports the expression{another}.",
             feature=feature,
         )
 
@@ -297,7 +300,11 @@ def uses(schema: StructType, configuration: Mapping[str, str], path: Sequence[st
     be parsed counts if it holds the name.
     """
     wanted = tuple(name.lower() for name in path)
-    return [what for _, what, text in expressions(schema, configuration) if _names_one(text, wanted)]
+    return [
+        what
+        for key, what, text in expressions(schema, configuration)
+        if _names_one(text, wanted, schema if key == CONSTRAINTS else None)
+    ]
 
 
 def expressions(schema: StructType, configuration: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
@@ -311,8 +318,9 @@ def expressions(schema: StructType, configuration: Mapping[str, str]) -> Iterato
                 yield key, f"the {what} of {at!r}", str(f.metadata[key])
 
 
-def _names_one(text: str, wanted: tuple[str, ...]) -> bool:
+def _names_one(text: str, wanted: tuple[str, ...], of_check: StructType | None) -> bool:
     try:
+        text = text if of_check is None else as_meant(text, of_check)
         columns = [tuple(n.lower() for n in e.names) for e in walk(parse(text)) if isinstance(e, Column)]
     except MicaError:
         return wanted[-1] in text.lower()
