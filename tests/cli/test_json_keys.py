@@ -17,7 +17,7 @@ import mica
 from mica.cli.app import app
 from mica.cli.json_keys import KEYS
 
-#: In this order, in a folder with in.json, drifted.json, one/a.json, broken/ (a table with a fault) and bare/.
+#: In this order, in a folder with in.json, drifted.json, one/a.json, parts/, broken/ (a table with a fault) and bare/.
 LINES = [
     "ingest in.json t --property delta.enableChangeDataFeed=true --target-file-size 1KB --json",
     "ingest drifted.json t --json",
@@ -25,8 +25,12 @@ LINES = [
     "scan t --count --json",
     "changes t --from-version 1 --count --json",
     "explain t --where v:n::int=3 --analyze --json",
+    "explain t --where v:n::int=3 --footers --json",
+    "explain bare/a.parquet --where id=3 --json",
     "files t --json",
+    "files parts --json",
     "stats t --json",
+    "stats parts --json",
     "drift t --json",
     "suggest t --json",
     "inspect bare/a.parquet --json",
@@ -49,7 +53,10 @@ LINES = [
     "demo shown --no-spark --events 300 --json",
 ]
 #: Documented keys that these lines do not print: those of Spark, and of other answers.
-ELSEWHERE = {"demo": {"rows_on_spark", "collections.*"}}
+ELSEWHERE = {
+    "explain": {key for key in KEYS["explain"] if key.startswith("tables[]")},  # tests/cli/test_sql.py
+    "demo": {"rows_on_spark", "collections.*"},
+}
 
 
 def keys(value: Any, at: str = "") -> Iterator[str]:
@@ -80,6 +87,8 @@ def test_printed_keys_are_those_of_the_page(tmp_path: Path, monkeypatch: pytest.
     Path("one/a.json").write_text('{"n": 1}\n')
     Path("bare").mkdir()
     mica.write_parquet([{"id": 1, "v": {"a": 1}}], "bare/a.parquet", shredding={"v": "struct<a: int>"})
+    parts = mica.Table.create("parts", "p INT, s STRING COLLATE UTF8_LCASE", partition_by=["p"])
+    parts.append([{"p": 1, "s": "a"}])
     mica.Table.create("broken", "id INT").append([{"id": 1}])
     log = Path("broken/_delta_log/00000000000000000001.json")
     log.write_text(log.read_text().replace('\\"numRecords\\":1', '\\"numRecords\\":2'))

@@ -16,8 +16,10 @@ import mica
 from mica.cli import explain as explain_command
 from mica.cli import sql as sql_command
 from mica.cli.app import app
+from mica.cli.json_keys import KEYS
 from mica.cli.kept_back import kept_back, reason
 from mica.engines.spark import session
+from tests.cli.test_json_keys import fits, keys
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -63,6 +65,7 @@ def test_a_statement_prints_its_counts(table: str) -> None:
 def test_explain(table: str) -> None:
     text = "SELECT id FROM events WHERE v:k::string = 'a'"
     found = orjson.loads(runner.invoke(app, ["explain", "--sql", text, "-t", table, "--json"]).stdout)
+    assert all(any(fits(key, one) for one in KEYS["explain"]) for key in keys(found)), "name it in mica.cli.json_keys"
     assert found["tables"][0]["evaluated"][-1] == "(variant_get(v, '$.k', 'STRING') = 'a')"
     assert "evaluated by the scan" in runner.invoke(app, ["explain", "--sql", text, "-t", table]).stdout
 
