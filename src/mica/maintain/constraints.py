@@ -21,7 +21,7 @@ from mica.scan.scan import Scan
 from mica.scan.table import TableSource
 from mica.tasks.leaf_values import distinct
 from mica.tasks.row_errors import told
-from mica.write.check_texts import as_meant
+from mica.write.check_texts import of_spark
 from mica.write.rules import constraints
 
 
@@ -36,10 +36,10 @@ def add_constraint(before: Snapshot, name: str, expr: str, ansi: bool, timezone:
             f"{before.storage} has the constraint {name!r} already: {constraints(before.properties).get(name.lower())}",
             hint="Give another name, or drop that one first.",
         )
-    meant = as_meant(expr, before.schema)
-    bound = bind(meant, before.schema, partition_columns=before.partition_columns, ansi=ansi, timezone=timezone)
+    expr = of_spark(expr, before.schema)
+    bound = bind(expr, before.schema, partition_columns=before.partition_columns, ansi=ansi, timezone=timezone)
     refuse_in_process(bound.expr)
-    refuse_violations(before, f"the CHECK constraint {name!r}", f"({expr})", meant, ansi, timezone)
+    refuse_violations(before, f"the CHECK constraint {name!r}", f"({expr})", expr, ansi, timezone)
     protocol = features.upgraded(before.protocol, {"checkConstraints"})
     metadata = before.metadata.with_configuration({key: expr})
     return changed(before, "ADD CONSTRAINT", {"name": name, "expr": expr}, protocol, metadata, rests_on_files=True)

@@ -10,6 +10,7 @@ import pytest
 import mica
 from mica.schema.ddl import parse_ddl
 from mica.write.check_texts import as_meant
+from mica.write.rules import uses
 
 SCHEMA = parse_ddl("Status STRING, `sp ace` INT, s STRUCT<a: STRUCT<b: INT>>, t TIMESTAMP, n TIMESTAMP_NTZ")
 
@@ -35,18 +36,24 @@ def test_texts_in_sparks_words(text: str, meant: str) -> None:
     assert as_meant(text, SCHEMA) == meant
 
 
-def test_a_quoted_column_is_checked_and_in_use(tmp_path: Path) -> None:
-    properties = {"delta.columnMapping.mode": "name"}
-    table = mica.Table.create(tmp_path, "Status STRING, n INT", properties=properties)
-    table.append([{"Status": "a", "n": 1}])
+@pytest.mark.parametrize("text", ['kind = "view"', 'Status IN ("Status", "x")', 'kind = "view" OR kind = "Status"'])
+def test_strings_of_spark_stay_strings(text: str) -> None:
+    """Names that deltalake does not quote, and texts beside others that are no columns."""
+    assert as_meant(text, parse_ddl("Status STRING, kind STRING, view STRING")) == text
+
+
+def test_what_is_added_is_spark_s(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "Status STRING, kind STRING", data=[{"Status": "a", "kind": "Status"}])
+    table.add_constraint("c", 'kind = "Status"')
+    assert table.properties["delta.constraints.c"] == "kind = 'Status'"
     with pytest.raises(mica.UserError, match="CONSTRAINT_VIOLATED"):
-        table.add_constraint("c", "\"Status\" <> 'a'")
-    table.add_constraint("c", "\"Status\" <> 'x'")
-    with pytest.raises(mica.UserError, match="CONSTRAINT_VIOLATED"):
-        table.append([{"Status": "x", "n": 1}])
-    table.append([{"Status": "Status", "n": 1}])
-    with pytest.raises(mica.UserError, match="COLUMN_IN_USE"):
-        table.rename_column("Status", "s")
+        table.append([{"Status": "a", "kind": "a"}])
+
+
+def test_a_quoted_column_is_in_use() -> None:
+    checks = {"delta.constraints.c": "\"Status\" <> 'x'"}
+    assert uses(SCHEMA, checks, ["status"]) == ["the CHECK constraint 'c'"]
+    assert uses(SCHEMA, checks, ["n"]) == []
 
 
 def test_constraints_of_deltalake_are_obeyed(tmp_path: Path) -> None:
