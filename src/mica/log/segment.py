@@ -75,12 +75,16 @@ def _compaction(listing: Listing, start: int, target: int) -> LogFile | None:
 def _gap(
     listing: Listing, missing: int, target: int, table: str, asked: int | None, whole: int | None
 ) -> UserError | CorruptDataError | UnsupportedTableError:
-    oldest_checkpoint = min(listing.checkpoints, default=None)
-    if asked is not None and missing == 0 and (oldest_checkpoint is not None and oldest_checkpoint > target):
+    later = min((at for at in listing.checkpoints if at > target), default=None)
+    # Engines that do not know checkpoints with UUIDs leave them behind when they clean up (deltalake does).
+    left_behind = whole is not None and not any(at <= target for at in listing.commits)
+    nothing = missing == 0 and min(listing.checkpoints, default=0) > target
+    if asked is not None and later is not None and (nothing or left_behind):
+        hint = f"The oldest version that can be read is {later}."
         return UserError(
             "VERSION_EXPIRED",
             f"version {target} of {table} can no longer be rebuilt: earlier log files were cleaned up",
-            hint=f"The oldest version that can be read is {oldest_checkpoint}.",
+            hint=f"The versions next to it that can be read are {whole} and {later}." if left_behind else hint,
             version=target,
         )
     return CorruptDataError(

@@ -101,6 +101,13 @@ def test_a_version_before_the_oldest_checkpoint_has_expired() -> None:
     assert caught.value.code == "VERSION_EXPIRED"
 
 
+def test_a_version_between_checkpoints_that_a_clean_up_left_has_expired() -> None:
+    found = listing(f"2.checkpoint.{UUID}.json", "5.checkpoint.parquet", "5.json")
+    with pytest.raises(UserError, match="next to it that can be read are 2 and 5") as caught:
+        choose_segment(found, 4, "t", frozenset())
+    assert caught.value.code == "VERSION_EXPIRED"
+
+
 @pytest.mark.parametrize("version", [2, -1])
 def test_a_version_that_is_not_there_is_named_with_the_latest(version: int) -> None:
     with pytest.raises(UserError, match="latest version is 1") as caught:
