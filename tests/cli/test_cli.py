@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import io
 import json
 import os
 import re
+import resource
 import subprocess
 import sys
 from decimal import Decimal
@@ -263,8 +265,12 @@ def test_what_a_terminal_cannot_show_is_spelled(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is full")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("json", ["", "--json"])
-def test_an_output_that_cannot_be_written_is_no_bug(table: Path, json: str) -> None:
+def test_an_output_that_cannot_be_written_is_no_bug(
+    table: Path, json: str, unbuffered: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
     command = f"{sys.executable} -m mica.cli scan {table} {json}"
     done = subprocess.run(["bash", "-c", f"{command} > /dev/full"], capture_output=True, text=True, check=False)
     assert done.returncode == 1
@@ -272,6 +278,19 @@ def test_an_output_that_cannot_be_written_is_no_bug(table: Path, json: str) -> N
     done = subprocess.run(["bash", "-c", f"{command} >&-"], capture_output=True, text=True, check=False)
     assert done.returncode == 0
     assert "bug" not in done.stderr
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_an_output_that_takes_a_part_is_an_error(
+    table: Path, tmp_path: Path, unbuffered: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
+    command = [sys.executable, "-m", "mica.cli", "scan", str(table), "--json"]
+    limit = functools.partial(resource.setrlimit, resource.RLIMIT_FSIZE, (10, 10))
+    with (tmp_path / "out").open("wb") as out:
+        done = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, preexec_fn=limit, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error [DISK_FULL]: the output could not be written: File too large\n")
 
 
 def test_importing_mica_loads_neither_pyspark_nor_parquet() -> None:

@@ -77,6 +77,7 @@ MISTAKES: list[tuple[str, str | None, str]] = [
     ("convert-to-delta TABLE", "TABLE_EXISTS", "TABLE"),
     ("alter TABLE --type v=intt", "INVALID_DDL", "Is INT meant?"),
     ("alter TABLE --rename v", None, "NAME=VALUE"),
+    ("alter TABLE --rename v=", None, "'v' gets no name."),
     ("alter TABLE --drop-constraint c", "UNKNOWN_CONSTRAINT", "Its constraints: none."),
     ("alter TABLE --add-feature deletionVector", "UNKNOWN_TABLE_PROPERTY", "deletionVectors"),
     ("alter TABLE --drop-column w", "UNKNOWN_COLUMN", "There are: v."),

@@ -63,7 +63,10 @@ def run(
     asked: list[Change] = [*([(Table.set_properties, (values,))] if values else [])]
     asked += _each(add_feature, Table.add_feature)
     asked += _each(add_columns, Table.add_columns)
-    asked += _named(rename, "--rename", Table.rename_column)
+    renamed = _named(rename, "--rename", Table.rename_column)
+    if unnamed := [column for _, (column, name) in renamed if not name]:  # a table may have such a column
+        raise typer.BadParameter(f"{unnamed[0]!r} gets no name.", param_hint="--rename")
+    asked += renamed
     asked += _named(types, "--type", lambda t, name, value: t.alter_column(name, type=value))
     asked += _named(collation, "--collation", Table.set_collation)
     asked += _named(default, "--default", lambda t, name, value: t.alter_column(name, default=value))

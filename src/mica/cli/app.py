@@ -7,10 +7,12 @@ stderr; only `--debug` shows the traceback.
 from __future__ import annotations
 
 import errno
+import io
 import os
 import sys
 import warnings
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from typing import Annotated, Any
@@ -51,6 +53,9 @@ VERBS = {
     "demo": "Ingest generated events and query them, step by step.",
     "doctor": "Show what is installed and reachable, and what is wrong.",
 }
+
+#: What a write to stdout says of a disk or limit that is full.
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def app_of(verbs: Iterable[str]) -> typer.Typer:
@@ -131,6 +136,9 @@ def main() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by whoever called (`>&-`): there is nobody to print for
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123 - until the end
+    if isinstance(getattr(sys.stdout, "buffer", None), io.RawIOBase):
+        # PYTHONUNBUFFERED: if the disk takes a part of the bytes, Python would drop the rest.
+        sys.stdout = open(sys.stdout.fileno(), "w", encoding=sys.stdout.encoding, closefd=False)  # noqa: SIM115
     # A name that the terminal cannot show (LANG=C, latin1) ends no command.
     getattr(sys.stdout, "reconfigure", lambda **_: None)(errors="backslashreplace")
     debug = "--debug" in sys.argv[1:]
@@ -139,8 +147,7 @@ def main() -> None:
         warnings.showwarning = warned
     try:
         asked = next((one for one in arguments if not one.startswith("-")), "")
-        with progress_of(asked):
-            _app_for(asked)(args=arguments)
+        _run(asked, arguments)
     except MicaError as e:
         if debug:
             raise
@@ -153,12 +160,39 @@ def main() -> None:
         if isinstance(e.__context__, BrokenPipeError):
             sys.exit(0)  # the reader of a pipe (`| head`) has stopped, which is no error as typer has it
         raise
+    except BrokenPipeError:  # the same, with the last lines
+        sys.exit(0)
     except Exception as e:
         if debug:
             raise
-        if isinstance(e, OSError) and e.errno in (errno.ENOSPC, errno.EDQUOT) and e.filename is None:
+        if isinstance(e, OSError) and e.errno in _NO_ROOM and e.filename is None:
             # The errors of files are of mica's storage.
             sys.exit(errors(StorageError("DISK_FULL", f"the output could not be written: {e.strerror}")))
         sys.stderr.write(plain(f"error: {type(e).__name__}: {str(e).splitlines()[0] if str(e) else 'no message'}\n"))
         sys.stderr.write("This is a bug in mica or in a library that it uses; --debug shows the traceback.\n")
         sys.exit(1)
+
+
+def _run(asked: str, arguments: list[str]) -> None:
+    """Runs a command and flushes stdout: what cannot be written then is an error of mica's, not one of Python's end."""
+    try:
+        with progress_of(asked):
+            _app_for(asked)(args=arguments)
+    except SystemExit as e:
+        if e.code != STOPPED:  # Ctrl-C does not wait for the reader of a pipe
+            _flush()
+        raise
+    except Exception:  # this error is the one to tell
+        with suppress(OSError):
+            _flush()
+        raise
+    _flush()
+
+
+def _flush() -> None:
+    try:
+        sys.stdout.flush()
+    except OSError:
+        with suppress(OSError):  # the rest goes nowhere, so that Python does not try again
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise
