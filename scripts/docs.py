@@ -77,7 +77,7 @@ def commands() -> str:
 
 `mica --install-completion` completes commands and options in the shell. `--debug` shows the traceback of an error, and
 what Spark logs. The exit status is 0 for success, 1 for bad input or a refused table (an [error](errors.md) with its
-code), 2 for wrong usage. What `--json` prints is under [json](json.md).
+code), 2 for wrong usage, 130 after Ctrl-C. What `--json` prints is under [json](json.md).
 
 {chr(10).join(parts)}"""
 
