@@ -138,7 +138,7 @@ def main() -> None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123 - until the end
     if isinstance(getattr(sys.stdout, "buffer", None), io.RawIOBase):
         # PYTHONUNBUFFERED: if the disk takes a part of the bytes, Python would drop the rest.
-        sys.stdout = open(sys.stdout.fileno(), "w", encoding=sys.stdout.encoding, closefd=False)  # noqa: SIM115
+        sys.stdout = open(sys.stdout.fileno(), "w", 1, encoding=sys.stdout.encoding, closefd=False)  # noqa: SIM115
     # A name that the terminal cannot show (LANG=C, latin1) ends no command.
     getattr(sys.stdout, "reconfigure", lambda **_: None)(errors="backslashreplace")
     debug = "--debug" in sys.argv[1:]
