@@ -42,17 +42,31 @@ def _unless(bounds: pa.Array, end: int) -> pa.Array:
 
 
 def _wider(bounds: pa.Array, sign: int) -> pa.Array:
+    far = _is_far(bounds)
+    if not far.any():
+        return bounds
+    mask = arrow_array(far)
+    return pc.replace_with_mask(bounds, mask, _widened(bounds.filter(mask), sign))
+
+
+def _is_far(bounds: pa.Array) -> np.ndarray:
+    """Whether each bound has more digits than come back from a double for certain."""
+    words = np.frombuffer(bounds.buffers()[1], np.int64).reshape(-1, 2)[bounds.offset :][: len(bounds)]
+    low, end = words[:, 0], 10**_EXACT
+    far: np.ndarray = to_numpy(bounds.is_valid()) & ((words[:, 1] != low >> 63) | (low <= -end) | (low >= end))
+    return far
+
+
+def _widened(bounds: pa.Array, sign: int) -> pa.Array:
     units = _units(bounds, _UNITS)
     digits = pc.ascii_rtrim(pc.ascii_ltrim(pc.cast(units, pa.string()), characters="-0"), characters="0")
-    sizes = np.abs(to_numpy(pc.fill_null(pc.cast(units, pa.float64()), 0.0)))
-    rounded = pc.and_(pc.less_equal(pc.binary_length(digits), _DIGITS), arrow_array(sizes >= 10.0**_EXACT, pa.bool_()))
-    if not rounded.true_count:
-        return bounds
+    sizes = np.abs(to_numpy(pc.cast(units, pa.float64())))
     slack = pc.cast(arrow_array(np.ceil(sizes * _SLACK) * sign, pa.float64()), _WIDE)
     sums = pc.add(pc.cast(units, _WIDE), slack)
     end = scalar(sign * (10**bounds.type.precision - 1), sums.type)
     within = (pc.min_element_wise if sign > 0 else pc.max_element_wise)(sums, end, skip_nulls=False)
-    return pc.if_else(rounded, _units(pc.cast(within, _UNITS), bounds.type), bounds)
+    short = pc.less_equal(pc.binary_length(digits), _DIGITS)
+    return pc.if_else(short, _units(pc.cast(within, _UNITS), bounds.type), bounds)
 
 
 def _units(values: pa.Array, kind: Any) -> pa.Array:
