@@ -32,6 +32,8 @@ class Kind:
     fits: Callable[[Any], bool]
     #: Whether a value may hold secrets: then an error names types only.
     secret: bool = False
+    #: The value in the types of Python, of one that fits: an integer of numpy is not written as JSON.
+    plain: Callable[[Any], Any] = lambda value: value
 
 
 def _is_path(value: Any) -> bool:
@@ -63,6 +65,10 @@ def is_whole(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
+def _whole(value: Any) -> Any:
+    return int(value) if is_whole(value) else value
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
@@ -76,13 +82,14 @@ TABLE = Kind("a path or an open table", lambda v: _is_path(v) or _is_open(v))
 TABLE_OR_FILES = Kind("a path, a pattern, a list of them, or an open table", lambda v: PATHS.fits(v) or _is_open(v))
 TEXT = Kind("a string", _is_text)
 FLAG = Kind("True or False", lambda v: isinstance(v, bool))
-COUNT = Kind("an integer of 0 or more", lambda v: is_whole(v) and v >= 0)
+COUNT = Kind("an integer of 0 or more", lambda v: is_whole(v) and v >= 0, plain=_whole)
 SHARE = Kind("a share from 0 to 1", lambda v: _is_number(v) and 0 <= v <= 1)
 SECONDS = Kind("a number of seconds above 0", lambda v: _is_number(v) and v > 0)
-SIZE = Kind("a positive number of bytes or a text such as 128MB", lambda v: is_whole(v) or _is_text(v))
+SIZE = Kind("a positive number of bytes or a text such as 128MB", lambda v: is_whole(v) or _is_text(v), plain=_whole)
 TIME = Kind(
     "an ISO text, a datetime or date, or milliseconds since 1970",
-    lambda v: is_whole(v) or isinstance(v, str | date),
+    lambda v: is_whole(v) or (isinstance(v, str | date) and v == v),  # noqa: PLR0124 - pandas' NaT is a date
+    plain=_whole,
 )
 NAMES = Kind("a list of strings", lambda v: _is_list(v, _is_text))
 TEXTS = Kind("a dict of strings", lambda v: _is_mapping(v, _is_text))
@@ -99,6 +106,7 @@ ALTERATIONS = Kind(
 TXN = Kind(
     "a pair of an application id and a version of 0 or more",
     lambda v: isinstance(v, tuple | list) and len(v) == 2 and _is_text(v[0]) and COUNT.fits(v[1]) and v[1] < 1 << 63,
+    plain=lambda v: (v[0], int(v[1])),
 )
 SHREDDING = Kind(
     "a dict of Variant columns to schemas, one schema (Spark DDL or a type), or rules",
@@ -117,12 +125,12 @@ Mode = Literal["append", "error", "ignore", "overwrite"]
 
 def one_of(name: str, value: Any, allowed: Sequence[str]) -> None:
     """Raises INVALID_ARGUMENT if the value is not one of the allowed ones."""
-    if value not in allowed:
+    if not _is_text(value) or value not in allowed:
         raise UserError.bad_value(name, value, " or ".join(map(repr, allowed)))
 
 
 def takes(**kinds: Kind) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Checks the named arguments of a call against their kinds. Errors: INVALID_ARGUMENT."""
+    """Checks the named arguments of a call against their kinds, and hands on plain values. Errors: INVALID_ARGUMENT."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         signature = inspect.signature(function)
@@ -137,7 +145,8 @@ def takes(**kinds: Kind) -> Callable[[Callable[P, R]], Callable[P, R]]:
                 kind = kinds.get(name)
                 if kind is not None:
                     refuse_other(name, value, kind, optional=signature.parameters[name].default is None)
-            return function(*args, **kwargs)
+                    given.arguments[name] = value if value is None else kind.plain(value)
+            return function(*given.args, **given.kwargs)
 
         return checked
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -65,6 +66,12 @@ CALLS: list[tuple[str, Callable[[mica.Table, Path], Any]]] = [
     ("table", lambda t, p: mica.drift(5)),  # type: ignore[arg-type]
     ("table", lambda t, p: mica.suggest(5)),  # type: ignore[arg-type]
     ("master", lambda t, p: mica.session(5)),  # type: ignore[arg-type]
+    ("timestamp", lambda t, p: mica.Table.open(t.path, timestamp=pd.NaT)),  # type: ignore[arg-type]
+    ("mode", lambda t, p: mica.write_parquet(ROWS, p / "n", mode=pd.DataFrame())),  # type: ignore[arg-type]
+    ("the data", lambda t, p: t.append([None])),
+    ("source", lambda t, p: mica.convert_files(None, p / "n")),  # type: ignore[arg-type]
+    ("target", lambda t, p: mica.convert_files(t, b"n")),  # type: ignore[arg-type]
+    ("connection", lambda t, p: t.to_duckdb(-1)),  # type: ignore[arg-type]
 ]
 
 
@@ -99,6 +106,28 @@ def test_none_passes_where_it_is_the_default_and_nowhere_else() -> None:
         call()  # type: ignore[call-arg]
     with pytest.raises(TypeError, match=r"call\(\) got an unexpected keyword argument 'c'"):
         call(1, c=2)  # type: ignore[call-arg]
+
+
+def test_integers_of_numpy_are_integers(table: mica.Table) -> None:
+    """As pandas has them in the versions of a history: the commit could not be written as JSON."""
+    one = np.int64(1)
+    table.append(ROWS, txn=("a", one))  # type: ignore[arg-type]
+    assert table.restore(np.int64(0), txn=("b", one)).restored_version == 0  # type: ignore[arg-type]
+    assert table.optimize(target_file_size=np.int64(1 << 20)).version == 2  # type: ignore[arg-type]
+    made = np.int64(table.history().column("timestamp")[-1].as_py().timestamp() * 1000)
+    assert mica.Table.open(table.path, timestamp=made).version == 0  # type: ignore[arg-type]
+
+
+def test_a_name_that_no_file_can_have_is_refused(tmp_path: Path) -> None:
+    for name, code in (("x" * 300, "INVALID_NAME"), ("a\0b", "INVALID_ARGUMENT")):
+        with pytest.raises(mica.MicaError) as caught:
+            mica.write_parquet(ROWS, tmp_path / name)
+        assert caught.value.code == code
+
+
+def test_none_is_the_default_of_an_ingest(tmp_path: Path) -> None:
+    (tmp_path / "in").write_text("{}")
+    assert mica.ingest_json(tmp_path / "in", tmp_path / "n", mode=None, format=None).rows == 1  # type: ignore[arg-type]
 
 
 def test_values_of_rows_are_told_to_be_sql(table: mica.Table) -> None:

@@ -42,7 +42,9 @@ def _has_log(folder: str) -> bool:
     """Whether the folder has a log with something in it: an empty one is left where a first commit was not made."""
     try:
         return any(name[:1] != "." for name in os.listdir(os.path.join(folder, "_delta_log")))  # noqa: PTH118, PTH208
-    except (FileNotFoundError, NotADirectoryError):
+    except PermissionError:
+        return os.path.lexists(os.path.join(folder, "_delta_log"))  # noqa: PTH118
+    except (OSError, ValueError):  # nothing is there, or cannot be: the name is too long, or has a NUL
         return False
 
 

@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from mica import engines
-from mica.arguments import NAMES, SESSION, Mode, one_of, refuse_other
+from mica.arguments import NAMES, OPTIONS, PATH, SESSION, TABLE_OR_FILES, Mode, one_of, takes
 from mica.errors import UserError
 from mica.log.folders import refuse_delta
 from mica.log.opened import Opened, snapshot_of
@@ -76,6 +76,7 @@ class Conversion:
         )
 
 
+@takes(source=TABLE_OR_FILES, target=PATH, spark=SESSION, storage_options=OPTIONS, partition_by=NAMES)
 def convert_files(
     source: Paths | Opened,
     target: str | os.PathLike[str],
@@ -103,8 +104,6 @@ def convert_files(
     overwritten with its own files, old and new ones may stand side by side, and a second run would take both. Convert
     into another folder where that matters.
     """
-    refuse_other("spark", spark, SESSION, optional=True)
-    refuse_other("partition_by", partition_by, NAMES)
     began, engine = time.monotonic(), engines.of(spark)
     one_of("layout", layout, LAYOUTS)
     kind = to or ("delta" if layout == "standard" else "parquet")

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from mica import compute as pc
 from mica import engines, moment
-from mica.arguments import COLUMNS, COUNT, FLAG, SESSION, TEXT, refuse_other, takes
+from mica.arguments import COLUMNS, COUNT, FLAG, SESSION, TEXT, Kind, refuse_other, takes
 from mica.arrays import from_numpy, to_numpy
 from mica.cached import cached_property
 from mica.engines import local
@@ -275,6 +275,7 @@ class Scan:
 
         return to_polars(self.to_arrow(), self.schema)
 
+    @takes(connection=Kind("a DuckDB connection", lambda v: hasattr(v, "from_arrow")))
     def to_duckdb(self, connection: duckdb.DuckDBPyConnection | None = None) -> duckdb.DuckDBPyRelation:
         """The rows as a DuckDB relation (`.query("events", "SELECT … FROM events")`), on the default connection or on
         `connection`; Variants are DuckDB Variants. DuckDB sees the rows of the scan, with partition columns and without
@@ -286,7 +287,9 @@ class Scan:
         """
         library = extra("duckdb", "to_duckdb")
         _ = self.to_reader().schema
-        found: duckdb.DuckDBPyRelation = (connection or library.default_connection()).from_arrow(self)
+        found: duckdb.DuckDBPyRelation = (
+            library.default_connection() if connection is None else connection
+        ).from_arrow(self)
         return found
 
     def file_uris(self) -> list[str]:

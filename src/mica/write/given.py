@@ -111,9 +111,9 @@ def _joined(tables: Iterator[pa.Table]) -> pa.RecordBatchReader | None:
 def _listed(data: list[Any] | tuple[Any, ...], schema: StructType) -> pa.Table:
     if data and all(isinstance(b, pa.RecordBatch) for b in data):
         return pa.Table.from_batches(data)
-    wrong = next((row for row in data if not isinstance(row, Mapping)), None)
-    if wrong is not None:
-        raise UserError.bad_value("the data", f"a list with a {type(wrong).__name__}", EXPECTED)
+    for row in data:
+        if not isinstance(row, Mapping):
+            raise UserError.bad_value("the data", f"a list with a {type(row).__name__}", EXPECTED)
     names = list(dict.fromkeys(key for row in data for key in row))
     if not names:
         return pa.Table.from_batches([], to_arrow(_given(schema))) if not data else without_columns(len(data))

@@ -187,7 +187,7 @@ def ingest_json(
     )  # fmt: skip
     with watched(progress):
         job = Ingest(engine, options, Storage.open(table, storage_options))
-        return job.run(lambda: inputs.find(paths, storage_options, format), checked(txn))
+        return job.run(lambda: inputs.find(paths, storage_options, options.format), checked(txn))
 
 
 @dataclass
