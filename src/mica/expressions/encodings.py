@@ -57,9 +57,18 @@ def binary(values: pa.Array) -> pa.Array:
     return by_rows(STRING, lambda n: f"{n & (1 << 64) - 1:b}", values)
 
 
+#: How many bytes Spark writes in a line of Base64, of 76 characters (MIME; `spark.sql.chunkBase64String.enabled`).
+_LINE = 57
+
+
 def base64(values: pa.Array) -> pa.Array:
-    """In Base64, in one line."""
-    return by_rows(STRING, lambda data: b2a_base64(data, newline=False).decode(), values)
+    """In Base64, in lines as Spark has them; the last one has no end."""
+
+    def lines(data: bytes) -> str:
+        parts = (data[at : at + _LINE] for at in range(0, len(data), _LINE))
+        return "\r\n".join(b2a_base64(part, newline=False).decode() for part in parts)
+
+    return by_rows(STRING, lines, values)
 
 
 def unbase64(values: pa.Array) -> tuple[pa.Array, pa.Array | None]:

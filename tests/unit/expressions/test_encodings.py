@@ -19,6 +19,8 @@ SCHEMA = parse_ddl("s string, i int, x double, bin binary, b boolean, d date, a 
         ("unhex('F')", b"\x0f"), ("unhex('0aff')", b"\n\xff"), ("unhex('x')", None),
         ("bin(-1L)", "1111111111111111111111111111111111111111111111111111111111111111"), ("bin(6)", "110"),
         ("base64('ab')", "YWI="), ("unbase64('YWI=')", b"ab"), ("unbase64('Y W\\nI')", b"ab"), ("unbase64('')", b""),
+        ("base64(repeat('a', 57))", "YWFh" * 19), ("base64(repeat('a', 58))", f"{'YWFh' * 19}\r\nYQ=="),
+        ("base64('')", ""), ("unbase64(base64(repeat('a', 58)))", b"a" * 58),
         ("encode('é', 'UTF-8')", b"\xc3\xa9"), ("decode(X'C3A9', 'utf-8')", "é"),
         ("url_encode('a b~é*')", "a+b%7E%C3%A9*"), ("octet_length('é')", 2), ("bit_length(X'00')", 8),
         ("sha('a')", "86f7e437faa5a7fce15d1ddcb9eaeaea377667b8"), ("crc32('a')", 3904355907),
