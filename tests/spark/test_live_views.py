@@ -85,6 +85,19 @@ def test_a_view_has_the_settings_of_its_making(spark: SparkSession, tmp_path: Pa
     assert sorted(map(tuple, rows), key=str) == [(1, 1767193200), (None, 1767193200)]  # nine hours before UTC
 
 
+def test_a_view_has_all_settings_of_its_making(spark: SparkSession, tmp_path: Path) -> None:
+    """Its columns got the types of the settings of later: TIMESTAMP was another type, a quoted name was a text."""
+    table = mica.Table.create(tmp_path, "d DATE, s STRING", data=[{"d": None, "s": "x"}])
+    query = f"""SELECT CAST(d AS TIMESTAMP) AS t, "s" AS s FROM delta.`{tmp_path}`"""
+    with conf(spark, {"spark.sql.timestampType": "TIMESTAMP_NTZ"}):
+        mica.sql(f"CREATE TEMPORARY VIEW live_all AS {query}", spark)
+    table.append([{"s": "y"}])
+    with conf(spark, {"spark.sql.ansi.doubleQuotedIdentifiers": "true"}):
+        found = mica.sql("SELECT * FROM live_all", spark)
+        assert found.dtypes[0] == ("t", "timestamp_ntz")
+        assert found.collect() == [(None, "s"), (None, "s")]
+
+
 def test_a_clone_of_a_session_has_its_views(spark: SparkSession, tmp_path: Path) -> None:
     table = mica.Table.create(tmp_path, "id BIGINT", data=[{"id": 1}])
     mica.sql(f"CREATE TEMPORARY VIEW live_cloned AS SELECT * FROM delta.`{tmp_path}`", spark)

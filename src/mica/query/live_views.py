@@ -8,6 +8,7 @@ one whose query fails now, or names other tables, keeps the versions that it has
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import field, replace
@@ -34,8 +35,21 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _LOG = logging.getLogger("mica")
-#: What gives a text another meaning, beside the current catalog and database.
-_SETTINGS = ("spark.sql.ansi.enabled", "spark.sql.session.timeZone", "spark.sql.caseSensitive")
+#: What may give a text another meaning, beside the current catalog and database: all settings of Spark's SQL but those
+#: of how it runs, which it does not keep with a view either, and of how files and streams are read.
+_SETTINGS = re.compile(
+    r"spark\.sql\.(?!adaptive|catalog|cbo|codegen|execution|files|hive|inMemoryColumnarStorage|maxPlanStringLength"
+    r"|optimizer|orc|parquet|python|redaction|shuffle|sources|stateful|statistics|streaming|ui|warehouse)"
+)
+
+
+@dataclass
+class _Settings:
+    """What a text means in a session: its current catalog and database, and its settings that were set."""
+
+    catalog: str
+    database: str
+    values: dict[str, str]
 
 
 @dataclass
@@ -51,7 +65,7 @@ class _Live:
     #: had by their names; None for those of an earlier making.
     named: frozenset[str]
     others: dict[str, int] | None
-    settings: tuple[str, ...]
+    settings: _Settings
     #: The columns of the query, the identity of the view, and the name of the table all of which it shows, if it does.
     given: list[str] = field(default_factory=list)
     own: int | None = None
@@ -214,11 +228,15 @@ def _as_then(spark: SparkSession, live: _Live, tables: dict[str, Table]) -> Data
     """The rows of the query under the settings of its making, as Spark keeps them with a view."""
 
     def set_back(clone: Any) -> None:
-        current, database, *values = live.settings
-        clone.catalog().setCurrentCatalog(current)
-        clone.catalog().setCurrentDatabase(database)
-        for name, value in zip(_SETTINGS, values, strict=True):
-            clone.conf().set(name, value)
+        then, now = live.settings, _settings(spark).values
+        clone.catalog().setCurrentCatalog(then.catalog)
+        clone.catalog().setCurrentDatabase(then.database)
+        for name in then.values.keys() | now.keys():
+            value = then.values.get(name)
+            if value is None:
+                clone.conf().unset(name)
+            elif value != now.get(name):  # others may be fixed
+                clone.conf().set(name, value)
 
     return framed(spark, whole_tables(spark, live.found, {**live.pinned, **tables}, None, set_back))
 
@@ -304,9 +322,10 @@ def _identity(spark: SparkSession, name: str) -> int | None:
     return None if own is None else int(Maker.of(spark).identity(own))
 
 
-def _settings(spark: SparkSession) -> tuple[str, ...]:
-    current = spark.catalog.currentCatalog(), spark.catalog.currentDatabase()
-    return (*current, *(str(spark.conf.get(name)) for name in _SETTINGS))
+def _settings(spark: SparkSession) -> _Settings:
+    given: Any = spark.conf.getAll
+    values = {name: value for name, value in given.items() if _SETTINGS.match(name)}
+    return _Settings(spark.catalog.currentCatalog(), spark.catalog.currentDatabase(), values)
 
 
 def _views(spark: Any) -> _Known:
