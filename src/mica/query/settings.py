@@ -56,6 +56,8 @@ class _Refused:
     lenient: bool = False
 
 
+_BY_QUERY = "Compute the values in a query: INSERT or MERGE … USING (SELECT …)"
+
 #: Casts of values to the types of their columns, which no text shows: `refuse_other_casts` is asked where one is made.
 _CASTS = _Refused(
     "spark.sql.storeAssignmentPolicy", "ANSI", re.compile(r"(?!)"),
@@ -73,13 +75,34 @@ _REFUSED = (
     _Refused(
         "spark.sql.decimalOperations.allowPrecisionLoss", "true",
         re.compile(r"(?i)(?:\b(?!(?:set|insert|select|distinct)\b)\w+|[)`.])\s*[*/%+-]\s*[\w(`.]|\bdiv\b"),
-        "other types for the results of operators", "Compute the values in a query: INSERT or MERGE … USING (SELECT …)",
+        "other types for the results of operators", _BY_QUERY,
         ours=True,
     ),
     _Refused(
         "spark.sql.legacy.exponentLiteralAsDecimal.enabled", "false",
         re.compile(r"(?i)(?<![\w.])(?:\d+\.?\d*|\.\d+)e[+-]?\d+(?!\w)"),
         "decimals for numbers with an exponent", "Write 1.1e1D", ours=True,
+    ),
+    _Refused(
+        "spark.sql.legacy.literal.pickMinimumPrecision", "true",
+        re.compile(
+            r"(?i)(?:\b(?!(?:set|insert|select|distinct)\b)\w+|[)`.])\s*(?:[*/%+-]|\bdiv\b)\s*\d+(?![\w.])"
+            r"|(?<![\w.])\d+\s*(?:[*/%+-]|\bdiv\b)\s*[\w(`]"
+        ),
+        "other types for integers beside decimals", "Write decimals: d * 2.0, or CAST(2 AS DECIMAL(1, 0))", ours=True,
+    ),
+    _Refused(
+        "spark.sql.legacy.interval.enabled", "false", re.compile(r"(?i)\binterval\b"),
+        "intervals of another type", _BY_QUERY, ours=True,
+    ),
+    _Refused(
+        "spark.sql.chunkBase64String.enabled", "true", re.compile(r"(?i)\bbase64\s*\("),
+        "one line of Base64", _BY_QUERY, ours=True,
+    ),
+    _Refused(
+        "spark.sql.variant.allowDuplicateKeys", "false", re.compile(r"(?i)\b(?:try_)?parse_json\s*\("),
+        "the last of the same keys of a JSON object", _BY_QUERY,
+        ours=True,
     ),
     # Types of new columns: functions and casts are no types of a table.
     _Refused(
@@ -98,7 +121,7 @@ _REFUSED = (
         "spark.sql.legacy.timeParserPolicy", "CORRECTED",
         re.compile(r"""(?ix) \b(?:try_)?to_(?:date|timestamp(?:_ltz|_ntz)?) \s*\( (?![^(),]*\))
             | \b(?:date_format|from_unixtime) \s*\( | \b(?:to_)?unix_timestamp \s*\( (?!\s*\)) """),
-        "other rules for patterns of times", "Compute the values in a query: INSERT or MERGE … USING (SELECT …)",
+        "other rules for patterns of times", _BY_QUERY,
         ours=True,
     ),
     _Refused(
