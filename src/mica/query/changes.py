@@ -16,6 +16,7 @@ import pyarrow as pa
 from mica import compute as pc
 from mica import engines
 from mica.engines.spark import catalog
+from mica.engines.spark.arrow_rows import of_arrow_table
 from mica.engines.spark.scripts import local_variables
 from mica.engines.spark.session import has_delta
 from mica.engines.spark.types import from_spark, of_arrow
@@ -177,7 +178,7 @@ def _cloned(spark: SparkSession, statement: CloneOf) -> DataFrame | None:
         return None
     with user_metadata(settings.user_metadata(spark)):
         done = make_clone(spark, statement, source)
-    return _nothing(spark) if done is None else spark.createDataFrame(done)
+    return _nothing(spark) if done is None else of_arrow_table(spark, done)
 
 
 def _refuse_hidden(spark: SparkSession, statement: Statement, parts: tuple[str, ...]) -> None:
@@ -349,11 +350,11 @@ def _called(spark: SparkSession, table: Table, call: TableCall) -> DataFrame:
         "removed_files_size": done.removed_bytes,
         "restored_files_size": done.restored_bytes,
     }
-    return spark.createDataFrame(described.counts(found))
+    return of_arrow_table(spark, described.counts(found))
 
 
 def _changed(spark: SparkSession, commit: Commit, metric: str) -> DataFrame:
-    return spark.createDataFrame(described.counts({"num_affected_rows": commit.metrics.get(metric, 0)}))
+    return of_arrow_table(spark, described.counts({"num_affected_rows": commit.metrics.get(metric, 0)}))
 
 
 def _merge(
@@ -387,7 +388,7 @@ def _merge(
         "num_inserted_rows": metrics.get("numTargetRowsInserted", 0),
     }
     counts = {"num_affected_rows": sum(counts.values()), **counts}
-    return spark.createDataFrame(described.counts(counts))
+    return of_arrow_table(spark, described.counts(counts))
 
 
 def _named(spark: SparkSession, statement: Rename | Relocate | Drop | LetGo) -> tuple[str, ...] | None:
@@ -467,7 +468,7 @@ def _selected(spark: SparkSession, statement: Selected, query: Query) -> DataFra
 
 def _frame(spark: SparkSession, rows: pa.Table) -> DataFrame:
     # Spark Connect takes no table without rows, unless it is told the schema.
-    return spark.createDataFrame(rows, of_arrow(rows.schema))
+    return of_arrow_table(spark, rows, of_arrow(rows.schema))
 
 
 def _nothing(spark: SparkSession) -> DataFrame:

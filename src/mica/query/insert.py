@@ -12,6 +12,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from mica import engines
+from mica.engines.spark.arrow_rows import of_arrow_table
 from mica.engines.spark.errors import is_condition
 from mica.engines.spark.session import is_true, without_sql_log
 from mica.engines.spark.types import cast_text, type_text
@@ -67,7 +68,7 @@ def insert(spark: SparkSession, table: Table, statement: Insert, query: Query, t
         done = table.overwrite(rows, where, schema_evolution=evolves, txn=txn)
     # The rows of a commit include those that a replacement copies from rewritten files.
     count = done.rows - done.metrics.get("numCopiedRows", 0)
-    return spark.createDataFrame(described.counts({"num_affected_rows": count, "num_inserted_rows": count}))
+    return of_arrow_table(spark, described.counts({"num_affected_rows": count, "num_inserted_rows": count}))
 
 
 def refuse_unfit(spark: SparkSession, table: Table, statement: Insert, query: Query) -> None:

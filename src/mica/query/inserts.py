@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from mica.engines.spark.arrow_rows import of_arrow_table
 from mica.query import described
 from mica.query.insert import Query, refuse_unfit
 from mica.query.row_statements import Insert, behind
@@ -56,4 +57,4 @@ def run(
     done = [query(text) for text in theirs]
     done += [found for one, text in ours if (found := insert(one, prepared, text)) is not None]
     counts = [row[0] for rows in done for row in rows.collect()]  # one of Spark's has none
-    return spark.createDataFrame(described.counts({"num_affected_rows": sum(counts), "num_inserted_rows": sum(counts)}))
+    return of_arrow_table(spark, described.counts({"num_affected_rows": sum(counts), "num_inserted_rows": sum(counts)}))

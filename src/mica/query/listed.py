@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from mica.engines.spark import catalog
+from mica.engines.spark.arrow_rows import of_arrow_table
 from mica.engines.spark.cloned_session import beside_names
 from mica.engines.spark.session import is_connect
 from mica.errors import MicaError
@@ -92,7 +93,7 @@ def _in_database(
     tables = sorted([*known, *mine], key=lambda row: str(row["tableName"]))
     rest = [row for row in temporary if row["tableName"] not in lent]
     fields = [pa.field(name, _COLUMNS[name], nullable=False) for name in shown.columns]
-    return spark.createDataFrame(pa.Table.from_pylist([*tables, *rest], pa.schema(fields)))
+    return of_arrow_table(spark, pa.Table.from_pylist([*tables, *rest], pa.schema(fields)))
 
 
 def _information(row: Mapping[str, Any], database: str) -> dict[str, str]:

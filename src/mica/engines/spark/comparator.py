@@ -21,6 +21,7 @@ from mica.collation.identifier import parse
 from mica.collation.names import to_sql
 from mica.collation.narrow import Signs
 from mica.engines.base import Ends
+from mica.engines.spark.arrow_rows import of_arrow_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -95,7 +96,7 @@ class SparkComparator:
         for name, number in names.items():
             a, b = (sql.collate(sql.col(side), name) for side in ("l", "r"))
             sign = sign.when(sql.col("n") == number, sql.when(a < b, -1).when(a == b, 0).otherwise(1))
-        judged = self.spark.createDataFrame(table).select("row", sign.cast("tinyint").alias("sign")).toArrow()
+        judged = of_arrow_table(self.spark, table).select("row", sign.cast("tinyint").alias("sign")).toArrow()
         return to_numpy(judged.column("sign").take(pc.sort_indices(judged.column("row"))))
 
     def classes(self, strings: pa.Array, collation: str) -> pa.Array:
@@ -106,7 +107,7 @@ class SparkComparator:
             return strings
         table = pa.table({"row": arrow_array(np.arange(len(strings))), "s": strings})
         by = sql.collate("s", str(to_sql(parse(collation))))
-        grouped = self.spark.createDataFrame(table).groupBy(by.alias("by"))
+        grouped = of_arrow_table(self.spark, table).groupBy(by.alias("by"))
         found = grouped.agg(sql.min("s").alias("least"), sql.collect_list("row").alias("rows"))
         judged = found.select(sql.explode("rows").alias("row"), "least").toArrow()
         return judged.column("least").combine_chunks().take(pc.sort_indices(judged.column("row")))

@@ -27,6 +27,7 @@ from mica.engines.base import (
 )
 from mica.engines.local import IN_PROCESS
 from mica.engines.spark import comparator, decimals, jobs, types, zones
+from mica.engines.spark.arrow_rows import of_arrow_table
 from mica.engines.spark.at_hand import at_hand
 from mica.engines.spark.batches import ForSpark, Late
 from mica.engines.spark.fused import fused, narrowed
@@ -158,7 +159,7 @@ class Spark(Engine):
 
     def given(self, rows: pa.Table, schema: StructType) -> DataFrame:
         """Rows of this process in Spark's form (`for_spark`), as a DataFrame."""
-        found: Any = self.session.createDataFrame(rows, types.to_spark(schema))
+        found: Any = of_arrow_table(self.session, rows, types.to_spark(schema))
         make = Maker.of(self.session)
         plan = make.unfolded(found._jdf.queryExecution().analyzed())  # noqa: SLF001
         return framed(self.session, make.dataset.ofRows(found._jdf.sparkSession(), plan))  # noqa: SLF001
@@ -217,7 +218,7 @@ class Spark(Engine):
         count = max(1, -(-rows.nbytes // _PACK_BYTES), min(self.parallelism, rows.num_rows))
         size = -(-rows.num_rows // count)
         packs = [arrow_array([packed(rows.slice(at, size))], pa.binary()) for at in range(0, rows.num_rows, size or 1)]
-        frame = self.session.createDataFrame(pa.table({"rows": pa.chunked_array(packs, pa.binary())}))
+        frame = of_arrow_table(self.session, pa.table({"rows": pa.chunked_array(packs, pa.binary())}))
         return self.mapped(frame.repartition(max(1, min(len(packs), 4 * self.parallelism))), unpacked, schema)
 
     def made(self, task: Task, inputs: Sequence[Any], schema: StructType) -> DataFrame:

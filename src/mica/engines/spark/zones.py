@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from mica.arrays import arrow_array
+from mica.engines.spark.arrow_rows import of_arrow_table
 from mica.expressions.bound_expr import BoundExpr, type_of
 from mica.expressions.lookup import FUNCTIONS
 from mica.expressions.tree import And, Call, Cast, Expr, LeafRef, Literal, walk
@@ -72,7 +73,7 @@ def _read_otherwise(spark: SparkSession, given: set[int], zone: str) -> frozense
     local = kernel.cast(batch, pa.timestamp("us"), timezone=zone).column(0).cast(pa.int64())
     # Local times are passed as µs as if in UTC, which avoids a text form for years of any length. What TIMESTAMP is, a
     # setting of the session says; it may be a local time.
-    frame = spark.createDataFrame(pa.table({"instant": arrow_array(instants, pa.int64()), "local": local}))
+    frame = of_arrow_table(spark, pa.table({"instant": arrow_array(instants, pa.int64()), "local": local}))
     read = "TIMESTAMP_NTZ'1970-01-01 00:00:00' + make_dt_interval(0, 0, 0, local / 1000000BD)"
     found = frame.selectExpr("instant", f"unix_micros(CAST({read} AS TIMESTAMP_LTZ)) AS theirs").toArrow()
     return frozenset(a for a, b in zip(*(c.to_pylist() for c in found.columns), strict=True) if a != b)
