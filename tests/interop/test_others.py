@@ -88,3 +88,26 @@ def test_the_readmes_example_is_right_after_an_overwrite(tmp_path: Path) -> None
     for line in queries.splitlines():
         found = eval(line.removesuffix(".show()"), names)
         assert found.fetchall() == [("new", 3)]
+
+
+def test_a_variant_that_deltalake_made_a_struct_comes_back_by_a_restore(tmp_path: Path) -> None:
+    """Its appends by schema_mode="merge" write the schema that they read."""
+    deltalake = pytest.importorskip("deltalake")
+    table = mica.Table.create(tmp_path, "id BIGINT, v VARIANT", properties={"delta.enableVariantShredding": "false"})
+    with pytest.warns(UserWarning, match="unshredded"):
+        table.append([{"id": 1, "v": {"a": 1}}])
+    deltalake.DeltaTable(str(tmp_path)).update({"id": "2"})
+    deltalake.write_deltalake(str(tmp_path), pa.table({"id": [3]}), mode="append", schema_mode="merge")
+    table.refresh()
+    with pytest.raises(mica.MicaError, match=r"(?s)INCOMPATIBLE_TYPE|TYPE_MISMATCH"):
+        table.scan(where="v:a::int = 1").to_arrow()
+    table.restore(2)
+    assert {one.kind for one in mica.check(tmp_path)} == {"missing_annotation"}
+    mica.repair(tmp_path)
+    assert not list(mica.check(tmp_path))
+    assert table.refresh().scan("v:a::int = 1", ["id"]).to_arrow().to_pylist() == [{"id": 2}]
+    with pytest.warns(UserWarning, match="unshredded"):
+        table.append([{"id": 4, "v": {"a": 4}}])
+    deltalake.write_deltalake(str(tmp_path), pa.table({"id": [5]}), mode="append", schema_mode="merge")
+    with pytest.raises(mica.MicaError, match=r"(?s)holds VARIANT in the column v, which is STRUCT.*restore"):
+        table.refresh().to_arrow()

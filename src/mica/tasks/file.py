@@ -25,7 +25,7 @@ from mica.expressions.tree import LeafRef
 from mica.log.feed_columns import CHANGE_TYPE, COMMIT_VERSION
 from mica.log.file_facts import file_facts
 from mica.records import dataclass
-from mica.schema.arrow import to_arrow_type
+from mica.schema.arrow import is_variant, to_arrow_type
 from mica.schema.char import at as declared_at
 from mica.schema.char import padded
 from mica.schema.collations import COLLATIONS
@@ -405,7 +405,8 @@ class DataFileReader:
         try:
             cast = aligned(found.field, wanted, at, by_id=self.spec.by_id)
         except UserError as e:
-            raise self._other_type(at, found.field.type, wanted) from e
+            held = "VARIANT" if is_variant(found.field) else found.field.type
+            raise self._other_type(at, held, wanted) from e
 
         def checked(array: pa.Array) -> pa.Array:
             try:

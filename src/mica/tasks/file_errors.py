@@ -64,7 +64,8 @@ def of_other_type(name: str, part: FilePart, column: str, held: object, wanted: 
     return CorruptDataError(
         "INCOMPATIBLE_TYPE",
         f"{name} {holds}",
-        hint="Another writer made or changed the file: rewrite it, or remove it from the table.",
+        hint="Another writer made or changed the file, or the column: restore the version before that, "
+        "rewrite the file, or remove it from the table.",
         path=name,
         column=column,
     )
