@@ -138,3 +138,22 @@ def test_a_log_compaction_of_deltalake_brings_no_removed_rows_back(tmp_path: Pat
             mica.Table.open(tmp_path).delete("id = 1")
     deltalake.DeltaTable(str(tmp_path)).compact_logs(2, 4)
     assert sorted(mica.Table.open(tmp_path).to_arrow().column("id").to_pylist()) == [0, 2, 3, 4]
+
+
+def test_deltalake_opens_a_checkpoint_and_a_restore_of_a_table_that_got_other_partitions(tmp_path: Path) -> None:
+    deltalake = pytest.importorskip("deltalake")
+    rows = pa.table({"id": [1, 2], "p": ["x", "y"], "q": ["u", None]})
+
+    def counted() -> int:
+        query = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(str(tmp_path)))
+        return pa.table(query.execute("SELECT * FROM t")).num_rows
+
+    ddl = "id BIGINT, p STRING, q STRING"
+    mica.Table.create(tmp_path, ddl, ["p"], data=rows).append(rows)
+    table = mica.Table.create(tmp_path, ddl, ["q"], mode="overwrite", data=rows)
+    mica.Table.open(tmp_path).checkpoint()
+    assert counted() == 2
+    table.restore(1)
+    assert counted() == 4
+    table.restore(2)
+    assert counted() == 2

@@ -200,8 +200,9 @@ def _json_schema(columns: list[str]) -> pa.Schema:
 
 def partition_map(adds: pa.StructArray, columns: list[str], needed: int) -> pa.MapArray:
     """struct<a, b> → map<string, string>. The first `needed` columns become keys of every file, null or not (other
-    readers look them up); the others, of an earlier partitioning, become keys if any file has them. A key with a null
-    value and a missing key mean the same (PROTOCOL.md "Partition Value Serialization")."""
+    readers look them up); the others, of an earlier partitioning, are keys of the files that have a value of them: in a
+    file of today's, deltalake refuses the table for them. A key with a null value and a missing key mean the same
+    (PROTOCOL.md "Partition Value Serialization")."""
     count = len(adds)
     if not columns:
         nothing = pa.nulls(0, pa.string())
@@ -217,6 +218,10 @@ def partition_map(adds: pa.StructArray, columns: list[str], needed: int) -> pa.M
     if width > 1:
         flat = flat.take(from_numpy((order % width) * count + order // width))
     names = arrow_array([columns[i] for i in used], pa.string())
+    if width > needed:
+        kept = (np.arange(count * width) % width < needed) | to_numpy(flat.is_valid())
+        offsets = from_numpy(np.append(0, kept.reshape(count, width).sum(1).cumsum()).astype(np.int32))
+        keys, flat = (pc.filter(one, from_numpy(kept)) for one in (keys, flat))
     return pa.MapArray.from_arrays(offsets, names.take(keys), flat)
 
 

@@ -114,6 +114,16 @@ def test_partition_values_of_an_earlier_partitioning_are_kept() -> None:
     assert "q" in values[1]
 
 
+def test_a_file_has_no_key_of_an_earlier_partitioning_without_a_value() -> None:
+    lines = []
+    for column in ("p", "q"):
+        lines += [orjson.dumps({"metaData": {"id": "1", "partitionColumns": [column], "schemaString": "{}"}})]
+        lines += [add(f"{column}{value}", partitionValues={column: value}) for value in ("1", None, "2")]
+    values = replay(lines).files.sort_by("path")["partition_values"].to_pylist()
+    assert values[3:] == [[("q", "1")], [("q", "2")], [("q", None)]]
+    assert sorted(values[:3], key=len) == [[("q", None)], [("q", None), ("p", "1")], [("q", None), ("p", "2")]]
+
+
 @pytest.mark.parametrize(("mode", "key"), [("name", "col-1"), ("id", "col-1"), ("none", "p")])
 def test_partition_values_are_keyed_by_physical_names_where_columns_are_mapped(mode: str, key: str) -> None:
     schema = {
