@@ -87,5 +87,16 @@ def test_options_of_a_store_are_an_option_of_the_command_line() -> None:
     assert {text: spoken(text) for text in said} == said
 
 
+def test_a_path_is_a_word_of_the_shell() -> None:
+    said = {
+        "first: mica.ingest_json('/a b', TABLE).": "first: mica ingest '/a b' TABLE.",
+        """first: mica.ingest_json("/o'c", TABLE).""": """first: mica ingest '/o'"'"'c' TABLE.""",
+        """Read the table: mica.Table.open("/o'c").scan().""": "Name the table itself: /o'c.",
+        "no table: mica.read_parquet('/a.parquet') reads": "no table: mica scan /a.parquet reads",
+        "version must be an integer": "--version must be an integer",
+    }
+    assert {text: spoken(text) for text in said} == said
+
+
 def test_python_is_told_of_arguments() -> None:
     assert any("on_error='quarantine'" in hint for hint in hints())

@@ -8,12 +8,27 @@ and that each option exists.
 from __future__ import annotations
 
 import re
+from ast import literal_eval
 from collections.abc import Callable, Sequence
+from shlex import quote
 
 
 def _option(argument: str) -> str:
     return f"--{argument.replace('_', '-')}"
 
+
+def _word(found: re.Match[str]) -> str:
+    """A path that Python shows, as a word of a shell."""
+    return quote(literal_eval(found[1]))
+
+
+#: A text as Python shows it.
+_TEXT = r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
+#: Arguments whose option has the same name.
+_SAME = (
+    *("interval", "limit", "max_size", "mode", "quarantine", "retention", "shredding", "since", "target_file_size"),
+    *("timestamp", "to", "txn", "version", "where", "zorder_by"),
+)
 
 #: Patterns in hints and messages, and their replacements.
 SAYS: Sequence[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = tuple(
@@ -49,19 +64,24 @@ SAYS: Sequence[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = t
         (r"duplicate_keys='last'", r"--last-key-wins"),
         (r"mode='(ignore|append)'(?! or)", r"--mode \1"),
         (r"mode='append' or 'overwrite'", r"--mode append or --mode overwrite"),
+        (r"\band partition_by names\b", r"and --partition-by names"),
         (r"Leave partition_by out", r"Leave --partition-by out"),
         (r"Change them with Table\.set_properties\.", r"Leave --property out: an existing table keeps its own."),
         (r"Use Table\.add_constraint and Table\.drop_constraint\.", r"Leave that --property out."),
         (r"(?:raise|Raise) max_size\b", r"Raise --max-size"),
         (
-            r"^(max_size|target_file_size|limit|where|shredding|quarantine|retention|interval|to) (is|must)\b",
+            rf"^({'|'.join(_SAME)}) (is|must)\b",
             lambda m: f"{_option(m[1])} {m[2]}",
         ),
         (r"Use scan\.to_df\(spark\), or compare bytes", r"Compare bytes"),
         (r"Append the rows to the table \(mica\.Table\.open\(…\)\.append\), or write elsewhere\.", r"Write elsewhere."),
-        (r"Read the table: mica\.Table\.open\('(.*?)'\)\.scan\(\)\.", r"Name the table itself: \1."),
+        (
+            rf"Read the table: mica\.Table\.open\({_TEXT}\)\.scan\(\)\.",
+            lambda m: f"Name the table itself: {literal_eval(m[1])}.",
+        ),
+        (rf"mica\.read_parquet\({_TEXT}\) reads", lambda m: f"mica scan {_word(m)} reads"),
         (r"^Name another version with since\.", r"Name another version with --since."),
-        (r"mica\.ingest_json\('(.*?)', TABLE\)", r"mica ingest \1 TABLE"),
+        (rf"mica\.ingest_json\({_TEXT}, TABLE\)", lambda m: f"mica ingest {_word(m)} TABLE"),
         (
             r"a number of hours, a text such as '7 days', or a timedelta",
             r"a number of hours, or a text such as '7 days'",

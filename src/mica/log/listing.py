@@ -14,6 +14,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from mica.errors import CorruptDataError, StorageError
+from mica.log.folders import table_above
 from mica.log.paths import LOG, LogName, commit_name, parse_log_name
 from mica.records import dataclass
 from mica.storage import Entry, Storage
@@ -112,9 +113,12 @@ def log_entries(storage: Storage, start: int | None = None) -> Iterator[Entry]:
         if storage.exists(LOG):
             log, hint = storage.path(LOG), "Restore the folder of the table's log from a copy."
             raise StorageError("NOT_A_DIRECTORY", f"{log} is a file, and a log is a folder", hint=hint) from None
-        folder = place.rpartition("/")[0] or "."
-        hint = f"Put its rows into a table first: mica.ingest_json({place!r}, TABLE)."
-        hint = f"Name the folder of its table: {folder}." if place.endswith(".parquet") else hint
+        if (table := table_above(place, storage.options)) is not None:
+            hint = f"Name the folder of its table: {table}."
+        elif place.endswith(".parquet"):
+            hint = f"It is in no table: mica.read_parquet({place!r}) reads its rows."
+        else:
+            hint = f"Put its rows into a table first: mica.ingest_json({place!r}, TABLE)."
         raise StorageError("NOT_A_DIRECTORY", f"{place} is a file, and a table is a folder", hint=hint) from None
 
 

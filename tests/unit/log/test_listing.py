@@ -93,11 +93,15 @@ def test_a_folder_without_a_log_has_an_empty_listing(tmp_path: Path) -> None:
     assert list_log(Storage.open(tmp_path)).latest == -1
 
 
-@pytest.mark.parametrize(("name", "way_out"), [("a.json", "mica.ingest_json"), ("a.parquet", "Name the folder")])
+@pytest.mark.parametrize(
+    ("name", "way_out"),
+    [("a.json", "mica.ingest_json"), ("a.parquet", "It is in no table"), ("t/_delta_log/0.json", "Name the folder")],
+)
 @pytest.mark.parametrize("asked", [list_log, load, exists, history])
 def test_a_table_that_is_a_file_is_the_same_error_everywhere(
     tmp_path: Path, asked: Callable[[Storage], object], name: str, way_out: str
 ) -> None:
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / name).write_bytes(b"{}")
     with pytest.raises(StorageError, match="is a file, and a table is a folder") as caught:
         asked(Storage.open(tmp_path / name))
