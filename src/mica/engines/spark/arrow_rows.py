@@ -31,17 +31,16 @@ def of_arrow_table(spark: SparkSession, rows: pa.Table, schema: Any = None) -> D
 
 @contextmanager
 def _limited(spark: SparkSession) -> Iterator[None]:
-    if is_connect(spark) or _has_limit(spark):
+    if is_connect(spark):
         yield
         return
-    with _LIMITS:
+    with _LIMITS:  # another thread may have set the limit for its own rows
         before = str(spark.conf.get(_ROWS, _USUAL))
-        spark.conf.set(_ROWS, _USUAL)
-        try:
-            yield
-        finally:
-            spark.conf.set(_ROWS, before)
-
-
-def _has_limit(spark: SparkSession) -> bool:
-    return int(str(spark.conf.get(_ROWS, _USUAL))) > 0
+        if int(before) <= 0:
+            spark.conf.set(_ROWS, _USUAL)
+            try:
+                yield
+            finally:
+                spark.conf.set(_ROWS, before)
+            return
+    yield
