@@ -97,6 +97,21 @@ def test_what_a_jvm_writes_while_it_starts_is_kept_back_and_what_it_writes_later
     assert said == "late\n"
 
 
+def test_a_worker_whose_rows_nobody_reads_further_is_no_error(capfd: pytest.CaptureFixture[str]) -> None:
+    """Under a limit Spark closes the worker's socket, and its daemon showed a stack."""
+    stack = 'Traceback (most recent call last):\n  File "pyspark/daemon.py", line 262, in manager\n'
+    other = f"{stack}ValueError: x\n"
+    with kept_back() as lines:
+        jvm = subprocess.Popen(["sh", "-c", "echo early >&2; read go; cat >&2"], stdin=subprocess.PIPE)
+        while not lines():
+            time.sleep(0.01)
+    jvm.communicate(f"\n{stack}BrokenPipeError: [Errno 32] Broken pipe\n{other}late\n".encode())
+    said = ""
+    while "late" not in said:
+        said += capfd.readouterr().err
+    assert said == f"{other}late\n"
+
+
 def test_a_spark_that_does_not_start_says_why_in_two_lines() -> None:
     line = [sys.executable, "-m", "mica.cli", "sql", "SELECT 1", "--conf", "spark.driver.memory=much"]
     failed = subprocess.run(line, capture_output=True, text=True, check=False)

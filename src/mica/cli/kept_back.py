@@ -1,7 +1,8 @@
 """What Spark's JVM writes to stderr while it starts.
 
 The rule: it is kept back, and read only if Spark does not start. What the JVM writes later is an error of its own (its
-log is silent then) and passes. A file descriptor is exchanged, since the JVM inherits it.
+log is silent then) and passes, but for the stack of a Python worker whose rows nobody reads further, as under a limit.
+A file descriptor is exchanged, since the JVM inherits it.
 """
 
 from __future__ import annotations
@@ -30,14 +31,22 @@ def kept_back() -> Iterator[Callable[[], Sequence[str]]]:
     lines, passes, met = list[str](), threading.Event(), threading.Event()
 
     def pump() -> None:
+        stack = list[bytes]()
         with os.fdopen(read, "rb") as said:
             for line in said:
                 if line.endswith(_MARK):
                     met.set()
-                elif passes.is_set():
-                    os.write(shown, line)
-                else:
+                elif not passes.is_set():
                     lines.append(line.decode(errors="replace").rstrip())
+                elif line.startswith(_STACK) or (stack and line.startswith(b" ")):
+                    stack.append(line)
+                else:
+                    stack.append(line)
+                    if not _is_unread(stack):
+                        os.write(shown, b"".join(stack))
+                    stack.clear()
+            if stack:
+                os.write(shown, b"".join(stack))
 
     def so_far() -> Sequence[str]:
         if not passes.is_set():
@@ -52,6 +61,15 @@ def kept_back() -> Iterator[Callable[[], Sequence[str]]]:
     finally:
         os.dup2(shown, 2)
         passes.set()
+
+
+_STACK = b"Traceback (most recent call last):"
+
+
+def _is_unread(stack: Sequence[bytes]) -> bool:
+    """Whether these lines are the stack of a worker that could not write the rest of its rows."""
+    gone = stack[-1].startswith((b"BrokenPipeError", b"ConnectionResetError"))
+    return gone and stack[0].startswith(_STACK) and any(b"daemon.py" in line for line in stack)
 
 
 #: Lines that Spark and Java write whenever they start.
