@@ -178,3 +178,12 @@ def test_a_table_whose_commits_are_gone_goes_by_time(table: mica.Table) -> None:
     found = mica.drift(table.path)
     assert {p.path for p in found.paths} == {"`V 1`:deep.fresh", "`V 1`:mix", "`V 1`:old", "`V 1`:price"}
     assert [m.version for m in found.moments].count(None) == 3
+
+
+@pytest.mark.parametrize("call", [mica.drift, mica.suggest])
+def test_a_file_that_is_gone_has_a_way_out(table: mica.Table, call: Callable[[mica.Table], object]) -> None:
+    for file in Path(table.path).glob("*.parquet"):
+        file.unlink()
+    with pytest.raises(mica.StorageError, match="is gone: version") as caught:
+        call(table)
+    assert (caught.value.code, "fsck" in str(caught.value.hint)) == ("NOT_FOUND", True)
