@@ -57,17 +57,6 @@ def test_settings_count_in_every_thread(spark: SparkSession, tmp_path: Path) -> 
     assert table.refresh().to_arrow().to_pylist() == [{"id": 1, "d": None}] * 2
 
 
-@pytest.mark.parametrize("limit", ["0", "-1"])
-def test_numbers_of_rows_need_no_limit_of_batches(spark: SparkSession, tmp_path: Path, limit: str) -> None:
-    """pyspark makes no DataFrame of an Arrow table without one: a statement failed when its rows were committed."""
-    table = mica.Table.create(tmp_path, "id INT")
-    with conf(spark, {"spark.sql.execution.arrow.maxRecordsPerBatch": limit}):
-        assert mica.sql(f"INSERT INTO delta.`{table.path}` VALUES (1), (2)", spark).collect() == [(2, 2)]
-        assert mica.sql(f"UPDATE delta.`{table.path}` SET id = 3 WHERE id = 1", spark).collect() == [(1,)]
-        assert mica.sql(f"DESCRIBE HISTORY delta.`{table.path}`", spark).count() == 3
-        assert spark.conf.get("spark.sql.execution.arrow.maxRecordsPerBatch") == limit
-
-
 @pytest.mark.slow
 def test_statements_follow_the_settings_of_delta_spark(delta_session: SparkSession, pair: list[mica.Table]) -> None:
     spark, delta, found = delta_session, "spark.databricks.delta.", []

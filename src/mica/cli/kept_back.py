@@ -15,6 +15,8 @@ from contextlib import contextmanager
 
 #: What is written behind the lines so far, to know that all of them were read.
 _MARK = b"\0\n"
+#: How the stack of an error of Python begins.
+_STACK = b"Traceback (most recent call last):"
 
 
 @contextmanager
@@ -61,9 +63,6 @@ def kept_back() -> Iterator[Callable[[], Sequence[str]]]:
     finally:
         os.dup2(shown, 2)
         passes.set()
-
-
-_STACK = b"Traceback (most recent call last):"
 
 
 def _is_unread(stack: Sequence[bytes]) -> bool:
