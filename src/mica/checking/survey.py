@@ -13,13 +13,12 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from mica.errors import StorageError
 from mica.log.snapshot import Snapshot
 from mica.records import dataclass
 from mica.schema.spelling import spelled
 from mica.schema.types import DataType, variant_columns
 from mica.stats.columns import physical_names
-from mica.tasks.file_errors import gone
+from mica.tasks.file_errors import of_gone
 from mica.variant import kernel, tree_path
 from mica.variant.shredding import type_of
 
@@ -86,10 +85,8 @@ def _look_at(snapshot: Snapshot, number: int) -> Look:
     physical = {column: physical_names(snapshot.schema, column) for column in variant_columns(snapshot.schema)}
     path, size = (snapshot.files.column(name)[number].as_py() for name in ("path", "size"))
     place, rel = snapshot.locate(path)
-    try:
+    with of_gone(place.path(rel), snapshot.version):
         reader = kernel.open_file(place, rel, size, variants=list(physical.values()))
-    except StorageError as e:
-        raise e if e.code != "NOT_FOUND" else gone(place.path(rel), snapshot.version, of_commits=False) from None
     trees = reader.inspect_columns() if physical else {}
     found: dict[ColumnPath, PathRows] = {}
     levels: dict[tuple[tuple[str, ...], str], tuple[int, int]] = {}

@@ -228,7 +228,7 @@ def _as_then(spark: SparkSession, live: _Live, tables: dict[str, Table]) -> Data
     """The rows of the query under the settings of its making, as Spark keeps them with a view."""
 
     def set_back(clone: Any) -> None:
-        then, now = live.settings, _settings(spark).values
+        then, now = live.settings, _given(spark)
         clone.catalog().setCurrentCatalog(then.catalog)
         clone.catalog().setCurrentDatabase(then.database)
         for name in then.values.keys() | now.keys():
@@ -323,9 +323,12 @@ def _identity(spark: SparkSession, name: str) -> int | None:
 
 
 def _settings(spark: SparkSession) -> _Settings:
+    return _Settings(spark.catalog.currentCatalog(), spark.catalog.currentDatabase(), _given(spark))
+
+
+def _given(spark: SparkSession) -> dict[str, str]:
     given: Any = spark.conf.getAll
-    values = {name: value for name, value in given.items() if _SETTINGS.match(name)}
-    return _Settings(spark.catalog.currentCatalog(), spark.catalog.currentDatabase(), values)
+    return {name: value for name, value in given.items() if _SETTINGS.match(name)}
 
 
 def _views(spark: Any) -> _Known:

@@ -19,7 +19,7 @@ import pyarrow as pa
 from mica import threads
 from mica.arrays import arrow_array, scalar
 from mica.cached import cached_property
-from mica.errors import CorruptDataError, MicaError, StorageError, UserError
+from mica.errors import CorruptDataError, MicaError, UserError
 from mica.expressions.bind import BoundExpr, Leaf
 from mica.expressions.tree import LeafRef
 from mica.log.feed_columns import CHANGE_TYPE, COMMIT_VERSION
@@ -163,11 +163,8 @@ class DataFileReader:
             more=[(place.path(rel), size, held) for ((place, rel), size), held in zip(places, others, strict=True)],
         )  # fmt: skip
         try:
-            self.reader = self._open(opened)
-        except StorageError as e:
-            if e.code == "NOT_FOUND" and spec.version is not None:
-                raise file_errors.gone(name, spec.version, of_commits=spec.of_commits) from None
-            raise e from None
+            with file_errors.of_gone(name, spec.version, of_commits=spec.of_commits):
+                self.reader = self._open(opened)
         except CorruptDataError:
             if COMMIT_VERSION in part.partition or spec.of_commits:
                 self._check_types(opened)

@@ -5,6 +5,9 @@ The rule: an error names the file, and the column or version, and says who can h
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from mica.errors import CorruptDataError, MicaError, StorageError
 from mica.log.feed_columns import COMMIT_VERSION, other_type
 from mica.schema.ddl import type_to_ddl
@@ -28,6 +31,17 @@ def gone(name: str, version: int, *, of_commits: bool) -> StorageError:
         path=name,
         version=version,
     )
+
+
+@contextmanager
+def of_gone(name: str, version: int | None, *, of_commits: bool = False) -> Iterator[None]:
+    """Tells by `gone` that the file is not there, where a version of a table names it."""
+    try:
+        yield
+    except StorageError as error:
+        if error.code != "NOT_FOUND" or version is None:
+            raise
+        raise gone(name, version, of_commits=of_commits) from None
 
 
 def without_ids(name: str) -> CorruptDataError:

@@ -11,14 +11,13 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from mica.errors import StorageError
 from mica.records import dataclass
 from mica.stats.columns import physical_names
 from mica.tasks.batches import joined
 from mica.tasks.each_file import each_file
 from mica.tasks.facts import facts
 from mica.tasks.file import ReadSpec
-from mica.tasks.file_errors import gone
+from mica.tasks.file_errors import of_gone
 from mica.tasks.parts import FilePart
 from mica.tasks.read import read_file, read_parts
 from mica.tasks.write import WriteSpec, write_files
@@ -63,12 +62,8 @@ def opened(spec: RewriteSpec, part: FilePart) -> kernel.FileReader:
     """The file, with the table's Variant columns. Errors: NOT_FOUND, as of a scan."""
     variants = [physical_names(spec.read.columns, at) for at in spec.write.shredding.variants]
     place, rel = spec.read.storage.locate(part.path)
-    try:
+    with of_gone(place.path(rel), spec.read.version):
         return kernel.open_file(place, rel, part.size, variants=variants, tails=spec.read.tails)
-    except StorageError as e:
-        if e.code != "NOT_FOUND" or spec.read.version is None:
-            raise
-        raise gone(place.path(rel), spec.read.version, of_commits=False) from None
 
 
 def join_files(spec: RewriteSpec, files: Sequence[FilePart], readers: int = 1) -> Iterator[pa.RecordBatch]:

@@ -6,15 +6,12 @@ DataFrame of an Arrow table: a statement would fail when its rows are committed 
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from mica.engines.spark.session import is_connect
+from mica.engines.spark.session import is_connect, with_setting
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
@@ -25,22 +22,9 @@ _LIMITS = Lock()
 
 def of_arrow_table(spark: SparkSession, rows: pa.Table, schema: Any = None) -> DataFrame:
     """The rows as a DataFrame, with these columns of Spark or with those that Spark takes Arrow's for."""
-    with _limited(spark):
-        return spark.createDataFrame(rows, schema)
-
-
-@contextmanager
-def _limited(spark: SparkSession) -> Iterator[None]:
-    if is_connect(spark):
-        yield
-        return
-    with _LIMITS:  # another thread may have set the limit for its own rows
-        before = str(spark.conf.get(_ROWS, _USUAL))
-        if int(before) <= 0:
-            spark.conf.set(_ROWS, _USUAL)
-            try:
-                yield
-            finally:
-                spark.conf.set(_ROWS, before)
-            return
-    yield
+    if not is_connect(spark):
+        with _LIMITS:  # another thread may have set the limit for its own rows
+            if int(str(spark.conf.get(_ROWS))) <= 0:
+                with with_setting(spark, _ROWS, _USUAL):
+                    return spark.createDataFrame(rows, schema)
+    return spark.createDataFrame(rows, schema)

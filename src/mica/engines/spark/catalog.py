@@ -16,7 +16,7 @@ from mica import late
 from mica.engines.spark.doors import own_sql
 from mica.engines.spark.making import Maker
 from mica.engines.spark.nodes import items
-from mica.engines.spark.session import active, is_connect, without_sql_log
+from mica.engines.spark.session import active, is_connect, with_setting, without_sql_log
 from mica.records import dataclass
 from mica.schema.spelling import quoted
 
@@ -64,12 +64,8 @@ def relations(spark: SparkSession, text: str) -> Parsed:
     plan = parsed(spark, text)
     tree = str(plan.treeString())
     if _CUT.search(tree):
-        before = str(spark.conf.get(_LONGEST))
-        spark.conf.set(_LONGEST, str(1 << 30))
-        try:
+        with with_setting(spark, _LONGEST, str(1 << 30)):
             tree = str(plan.treeString())
-        finally:
-            spark.conf.set(_LONGEST, before)
     found = re.findall(r"('RelationTimeTravel )?'UnresolvedRelation \[(.*?)\], \[", tree)
     names = [(name.replace(", ", "."), bool(travels)) for travels, name in found]
     travelled = frozenset(name for name, travels in names if travels)

@@ -20,7 +20,7 @@ import pyarrow as pa
 from mica.arrays import arrow_array
 from mica.cached import cached_property
 from mica.engines.spark import directories, hadoop, marks
-from mica.engines.spark.session import is_connect
+from mica.engines.spark.session import is_connect, with_setting
 from mica.engines.spark.types import to_spark
 from mica.records import dataclass
 from mica.schema.char import declared, is_padded
@@ -227,13 +227,8 @@ def _others(reading: Reading, stored: StructType) -> Iterator[StructField]:
 @contextmanager
 def _listed_here(spark: SparkSession) -> Iterator[None]:
     """Lets Spark look for files of a disk without a job, which has a task for each."""
-    with _LISTS:
-        before = str(spark.conf.get(_LISTED))
-        spark.conf.set(_LISTED, str(MAX_FILES))
-        try:
-            yield
-        finally:
-            spark.conf.set(_LISTED, before)
+    with _LISTS, with_setting(spark, _LISTED, str(MAX_FILES)):
+        yield
 
 
 def _with_values(spark: SparkSession, reading: Reading, values: tuple[str | None, ...], frame: DataFrame) -> DataFrame:

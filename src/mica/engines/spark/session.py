@@ -129,6 +129,17 @@ def without_sql_log() -> Iterator[None]:
         logger.disabled = before
 
 
+@contextmanager
+def with_setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
+    """Gives a setting of the session another value meanwhile. Threads of one session take turns by their own means."""
+    before = str(spark.conf.get(name))
+    spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        spark.conf.set(name, before)
+
+
 def _reason(text: str) -> str:
     """The sentence of an error: Py4J puts Java's class and message on the second line."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
