@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from mica.engines.spark import catalog
 from mica.engines.spark.doors import Told, as_before, forget_clusters
+from mica.engines.spark.java import java_class
 from mica.engines.spark.session import active, has_delta
 from mica.engines.spark.types import from_spark
 from mica.errors import UserError
@@ -320,7 +321,7 @@ def _storage(session: SparkSession, place: str, given: Mapping[str, Any]) -> Sto
     path = local_path(place)
     options = {name.removeprefix(STORAGE): str(value) for name, value in given.items() if name.startswith(STORAGE)}
     if split_scheme(path)[0] is None and not os.path.isabs(path):  # noqa: PTH117
-        path = os.path.join(str(session.sparkContext._jvm.System.getProperty("user.dir")), path)  # type: ignore[union-attr]  # noqa: PTH118, SLF001
+        path = os.path.join(str(java_class(session, "java.lang.System").getProperty("user.dir")), path)  # noqa: PTH118
     return Storage.open(path, options or None)
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from mica.engines.spark.java import java_class
 from mica.engines.spark.session import is_connect, is_true
 from mica.errors import UserError
 
@@ -46,7 +47,7 @@ def _value(spark: Any, kind: str | None, name: str) -> str | None:
     if kind in _SETTINGS:
         return str(spark.conf.get(name, ""))
     if kind in _JVMS and not is_connect(spark):
-        given = getattr(spark._jvm.java.lang.System, _JVMS[kind])(name)  # noqa: SLF001 - PySpark has no public name
+        given = getattr(java_class(spark, "java.lang.System"), _JVMS[kind])(name)
         return None if given is None else str(given)
     return None
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from mica import late
 from mica.engines.spark.doors import own_sql
+from mica.engines.spark.java import java_class
 from mica.engines.spark.making import Maker
 from mica.engines.spark.nodes import items
 from mica.engines.spark.session import active, is_connect, with_setting, without_sql_log
@@ -254,8 +255,8 @@ def parsed_name(spark: Any, name: str) -> Any:
 
 def name_in(spark: Any, database: str, name: str) -> Any:
     """The same of a name in a database."""
-    jvm = spark.sparkContext._jvm  # noqa: SLF001
-    return jvm.org.apache.spark.sql.catalyst.TableIdentifier(name, jvm.scala.Some(database))
+    within = java_class(spark, "scala.Some")(database)
+    return java_class(spark, "org.apache.spark.sql.catalyst.TableIdentifier")(name, within)
 
 
 def session_catalog(spark: Any) -> Any:
@@ -281,7 +282,7 @@ def location_of(spark: Any, found: Any) -> str:
 
 def _path(spark: Any, uri: Any) -> str:
     """The path of a URI, which has %20 for a blank."""
-    return str(spark.sparkContext._jvm.org.apache.hadoop.fs.Path(uri).toString())  # noqa: SLF001
+    return str(java_class(spark, "org.apache.hadoop.fs.Path")(uri).toString())
 
 
 def usual_place(spark: Any, database: str, name: str) -> str:
@@ -326,7 +327,7 @@ def arguments(spark: Any, args: Any) -> Any:
     if isinstance(args, Mapping):
         return {name: lit(value)._jc for name, value in args.items()}  # noqa: SLF001
     values = [lit(value)._jc for value in args or ()]  # noqa: SLF001
-    return spark.sparkContext._jvm.PythonUtils.toArray(values)  # noqa: SLF001
+    return java_class(spark, "org.apache.spark.api.python.PythonUtils").toArray(values)
 
 
 def _state(spark: Any) -> Any:

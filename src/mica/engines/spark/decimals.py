@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
+from mica.engines.spark.java import java_class
 from mica.schema.types import LONG, Primitive, StructType
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 #: Digits of a decimal whose unscaled number has 64 bits, as Spark's own have (`Decimal.MAX_LONG_DIGITS`).
 MOST_DIGITS = 18
+
+_EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions"
 
 #: The columns that cross as numbers, by their places: precision and scale.
 Short = Mapping[int, tuple[int, int]]
@@ -56,9 +58,10 @@ def of_numbers(
 
 def made(frame: DataFrame, columns: Short, wanted: SparkStructType) -> DataFrame:
     """The rows of tasks in a classic session, as they are meant; `wanted` is their schema."""
+    make = java_class(frame.sparkSession, f"{_EXPRESSIONS}.MakeDecimal")
 
-    def decimal(expressions: Any, attribute: Any, number: int) -> Any:
-        return expressions.MakeDecimal(attribute, *columns[number], False)
+    def decimal(attribute: Any, number: int) -> Any:
+        return make(attribute, *columns[number], False)
 
     return _replaced(frame, columns, decimal, {n: dict(wanted.fields[n].metadata) for n in columns})
 
@@ -75,24 +78,23 @@ def sent(frame: DataFrame) -> tuple[DataFrame, Short]:
     }
     if len({name.lower() for name in frame.columns}) < len(kinds):
         return frame, {}  # a column is replaced by its name
-    return _replaced(frame, columns, lambda made, attribute, _: made.UnscaledValue(attribute), {}), columns
+    unscaled = java_class(frame.sparkSession, f"{_EXPRESSIONS}.UnscaledValue")
+    return _replaced(frame, columns, lambda attribute, _: unscaled(attribute), {}), columns
 
 
 def _replaced(
-    frame: DataFrame, columns: Short, make: Callable[[Any, Any, int], Any], metadata: Mapping[int, dict[str, Any]]
+    frame: DataFrame, columns: Short, make: Callable[[Any, int], Any], metadata: Mapping[int, dict[str, Any]]
 ) -> DataFrame:
     """The rows with other expressions in the place of columns."""
     from pyspark.sql.classic.column import Column
 
     if not columns:
         return frame
-    jvm: Any = frame.sparkSession._jvm  # noqa: SLF001
     output, names = frame._jdf.queryExecution().analyzed().output(), frame.columns  # noqa: SLF001
-    expression = partial(make, jvm.org.apache.spark.sql.catalyst.expressions)
-    column = jvm.org.apache.spark.sql.classic.ExpressionUtils.column
+    column = java_class(frame.sparkSession, "org.apache.spark.sql.classic.ExpressionUtils").column
     found: dict[str, Any] = {}
     for n in columns:
-        one = Column(column(expression(output.apply(n), n)))
+        one = Column(column(make(output.apply(n), n)))
         found[names[n]] = one.alias(names[n], metadata=metadata[n]) if metadata.get(n) else one
     return frame.withColumns(found)
 

@@ -18,6 +18,7 @@ from importlib import import_module
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from mica.engines.spark.java import java_class
 from mica.engines.spark.nodes import items
 from mica.engines.spark.session import is_connect
 from mica.records import dataclass
@@ -284,7 +285,7 @@ def forget_clusters(writer: Any) -> None:
     java = writer._jwrite  # noqa: SLF001
     columns = java.getClass().getSuperclass().getDeclaredField(_COLUMNS[1])
     columns.setAccessible(True)
-    columns.set(java, _session(writer).sparkContext._jvm.scala.Option.empty())  # noqa: SLF001
+    columns.set(java, java_class(_session(writer), "scala.Option").empty())
 
 
 def _session(of: Any) -> Any:

@@ -17,6 +17,7 @@ import pyarrow as pa
 from mica.engines.spark import jobs
 from mica.engines.spark.batches import ForSpark
 from mica.engines.spark.hidden_column import opened
+from mica.engines.spark.java import java_class
 from mica.engines.spark.marks import with_cached
 from mica.engines.spark.nodes import items
 from mica.records import dataclass
@@ -154,6 +155,5 @@ def _asked(column: Any) -> _Column | None:
 def _job(spark: SparkSession, plan: Any) -> tuple[ForSpark, Sequence[Any]] | None:
     """What makes the rows of a scan, and its tasks; None of a `mapInArrow` of someone else."""
     (udf,) = (one for one in items(plan.expressions()) if one.nodeName() == "PythonUDF")
-    jvm: Any = spark._jvm  # noqa: SLF001
-    found = jobs.tasks_of(bytes(udf.func().command().toArray(jvm.scala.reflect.ClassTag.Byte())))
+    found = jobs.tasks_of(bytes(udf.func().command().toArray(java_class(spark, "scala.reflect.ClassTag").Byte())))
     return found if found is not None and isinstance(found[0], ForSpark) else None

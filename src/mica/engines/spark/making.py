@@ -10,6 +10,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from mica.engines.spark.at_once import answers_at_once
+from mica.engines.spark.java import java_class
 from mica.engines.spark.nodes import items
 from mica.engines.spark.types import type_text
 
@@ -21,55 +22,59 @@ class Maker:
     """Makes expressions in a session's JVM. Each name that py4j looks up is a call, so classes are looked up once."""
 
     def __init__(self, spark: Any) -> None:
-        jvm = spark.sparkContext._jvm  # noqa: SLF001
-        self._utils, self._map, system = jvm.PythonUtils, jvm.java.util.HashMap, jvm.java.lang.System
-        catalyst = jvm.org.apache.spark.sql.catalyst
-        self.attribute_reference = catalyst.expressions.AttributeReference
+        def java(name: str) -> Any:
+            return java_class(spark, name)
+
+        def catalyst(name: str) -> Any:
+            return java(f"org.apache.spark.sql.catalyst.{name}")
+
+        self._utils, self._map = java("org.apache.spark.api.python.PythonUtils"), java("java.util.HashMap")
+        self.attribute_reference = catalyst("expressions.AttributeReference")
         self._alias, self._and, self._named = (
-            catalyst.expressions.Alias,
-            catalyst.expressions.And,
-            catalyst.expressions.NamedExpression,
+            catalyst("expressions.Alias"),
+            catalyst("expressions.And"),
+            catalyst("expressions.NamedExpression"),
         )
         self._sum, self._coalesce, self._literal = (
-            catalyst.expressions.aggregate.Sum,
-            catalyst.expressions.Coalesce,
-            catalyst.expressions.Literal,
+            catalyst("expressions.aggregate.Sum"),
+            catalyst("expressions.Coalesce"),
+            catalyst("expressions.Literal"),
         )
         self._if, self._is_not_null, self._raise, self._create_map = (
-            catalyst.expressions.If,
-            catalyst.expressions.IsNotNull,
-            catalyst.expressions.RaiseError,
-            catalyst.expressions.CreateMap,
+            catalyst("expressions.If"),
+            catalyst("expressions.IsNotNull"),
+            catalyst("expressions.RaiseError"),
+            catalyst("expressions.CreateMap"),
         )
         self._field, self._file_name, self._replaced = (
-            catalyst.expressions.GetStructField,
-            catalyst.expressions.InputFileName,
-            catalyst.expressions.RegExpReplace,
+            catalyst("expressions.GetStructField"),
+            catalyst("expressions.InputFileName"),
+            catalyst("expressions.RegExpReplace"),
         )
-        self.negated = catalyst.expressions.Not
-        self.project, self.filter = catalyst.plans.logical.Project, catalyst.plans.logical.Filter
-        self._named_rows, self._identifier = catalyst.plans.logical.SubqueryAlias, catalyst.AliasIdentifier
-        self._generated = catalyst.plans.logical.Generate
-        self._repartition, self._limited = catalyst.plans.logical.Repartition, catalyst.plans.logical.GlobalLimit
-        self.type = jvm.org.apache.spark.sql.types.DataType
+        self.negated = catalyst("expressions.Not")
+        self.project, self.filter = catalyst("plans.logical.Project"), catalyst("plans.logical.Filter")
+        self._named_rows, self._identifier = catalyst("plans.logical.SubqueryAlias"), catalyst("AliasIdentifier")
+        self._generated = catalyst("plans.logical.Generate")
+        self._repartition, self._limited = catalyst("plans.logical.Repartition"), catalyst("plans.logical.GlobalLimit")
+        self.type = java("org.apache.spark.sql.types.DataType")
         self._int = self.type.fromDDL("INT")
-        self._nothing = jvm.org.apache.spark.sql.types.Metadata.empty()
-        self._metadata = jvm.org.apache.spark.sql.types.MetadataBuilder
-        self.dataset = jvm.org.apache.spark.sql.classic.Dataset
-        self._nodes_of_names = catalyst.analysis.EliminateSubqueryAliases, catalyst.analysis.EliminateView
-        self.current_like = catalyst.trees.TreePattern.CURRENT_LIKE()
-        self.outer = catalyst.trees.TreePattern.OUTER_REFERENCE()
-        self.identity = system.identityHashCode
-        self._none, self._some = jvm.scala.Option.empty(), jvm.scala.Some
-        self._view, self._table_name = catalyst.catalog.TemporaryViewRelation, catalyst.TableIdentifier
+        self._nothing = java("org.apache.spark.sql.types.Metadata").empty()
+        self._metadata = java("org.apache.spark.sql.types.MetadataBuilder")
+        self.dataset = java("org.apache.spark.sql.classic.Dataset")
+        self._nodes_of_names = catalyst("analysis.EliminateSubqueryAliases"), catalyst("analysis.EliminateView")
+        self.current_like = catalyst("trees.TreePattern").CURRENT_LIKE()
+        self.outer = catalyst("trees.TreePattern").OUTER_REFERENCE()
+        self.identity = java("java.lang.System").identityHashCode
+        self._none, self._some = java("scala.Option").empty(), java("scala.Some")
+        self._view, self._table_name = catalyst("catalog.TemporaryViewRelation"), catalyst("TableIdentifier")
         #: One row without columns, of which Spark makes rows of literals: joined by NOT IN, a row of its own is lost.
-        row = self.seq([catalyst.InternalRow.empty()])
-        self.one_row = catalyst.plans.logical.LocalRelation(self.seq([]), row, False, self._none)
+        row = self.seq([catalyst("InternalRow").empty()])
+        self.one_row = catalyst("plans.logical.LocalRelation")(self.seq([]), row, False, self._none)
         self._empty = self.seq([])
-        inlined = catalyst.optimizer.InlineCTE
-        (constructor,) = jvm.java.lang.Class.forName(inlined._fqn).getConstructors()  # noqa: SLF001
+        inlined = catalyst("optimizer.InlineCTE")
+        (constructor,) = java("java.lang.Class").forName(inlined._fqn).getConstructors()  # noqa: SLF001
         defaults = (f"apply$default${i + 1}" for i in range(int(constructor.getParameterCount())))
-        self._with_cte = catalyst.plans.logical.WithCTE
+        self._with_cte = catalyst("plans.logical.WithCTE")
         self._inlined = inlined(*(getattr(inlined, default)() for default in defaults))
         text = "WITH t AS (SELECT 1 AS a) SELECT a FROM t"
         found = spark._jsparkSession.sql(text).queryExecution().analyzed()  # noqa: SLF001

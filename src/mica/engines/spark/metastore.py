@@ -8,12 +8,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mica.engines.spark.catalog import CATALOG, delta_table, location_of, name_in, session_catalog
+from mica.engines.spark.java import java_class
 from mica.engines.spark.making import copied
 from mica.engines.spark.session import has_delta, is_connect
 from mica.records import dataclass
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+_ENTRIES = "org.apache.spark.sql.catalyst.catalog"
 
 
 @dataclass(frozen=True)
@@ -41,21 +44,21 @@ def entry(spark: SparkSession, database: str, name: str) -> TableEntry | None:
 
 def enter(spark: SparkSession, database: str, name: str, made: TableEntry) -> None:
     """Gives a name to a table; one that has an entry keeps it."""
-    jvm = _jvm(spark)
-    types = jvm.org.apache.spark.sql.catalyst.catalog
-    kind = types.CatalogTableType.MANAGED() if made.managed else types.CatalogTableType.EXTERNAL()
-    place, columns = _at(jvm, types.CatalogStorageFormat.empty(), made.place), jvm.org.apache.spark.sql.types
-    given = name_in(spark, database, name), kind, place, columns.StructType(), jvm.scala.Some("delta")
-    session_catalog(spark).createTable(
-        types.CatalogTable(*given, *_defaults(jvm, types.CatalogTable, len(given))), True, False
+    types, storage, table = (
+        java_class(spark, f"{_ENTRIES}.Catalog{of}") for of in ("TableType", "StorageFormat", "Table")
     )
+    kind = types.MANAGED() if made.managed else types.EXTERNAL()
+    columns = java_class(spark, "org.apache.spark.sql.types.StructType")()
+    place, provider = _at(spark, storage.empty(), made.place), java_class(spark, "scala.Some")("delta")
+    given = name_in(spark, database, name), kind, place, columns, provider
+    session_catalog(spark).createTable(table(*given, *_defaults(spark, table, len(given))), True, False)
 
 
 def moved(spark: SparkSession, database: str, name: str, place: str) -> None:
     """Lets a name lead to the table at another place."""
     catalog = session_catalog(spark)
     found = catalog.getTableMetadata(name_in(spark, database, name))
-    catalog.alterTable(copied(found, storage=_at(_jvm(spark), found.storage(), place)))
+    catalog.alterTable(copied(found, storage=_at(spark, found.storage(), place)))
 
 
 def renamed(spark: SparkSession, database: str, name: str, new: str) -> None:
@@ -68,17 +71,14 @@ def leave(spark: SparkSession, database: str, name: str) -> None:
     session_catalog(spark).dropTable(name_in(spark, database, name), True, False)
 
 
-def _jvm(spark: SparkSession) -> Any:
-    return spark.sparkContext._jvm  # noqa: SLF001
-
-
-def _at(jvm: Any, storage: Any, place: str) -> Any:
+def _at(spark: SparkSession, storage: Any, place: str) -> Any:
     """The same storage at another place."""
-    return copied(storage, locationUri=jvm.scala.Some(jvm.org.apache.hadoop.fs.Path(place).toUri()))
+    uri = java_class(spark, "org.apache.hadoop.fs.Path")(place).toUri()
+    return copied(storage, locationUri=java_class(spark, "scala.Some")(uri))
 
 
-def _defaults(jvm: Any, case_class: Any, given: int) -> list[Any]:
+def _defaults(spark: SparkSession, case_class: Any, given: int) -> list[Any]:
     """What Scala gives to a case class's parameters behind the first ones, which versions of Spark add to."""
-    (constructor,) = jvm.java.lang.Class.forName(case_class._fqn).getConstructors()  # noqa: SLF001
+    (constructor,) = java_class(spark, "java.lang.Class").forName(case_class._fqn).getConstructors()  # noqa: SLF001
     places = range(given + 1, int(constructor.getParameterCount()) + 1)
     return [getattr(case_class, f"apply$default${place}")() for place in places]

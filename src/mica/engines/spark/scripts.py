@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from mica.engines.spark.catalog import parsed
+from mica.engines.spark.java import java_class
 from mica.engines.spark.jobs import translate
 from mica.engines.spark.nodes import items
 from mica.engines.spark.session import is_connect
@@ -47,14 +48,16 @@ class Script:
     """A script that is run once."""
 
     def __init__(self, spark: Any, body: Any) -> None:
-        self._spark, self._jvm = spark, spark.sparkContext._jvm  # noqa: SLF001
-        own, scala = spark._jsparkSession, self._jvm.PythonUtils  # noqa: SLF001
-        execution: Any = self._jvm.org.apache.spark.sql.scripting.SqlScriptingExecution
-        self._execution = execution(body, own, scala.toScalaMap(self._jvm.java.util.HashMap()))
+        self._spark = spark
+        own, no_values = spark._jsparkSession, self._java("java.util.HashMap")()  # noqa: SLF001
+        execution = self._java(f"{_PACKAGE}.SqlScriptingExecution")
+        self._execution = execution(
+            body, own, self._java("org.apache.spark.api.python.PythonUtils").toScalaMap(no_values)
+        )
         self._class = self._execution.getClass()
         self._next = self._method("getNextStatement")
         self._handle = self._method("handleException", "org.apache.spark.SparkThrowable")
-        self._kept = _kept(self._jvm)
+        self._kept = _kept(spark)
         self._manager = self._class.getDeclaredField("contextManager")
         self._manager.setAccessible(True)
 
@@ -73,7 +76,7 @@ class Script:
         """Runs it; the rows are those of its last result, or none. `stepping` is around what Spark evaluates itself."""
         from pyspark.sql.classic.dataframe import DataFrame
 
-        rows, schema = self._jvm.java.util.ArrayList(), self._jvm.org.apache.spark.sql.types.StructType()
+        rows, schema = self._java("java.util.ArrayList")(), self._java("org.apache.spark.sql.types.StructType")()
         with self._variables():
             while True:
                 try:
@@ -133,12 +136,12 @@ class Script:
                 return java
             one = one.__cause__ or one.__context__
         condition = condition or _OTHER
-        values, asked = self._jvm.java.util.HashMap(), self._jvm.org.apache.spark.SparkThrowableHelper
+        values, asked = self._java("java.util.HashMap")(), self._java("org.apache.spark.SparkThrowableHelper")
         for name in items(asked.getMessageParameters(condition)):
             values.put(name, str(error))
-        contexts = gateway.new_array(self._jvm.org.apache.spark.QueryContext, 0)
-        named = self._jvm.PythonUtils.toScalaMap(values)
-        return self._jvm.org.apache.spark.SparkRuntimeException(condition, named, None, contexts, "")
+        contexts = gateway.new_array(self._java("org.apache.spark.QueryContext"), 0)
+        named = self._java("org.apache.spark.api.python.PythonUtils").toScalaMap(values)
+        return self._java("org.apache.spark.SparkRuntimeException")(condition, named, None, contexts, "")
 
     @contextmanager
     def _variables(self) -> Iterator[None]:
@@ -149,10 +152,14 @@ class Script:
         finally:
             self._kept.set(before)
 
+    def _java(self, name: str) -> Any:
+        return java_class(self._spark, name)
+
     def _method(self, name: str, *types: str) -> Any:
-        classes = self._spark.sparkContext._gateway.new_array(self._jvm.java.lang.Class, len(types))  # noqa: SLF001
+        of_any = self._java("java.lang.Class")
+        classes = self._spark.sparkContext._gateway.new_array(of_any, len(types))  # noqa: SLF001
         for number, one in enumerate(types):
-            classes[number] = self._jvm.java.lang.Class.forName(one)
+            classes[number] = of_any.forName(one)
         found = self._class.getDeclaredMethod(name, classes)
         found.setAccessible(True)
         return found
@@ -162,7 +169,7 @@ class Script:
         from py4j.protocol import Py4JJavaError
         from pyspark.errors.exceptions.captured import UnknownException, convert_exception
 
-        given = self._spark.sparkContext._gateway.new_array(self._jvm.java.lang.Object, len(values))  # noqa: SLF001
+        given = self._spark.sparkContext._gateway.new_array(self._java("java.lang.Object"), len(values))  # noqa: SLF001
         for number, one in enumerate(values):
             given[number] = one
         try:
@@ -180,9 +187,9 @@ def is_command(rows: Any) -> bool:
     return str(rows._jdf.logicalPlan().nodeName()) == "CommandResult"  # noqa: SLF001
 
 
-def _kept(jvm: Any) -> Any:
+def _kept(spark: Any) -> Any:
     """The thread's place for the variables of a script."""
-    module = getattr(getattr(jvm.org.apache.spark.sql.catalyst, "SqlScriptingContextManager$"), "MODULE$")
+    module = getattr(java_class(spark, "org.apache.spark.sql.catalyst.SqlScriptingContextManager$"), "MODULE$")
     return getattr(module, _KEPT)()
 
 
@@ -193,7 +200,7 @@ def local_variables(spark: Any) -> set[str]:
     if is_connect(spark):
         return set()
     try:
-        manager = _kept(spark.sparkContext._jvm).get()  # noqa: SLF001
+        manager = _kept(spark).get()
     except (Py4JError, TypeError):
         return set()
     if manager is None:

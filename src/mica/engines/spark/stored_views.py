@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from mica.engines.spark.catalog import CATALOG, entry, parsed, parsed_name, session_catalog
 from mica.engines.spark.cloned_session import cloned, without_rows
+from mica.engines.spark.java import java_class
 from mica.engines.spark.making import Maker, copied
 from mica.engines.spark.nodes import items
 from mica.engines.spark.session import active, has_delta, is_connect
@@ -128,8 +129,7 @@ def define(
 
 def _evolved(spark: SparkSession, entry: Any, plan: Any) -> None:
     """Brings the columns of a view that evolves up to date in the catalog, as Spark does where it reads one."""
-    jvm: Any = spark.sparkContext._jvm  # noqa: SLF001
     with active(spark):
-        jvm.org.apache.spark.sql.execution.datasources.ViewSyncSchemaToMetaStore.apply(
+        java_class(spark, "org.apache.spark.sql.execution.datasources.ViewSyncSchemaToMetaStore").apply(
             copied(plan.child(), desc=entry, isTempView=False)
         )
