@@ -96,7 +96,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 #: Of the tests that are marked slow a run of all tests has one in so many: those of its part, which is `MICA_PART`, or
 #: the seed's. `MICA_PART=all`, a campaign, and a run that names its tests have all of them.
-SHARES = 3
+SHARES = 6
 
 SEED = pytest.StashKey[int]()
 
@@ -204,11 +204,22 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
             "spark.databricks.delta.snapshotPartitions": "1",
         } | LOCAL
     session = mica.session("local[2]", **conf)
+    _keep_names(session.sparkContext._jvm)
     sockets = session.conf.get("spark.python.unix.domain.socket.dir", "")
     yield session
     session.stop()
     if sockets:
         shutil.rmtree(sockets, ignore_errors=True)  # a worker of xdist ends without what runs at the exit
+
+
+def _keep_names(jvm: Any) -> None:
+    """PySpark asks for some names again and again, ten times for each error of Spark's. py4j keeps none, and Java looks
+    for each part in every jar: 5 to 10 % of the JVM's time."""
+    for name in ("PythonUtils", "PythonSQLUtils", "PythonRDD", "SimplePythonFunction", "SerDeUtil"):
+        setattr(jvm, name, getattr(jvm, name))
+    jvm.py4j = jvm.py4j
+    jvm.py4j.reflection = jvm.py4j.reflection
+    jvm.py4j.reflection.TypeUtil = jvm.py4j.reflection.TypeUtil
 
 
 @pytest.fixture

@@ -75,6 +75,7 @@ def test_spark_reads_the_same_feed_from_our_commits_and_from_its_own(
     assert sorted(map(tuple, frame.collect()), key=repr) == sorted((row[:-1] for row in feeds[0]), key=repr)
 
 
+@pytest.mark.slow
 def test_ranges_that_spark_refuses_too(delta_session: SparkSession, tmp_path: Path) -> None:
     spark, path = delta_session, tmp_path / "t"
     table = mica.Table.create(path, "id INT")
@@ -92,6 +93,7 @@ def test_ranges_that_spark_refuses_too(delta_session: SparkSession, tmp_path: Pa
             assert table.changes(first, last).count() == expected
 
 
+@pytest.mark.slow
 def test_versions_of_applications_hold_for_both(delta_session: SparkSession, tmp_path: Path) -> None:
     spark, path = delta_session, str(tmp_path / "t")
     table = mica.Table.create(path, "id INT")

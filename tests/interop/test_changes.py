@@ -77,6 +77,7 @@ def test_both_change_the_same_rows(
                     assert int(other[counted]) == commit.metrics[counted], (asked, name)
 
 
+@pytest.mark.slow
 def test_conflicts_are_judged_in_the_zone_of_the_session(delta_session: SparkSession, tmp_path: Path) -> None:
     spark = delta_session
     table = mica.Table.create(tmp_path, "id INT, ts TIMESTAMP", ["ts"])

@@ -266,6 +266,7 @@ def settings(spark: SparkSession, server: dict[str, str]) -> Iterator[dict[str, 
         spark.conf.unset(name)
 
 
+@pytest.mark.slow
 @ON_S3
 def test_what_the_session_is_told_opens_a_table_without_options(
     spark: SparkSession, server: dict[str, str], settings: dict[str, str], bucket: str

@@ -30,6 +30,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "page.html"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1200], ids=["phone", "desk"])
 def test_a_page_fits_and_can_be_read(page: Path, width: int, dark: bool) -> None:

@@ -37,6 +37,7 @@ def test_a_table_is_tracked_later(delta_session: SparkSession, tmp_path: Path) -
     assert after[0] == before[0]
 
 
+@pytest.mark.slow
 def test_spark_compares_by_collation_and_reads_ids(delta_session: SparkSession, tmp_path: Path) -> None:
     table = mica.Table.create(
         tmp_path, "id INT, s STRING COLLATE de_CI", properties={"delta.enableRowTracking": "true"}

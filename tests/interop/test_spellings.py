@@ -60,6 +60,7 @@ def readers(spark: SparkSession, path: Path, where: str) -> list[list[tuple[Any,
     return [sorted((row["id"],) for row in rows) for rows in (*found, [r.asDict() for r in frame.collect()])]
 
 
+@pytest.mark.slow
 def test_partition_values(delta_session: SparkSession, tmp_path: Path) -> None:
     spark, names = delta_session, {type_: f"p{number}" for number, type_ in enumerate(PARTITIONS)}
     columns = ", ".join(f"{name} {type_}" for type_, name in names.items())
@@ -145,6 +146,7 @@ STATISTICS: dict[str, Callable[[dict[str, Any]], None]] = {
 }
 
 
+@pytest.mark.slow
 def test_statistics(delta_session: SparkSession, tmp_path: Path) -> None:
     spark, of_all, ours = delta_session, tmp_path / "all", tmp_path / "ours"
     with conf(spark, {"spark.sql.session.timeZone": "UTC"}):
@@ -183,6 +185,7 @@ def paths_of(table: Path, name: str) -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 def test_paths(delta_session: SparkSession, tmp_path: Path) -> None:
     spark, path = delta_session, tmp_path / "t"
     table = mica.Table.create(path, "id INT, p STRING", ["p"])

@@ -88,6 +88,7 @@ def _arrow(path: str) -> Any:
     return mica.Table.open(path).scan().to_arrow()
 
 
+@pytest.mark.slow
 def test_no_row_is_skipped_by_bounds_of_another_width(delta_session: SparkSession, widened: str) -> None:
     frame = delta_session.read.format("delta").load(widened)
     expected = frame.selectExpr(*(f"count_if({where})" for where in PREDICATES)).collect()[0]

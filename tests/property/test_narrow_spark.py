@@ -102,6 +102,7 @@ def test_the_ends_by_spark_are_among_those_that_stay(spark: SparkSession, rng: r
     assert {name: found[name] for name in names if found[name]} == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(2))
 def test_signs_are_those_of_spark(spark: SparkSession, rng: random.Random, part: int) -> None:
     """Of pairs of random strings: what is certain is what Spark says, and what Comparator says is in any case."""

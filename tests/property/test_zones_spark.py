@@ -87,6 +87,7 @@ def ours(zone: str, seconds: list[int]) -> tuple[list[int], list[int]]:
     return cast(utc, ntz), cast(ntz, utc)
 
 
+@pytest.mark.slow
 def test_each_zone_changes_its_clocks_where_spark_has_it(spark: SparkSession, rng: random.Random) -> None:
     ids = sorted(spark._jvm.java.time.ZoneId.getAvailableZoneIds())  # type: ignore[union-attr]
     zones = [zone for zone in ids if not zone.startswith("SystemV/")]

@@ -7,6 +7,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+import pytest
+
 from mica.engines.spark import at_once
 from mica.engines.spark.making import Maker
 
@@ -59,6 +61,7 @@ def test_what_cannot_be_told_is_left(spark: SparkSession) -> None:
         at_once._TOLD.client = spark.sparkContext._gateway._gateway_client
 
 
+@pytest.mark.slow
 def test_threads_make_plans_of_their_own_rows(spark: SparkSession) -> None:
     """One had the columns of a query over the rows of another one, which were no rows of it, or wrong ones."""
     make = Maker.of(spark)

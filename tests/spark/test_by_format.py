@@ -55,6 +55,7 @@ def test_every_mode_and_partition_columns_are_taken(rows: DataFrame, tmp_path: P
         rows.write.format("mica").mode("append").partitionBy("id").save(path)
 
 
+@pytest.mark.slow
 def test_the_session_s_settings_are_obeyed(spark: SparkSession, rows: DataFrame, tmp_path: Path) -> None:
     """With the mode dynamic all other partitions were lost."""
     path = str(tmp_path / "t")
@@ -190,6 +191,7 @@ def test_a_new_name_is_that_of_a_table_in_the_warehouse(spark: SparkSession, row
     assert mica.register("by_format", registry.place_of("by_format") or "").partition_by == ("p",)
 
 
+@pytest.mark.slow
 def test_a_name_may_have_its_database(spark: SparkSession, rows: DataFrame) -> None:
     """Only the catalog of delta-spark had such names: pipelines are full of them."""
     spark.sql("CREATE SCHEMA IF NOT EXISTS silver")
@@ -236,6 +238,7 @@ def test_a_new_name_is_one_of_the_current_database(spark: SparkSession, rows: Da
     assert (spark.table("twice").count(), spark.table("current_gold.twice").count()) == (0, 2)
 
 
+@pytest.mark.slow
 def test_a_table_of_default_is_none_of_another_database(spark: SparkSession, rows: DataFrame) -> None:
     """Under USE an overwrite by the same short name replaced it."""
     spark.sql("CREATE SCHEMA IF NOT EXISTS elsewhere")
@@ -261,6 +264,7 @@ def test_a_table_of_default_is_none_of_another_database(spark: SparkSession, row
     assert spark.table("by_its_database").count() == 1
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("alone")
 def test_without_delta_spark_its_format_is_mica_s(spark: SparkSession, rows: DataFrame, tmp_path: Path) -> None:
     path = str(tmp_path / "t")

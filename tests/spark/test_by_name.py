@@ -56,6 +56,7 @@ def test_writers_write_into_the_table_of_the_name(spark: SparkSession, table: mi
     assert not spark.sql("SHOW TABLES IN default LIKE 'named'").where("NOT isTemporary").collect()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["default.named", "spark_catalog.default.named"])
 def test_a_name_may_be_written_with_the_current_database(spark: SparkSession, table: mica.Table, name: str) -> None:
     """As in texts. Methods did not find it, and `saveAsTable` made a table of Spark's beside it."""
@@ -117,6 +118,7 @@ def test_a_text_takes_a_table_of_delta_spark_as_a_stream(delta_session: SparkSes
         delta_session.sql("DROP TABLE flowing")
 
 
+@pytest.mark.slow
 def test_a_view_that_is_made_later_comes_before_a_registered_name(spark: SparkSession, table: mica.Table) -> None:
     """As before a table of Spark's: mica's was read, whatever the session called so."""
     _rows(spark, (7, 7)).createOrReplaceTempView("Named")
@@ -207,6 +209,7 @@ def test_other_names_and_sessions_are_sparks(spark: SparkSession, table: mica.Ta
         assert not hasattr(method, "__wrapped__")
 
 
+@pytest.mark.slow
 def test_a_mode_partitions_and_a_setting_mean_what_they_do_in_delta_spark(
     spark: SparkSession, table: mica.Table
 ) -> None:

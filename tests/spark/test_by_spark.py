@@ -192,6 +192,7 @@ def test_parts_that_mica_has_skip_files(spark: SparkSession, tmp_path: Path) -> 
         t.delete("soundex(s) = 'A000'", spark=spark)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("files", [1, 2])
 def test_parts_that_spark_evaluates_skip_by_its_zones(spark: SparkSession, tmp_path: Path, files: int) -> None:
     """Spark before 2026's zones is an hour ahead of mica there; no row may depend on what else is in its file."""
@@ -229,6 +230,7 @@ def test_what_spark_does_not_know_either_is_refused_by_mica(
     assert (t.version, t.count()) == (2, 2)
 
 
+@pytest.mark.slow
 def test_values_are_stored_as_by_an_update(spark: SparkSession, tmp_path: Path) -> None:
     t = table(tmp_path)
     with pytest.raises(mica.UserError) as caught:

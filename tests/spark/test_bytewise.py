@@ -67,6 +67,7 @@ def test_changes_by_a_collation_are_those_of_spark(
     rows.unpersist()
 
 
+@pytest.mark.slow
 def test_new_values_are_compared_too(spark: SparkSession, tmp_path: Path) -> None:
     table = _table(spark, tmp_path, [])
     table.update({"p": "CASE WHEN ci = 'A' THEN 'one' WHEN de < 'a' THEN 'less' END"}, spark=spark)

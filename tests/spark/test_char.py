@@ -151,6 +151,7 @@ def test_char_columns_that_mica_made(delta_session: SparkSession, tmp_path: Path
         assert [tuple(row) for row in sql(f"SELECT * FROM {t} WHERE c = 'x'").collect()] == [(1, "x  ")]
 
 
+@pytest.mark.slow
 def test_lengths_that_delta_spark_declared_are_kept(delta_session: SparkSession, tmp_path: Path) -> None:
     spark, t = delta_session, f"delta.`{tmp_path / 't'}`"
     spark.sql(f"CREATE TABLE {t} (s VARCHAR(3)) USING delta")
@@ -177,6 +178,7 @@ def test_collations_and_names_that_need_backticks_keep_lengths(delta_session: Sp
                 sql(f"INSERT INTO {t} VALUES ({row})")
 
 
+@pytest.mark.slow
 def test_fields_that_delta_spark_renamed_keep_their_lengths(delta_session: SparkSession, tmp_path: Path) -> None:
     spark, t = delta_session, f"delta.`{tmp_path / 't'}`"
     spark.sql(f"CREATE TABLE {t} (s STRUCT<x: CHAR(3)>) USING delta TBLPROPERTIES ('delta.columnMapping.mode'='name')")

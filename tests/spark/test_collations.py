@@ -122,6 +122,7 @@ def test_searches_keep_files_and_say_so(spark: SparkSession, words: mica.Table) 
         assert "COLLATE UTF8_BINARY" in str(raised.value.hint)
 
 
+@pytest.mark.slow
 def test_in_process_lcase_is_sparks_and_the_rest_says_so(spark: SparkSession, words: mica.Table) -> None:
     for where in (
         "low = 'STRASSE'", "low > 'a'", "low in ('Σ', 'B')", "ci collate UTF8_LCASE = 'A'", "startswith(low, 'S')",
@@ -180,6 +181,7 @@ def test_the_golden_table_reads_and_appends(spark: SparkSession, shared: Path, t
     assert table.scan("utf8_binary_col = 'b'").count() == 0
 
 
+@pytest.mark.slow
 def test_an_append_writes_bounds_by_sparks_comparator(spark: SparkSession, tmp_path: Path) -> None:
     table = mica.Table.create(
         tmp_path / "t", "p INT, de STRING COLLATE de, s STRUCT<cs: STRING COLLATE cs>, b STRING", ["p"],
@@ -243,6 +245,7 @@ def test_restats_gives_old_files_collated_bounds(spark: SparkSession, tmp_path: 
     assert table.restats(spark=spark).files == 0
 
 
+@pytest.mark.slow
 def test_a_check_holds_bounds_against_the_rows(spark: SparkSession, tmp_path: Path) -> None:
     table = mica.Table.create(tmp_path / "t", "s STRING COLLATE cs, l STRING COLLATE UTF8_LCASE")
     table.append(spark.createDataFrame([("ch", "A"), ("hz", "b")], "s string, l string").coalesce(1))

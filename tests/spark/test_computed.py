@@ -102,6 +102,7 @@ def inserted(spark: SparkSession, path: Path, query: str) -> list[str]:
     return sorted(map(str, mica.Table.open(path).to_arrow().to_pylist()))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize(("text", "is_computed"), TEXTS, ids=[text for text, _ in TEXTS])
 def test_a_value_is_that_of_spark(
@@ -120,6 +121,7 @@ def test_a_value_is_that_of_spark(
     assert len(found) == 197
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("compiled")
 def test_a_value_that_is_too_large_fails(
     spark: SparkSession, tmp_path: Path, source: str, fusions: list[bool], monkeypatch: pytest.MonkeyPatch
@@ -177,6 +179,7 @@ def test_rows_are_computed_of_a_version_under_deletes_and_for_rules(
     assert fusions == [True, True]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("compiled")
 def test_integers_are_cast_where_they_are_written(
     spark: SparkSession, tmp_path: Path, source: str, fusions: list[bool], monkeypatch: pytest.MonkeyPatch

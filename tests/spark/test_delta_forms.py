@@ -89,6 +89,7 @@ def test_a_registered_name_moves_to_another_place(spark: SparkSession, table: mi
     assert table.count() == 4
 
 
+@pytest.mark.slow
 def test_rows_change_through_a_view_of_the_format(spark: SparkSession, table: mica.Table) -> None:
     """The view shows the change: Spark would go on with the version that it read first."""
     register(spark)
@@ -101,6 +102,7 @@ def test_rows_change_through_a_view_of_the_format(spark: SparkSession, table: mi
     assert rows == [(0, 0), (1, 1)]
 
 
+@pytest.mark.slow
 def test_a_view_of_some_rows_columns_or_an_older_version_is_not_the_table(
     spark: SparkSession, table: mica.Table
 ) -> None:

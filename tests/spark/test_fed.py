@@ -68,6 +68,7 @@ def test_changes_are_those_of_delta_spark(delta_session: SparkSession, fed: mica
     assert not [table for table in spark.catalog.listTables() if table.name.startswith("mica_changes")]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("compiled")
 def test_changes_go_into_statements_and_views(spark: SparkSession, fed: mica.Table, tmp_path: Path) -> None:
     text = f"CREATE TABLE delta.`{tmp_path}/u` USING mica AS SELECT id, s FROM table_changes('fed_here', :a, 1)"

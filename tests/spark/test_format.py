@@ -86,6 +86,7 @@ def test_rows_and_filters_are_those_of_a_scan(
         assert rows_of(pushed) == rows_of(wanted.where(where)), where
 
 
+@pytest.mark.slow
 def test_a_frame_is_read_any_number_of_times(own: SparkSession, tmp_path: Path) -> None:
     """Spark would use the filters of one query for the next, and of one use for another."""
     table(tmp_path / "t")
@@ -192,6 +193,7 @@ def _versions_with_metadata(place: str) -> list[int]:
     return [int(path.stem) for path in log if '"metaData"' in path.read_text()]
 
 
+@pytest.mark.slow
 def test_rules_follow_the_session_as_in_an_append(own: SparkSession, tmp_path: Path) -> None:
     """Defaults, generated columns and constraints were evaluated in UTC, and as ANSI: the days of another zone were
     those of UTC, and rows were refused that `Table.append` takes."""

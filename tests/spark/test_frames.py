@@ -73,6 +73,7 @@ def _text(frame: DataFrame) -> list[str]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [
     lambda f: f,
     lambda f: f.select("framed.id", sql.expr("v:k::string AS k")),

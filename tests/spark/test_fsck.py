@@ -26,6 +26,7 @@ def _holed(path: Path) -> tuple[mica.Table, str]:
     return table, str(Path(path, part.path))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["delta.`{}`", "'{}'", "holed"])
 def test_files_that_are_gone_leave_the_table(delta_session: SparkSession, tmp_path: Path, form: str) -> None:
     table, lost = _holed(tmp_path / "t")

@@ -121,6 +121,7 @@ COPIES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize(("text", "is_copied"), COPIES)
 def test_who_writes_a_copy_reads_it(

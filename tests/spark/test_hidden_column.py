@@ -64,6 +64,7 @@ def test_the_column_is_found_by_its_name_and_skips(spark: SparkSession, table: m
     assert frame.select("_metadata.file_path", rand(1)).count() == 6, "what depends on how rows are spread, too"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_names_of_files(spark: SparkSession, table: mica.Table, way: str) -> None:
     """They were refused where the kernel reads."""

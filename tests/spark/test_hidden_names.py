@@ -78,6 +78,7 @@ def test_a_database_beside_a_name_is_not_the_current_one(enabled: SparkSession) 
             spark.sql(f"DROP SCHEMA {database}_db CASCADE")
 
 
+@pytest.mark.slow
 def test_views_that_show_the_whole_of_a_table_stand_for_it(enabled: SparkSession, tmp_path: Path) -> None:
     """A view of a view, of all columns by their names, or by the name of its own table was refused."""
     spark, path = enabled, tmp_path / "t"

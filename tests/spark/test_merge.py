@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("few", [100_000, -1])
 def test_collated_bounds_and_shredding_are_kept(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int
@@ -98,6 +99,7 @@ def test_rows_without_keys_go_to_every_task_only_if_each_pair_is_cheap(
     assert merge.when_matched_delete().execute().metrics["numTargetRowsDeleted"] == 20
 
 
+@pytest.mark.slow
 def test_blocks_of_a_large_source_meet_the_table_where_no_equality_joins(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -104,6 +104,7 @@ def test_letters_up_to_the_last_latin_one_show_their_s(spark: SparkSession) -> N
             assert mine.count(weight) == 0 or not decides_ties(base, char * 2), (base, char)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["de", "de_CI"])
 def test_an_ordinary_german_column_skips(spark: SparkSession, tmp_path: Path, name: str) -> None:
     """Whatever is in it: `ß`, quotes, another script. A constant of the same letters as a bound keeps its file."""

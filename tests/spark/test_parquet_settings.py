@@ -102,6 +102,7 @@ def test_both_engines_read_what_delta_spark_reads(delta_session: SparkSession, w
     assert rows(table.to_df(delta_session).toArrow()) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stats", [True, False])
 def test_every_value_is_found_by_every_bound(
     delta_session: SparkSession, written: Path, tmp_path: Path, stats: bool

@@ -72,6 +72,7 @@ def test_texts_inside_of_structs_arrays_and_maps_are_cast(session: SparkSession,
         session.sql(f"UPDATE {name} SET st = struct('8', 'y')")
 
 
+@pytest.mark.slow
 def test_writers_by_a_name_cast_as_insert(session: SparkSession, table: mica.Table) -> None:
     """Texts were refused; so were an error's words, behind those of a traceback."""
     rows = session.sql("SELECT '7' AS v, '9' AS id")
@@ -161,6 +162,7 @@ def test_views_of_texts_stand_for_their_table(session: SparkSession, table: mica
             session.catalog.dropTempView(f"ported_{number}")
 
 
+@pytest.mark.slow
 def test_merge_into_is_the_merge_that_says_the_same(session: SparkSession, table: mica.Table) -> None:
     """It was refused."""
     rows = session.createDataFrame([(1, 77), (9, 50)], "id BIGINT, v INT").alias("s")

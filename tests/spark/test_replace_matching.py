@@ -134,6 +134,7 @@ def test_as_delta_spark_s_condition(delta_session: SparkSession, tmp_path: Path,
         assert found[0] == found[1], on
 
 
+@pytest.mark.slow
 def test_forms_of_the_statement(spark: SparkSession, tmp_path: Path) -> None:
     table = mica.Table.create(tmp_path / "t", "id INT, s STRING COLLATE UTF8_LCASE DEFAULT 'x', n INT")
     mica.register("keyed", table.path)
@@ -170,6 +171,7 @@ def test_forms_of_the_statement(spark: SparkSession, tmp_path: Path) -> None:
         assert caught.value.code == code, text
 
 
+@pytest.mark.slow
 def test_a_writer_says_what_it_cannot_do(spark: SparkSession, tmp_path: Path) -> None:
     register(spark)
     path = str(tmp_path / "t")

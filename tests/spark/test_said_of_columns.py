@@ -45,6 +45,7 @@ def _rows(spark: SparkSession) -> DataFrame:
     return spark.createDataFrame([(1, 5, (2,))], _schema()).selectExpr("*", "'A' COLLATE UTF8_LCASE AS lc")
 
 
+@pytest.mark.slow
 def test_columns_that_a_write_adds_keep_what_rows_say(delta_session: SparkSession, tmp_path: Path) -> None:
     """They lost it, and their collations, so that 'a' = 'A' was true of the rows and false in the table."""
     rows = _rows(delta_session)
@@ -74,6 +75,7 @@ def test_statements_take_types_with_their_collations_alone(spark: SparkSession, 
         assert table.scan(where="lc = 'a'").count() == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["mica", "delta"])
 def test_an_overwritten_schema_says_what_the_rows_say(delta_session: SparkSession, tmp_path: Path, form: str) -> None:
     """If nothing but the keys differed they stayed."""

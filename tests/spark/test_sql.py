@@ -75,6 +75,7 @@ def test_extractions_above_joins_and_aggregates_become_columns_of_the_scan(
     assert columns == {"id", "variant_get(v, '$.k', 'STRING')", "try_variant_get(v, '$.n', 'INT')"}
 
 
+@pytest.mark.slow
 def test_a_cast_fails_only_for_a_row_that_spark_casts(spark: SparkSession, tmp_path: Path) -> None:
     table = mica.Table.create(tmp_path / "odd", "id INT, v VARIANT")
     table.append([{"id": i, "v": v} for i, v in enumerate([{"k": "n", "x": 1}, {"k": "s", "x": "one"}, {"k": "n"}])])
@@ -112,6 +113,7 @@ def test_parameters(spark: SparkSession, events: mica.Table) -> None:
         assert mica.sql(text, spark, args).first() == (3,)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_parameters_of_statements_and_of_queries(delta_session: SparkSession, tmp_path: Path) -> None:
     # delta-spark's parser loses all of them.
     spark, t = delta_session, f"delta.`{tmp_path / 't'}`"
@@ -277,6 +279,7 @@ def test_names_of_files(spark: SparkSession, events: mica.Table) -> None:
     assert name.removeprefix("file://") == events.scan("v:n::int >= 30").file_uris()[0]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("compiled")
 def test_spark_s_own_statements_over_our_tables(spark: SparkSession, events: mica.Table, tmp_path: Path) -> None:
     try:
@@ -487,6 +490,7 @@ def test_a_path_takes_no_name_that_the_session_has(spark: SparkSession, tmp_path
     assert sorted(row.id for row in found.collect()) == [1, 100]
 
 
+@pytest.mark.slow
 def test_values_of_partition_are_compared_as_they_are_stored(spark: SparkSession, tmp_path: Path) -> None:
     for name, type_, value in (("empty_text", "STRING", ""), ("padded", "CHAR(5)", "ab")):
         mica.Table.create(tmp_path / name, f"id BIGINT, c {type_}", ["c"])

@@ -94,6 +94,7 @@ def test_plans_of_statements_that_only_spark_runs(spark: SparkSession, events: m
         assert "Error occurred" not in plan
 
 
+@pytest.mark.slow
 def test_a_name_is_made_of_any_constant(spark: SparkSession, events: mica.Table) -> None:
     spark.sql("DECLARE OR REPLACE lent_name STRING DEFAULT 'lent_events'")
     try:
@@ -156,6 +157,7 @@ def test_a_list_opens_what_its_pattern_takes(
     assert len(opened) == 1
 
 
+@pytest.mark.slow
 def test_a_damaged_table_is_not_asked_for_others(spark: SparkSession, events: mica.Table, tmp_path: Path) -> None:
     mica.register("lent_bad", mica.Table.create(tmp_path / "bad", "id BIGINT").path)
     (commit,) = (tmp_path / "bad/_delta_log").glob("*.json")

@@ -429,6 +429,7 @@ def test_an_insert_casts_intervals_and_variants_to_what_delta_spark_does(
         run(f"INSERT INTO {t} (l) SELECT parse_json('[\"x\"]')")
 
 
+@pytest.mark.slow
 def test_writers_by_a_name_refuse_casts_of_another_policy(spark: SparkSession, tmp_path: Path) -> None:
     table = mica.Table.create(tmp_path, "i INT")
     mica.register("other_policy", tmp_path)

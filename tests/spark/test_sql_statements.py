@@ -383,6 +383,7 @@ def test_what_variants_and_schemas_a_statement_makes(delta_session: SparkSession
     assert found[0] == found[1]
 
 
+@pytest.mark.slow
 def test_tables_are_changed_without_delta_spark(spark: SparkSession, tmp_path: Path) -> None:
     t = f"mica.`{tmp_path}/t`"
     mica.sql(f"CREATE TABLE {t} (id BIGINT, v VARIANT) USING mica", spark)

@@ -164,6 +164,7 @@ def _answer(sql: Sql, text: str) -> Any:
         return str(e).lstrip().lstrip("[")
 
 
+@pytest.mark.slow
 def test_a_view_keeps_its_columns_while_its_table_changes(sql: Sql) -> None:
     sql("CREATE VIEW v AS SELECT * FROM ev")
     sql("CREATE VIEW evolves WITH SCHEMA EVOLUTION AS SELECT * FROM ev")
@@ -201,6 +202,7 @@ def test_views_name_paths_versions_and_hidden_columns(sql: Sql, tmp_path: Path) 
     assert sql("SELECT count(*) FROM files JOIN old USING (id)") == [(1,)]
 
 
+@pytest.mark.slow
 def test_a_temporary_view_shows_what_a_stored_one_becomes(sql: Sql) -> None:
     sql("CREATE VIEW v AS SELECT id FROM ev WHERE id > 10")
     sql("CREATE TEMPORARY VIEW counted AS SELECT count(*) AS n FROM v")
@@ -212,6 +214,7 @@ def test_a_temporary_view_shows_what_a_stored_one_becomes(sql: Sql) -> None:
     sql("DROP VIEW counted")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -258,6 +261,7 @@ def test_what_is_there_stays_if_a_statement_says_so(sql: Sql) -> None:
     assert [len(sql(f"SELECT id FROM {name}")) for name in ("ev", "v", "pq")] == [20, 5, 20]
 
 
+@pytest.mark.slow
 def test_a_later_view_hides_no_stored_one_from_an_earlier_view(sql: Sql) -> None:
     sql("CREATE VIEW v AS SELECT id FROM ev WHERE id > 10")
     sql("CREATE TEMPORARY VIEW counted AS SELECT count(*) AS n FROM v")
@@ -275,6 +279,7 @@ def test_a_later_view_hides_no_stored_one_from_an_earlier_view(sql: Sql) -> None
         sql("DROP VIEW counted")
 
 
+@pytest.mark.slow
 def test_methods_know_stored_views(sql: Sql, spark: SparkSession) -> None:
     sql("CREATE VIEW v AS SELECT * FROM ev WHERE id >= 10")
     mica.enable(spark)
@@ -319,6 +324,7 @@ def test_views_of_delta_spark_are_read_as_their_tables_are(delta_session: SparkS
         spark.sql("DROP SCHEMA theirs CASCADE")
 
 
+@pytest.mark.slow
 def test_spark_is_told_a_view_without_its_database(sql: Sql) -> None:
     sql("CREATE VIEW v AS SELECT * FROM ev")
     made = "CREATE TEMPORARY FUNCTION of_view() RETURNS BIGINT RETURN (SELECT count(*) FROM {v})"

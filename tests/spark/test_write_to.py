@@ -101,6 +101,7 @@ def test_a_writer_clusters_the_table_that_it_makes(spark: SparkSession, rows: Da
     assert _detail(spark, "clustered")["clusteringColumns"] == ["p"]
 
 
+@pytest.mark.slow
 def test_files_go_with_the_name_of_a_table_that_got_its_place_by_it(spark: SparkSession, rows: DataFrame) -> None:
     """A table could not be made again after DROP TABLE, and a new one of its old name not after RENAME."""
     for make in (

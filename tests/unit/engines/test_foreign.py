@@ -35,6 +35,7 @@ def run(code: str, place: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("left", LEFT)
 def test_a_process_that_left_rows_in_the_middle_ends(left: str, place: Path) -> None:
     run(LEFT[left], place)

@@ -365,6 +365,7 @@ def test_rows_are_given_as_they_come_and_once_where_a_later_one_fails(monkeypatc
     assert rows == list(range(8))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_files_with_several_row_groups_are_judged_in_their_order(tmp_path: Path, seed: int) -> None:
     random_, rows = random.Random(seed), []

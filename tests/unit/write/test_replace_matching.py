@@ -132,6 +132,7 @@ KEYS = st.sampled_from([None, "a", "A", "b", "ß", "x" * 40])
 ROW = st.fixed_dictionaries({"k": KEYS, "n": st.one_of(st.none(), st.integers(0, 3)), "v": st.integers(0, 9)})
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
 @given(
     old=st.lists(ROW, max_size=12), new=st.lists(ROW, min_size=1, max_size=6),

@@ -48,6 +48,7 @@ def share(table: mica.Table, name: str) -> float:
     return len(table.scan(where=WHERES[name]).plan.kept) / table.files().num_rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("on_disk", [False, True])
 @pytest.mark.parametrize("partitions", [[], ["p"]])
 def test_predicates_on_any_of_the_columns_skip(
