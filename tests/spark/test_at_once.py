@@ -69,7 +69,7 @@ def test_threads_make_plans_of_their_own_rows(spark: SparkSession) -> None:
     def made(number: int) -> int:
         plan = spark.range(number)._jdf.queryExecution().analyzed()
         found = make.renumbered(plan, plan.newInstance().output())
-        return int(make.dataset.ofRows(spark._jsparkSession, found).queryExecution().optimizedPlan().maxRows().get())
+        return int(make.of_rows(spark._jsparkSession, found).queryExecution().optimizedPlan().maxRows().get())
 
     numbers = range(1, 400)
     with ThreadPoolExecutor(8) as pool:

@@ -130,7 +130,7 @@ class Query:
             pairs.append((java, relation))
         without = plan.transformDownWithSubqueries(make.rule(pairs))
         without.setAnalyzed()
-        return cls(spark, make.dataset.ofRows(clone, without), views)
+        return cls(spark, make.of_rows(clone, without), views)
 
     def named(self, names: Mapping[str, str]) -> Any:
         """The analysed plan, its tables under these names (name of a view → name)."""
@@ -159,7 +159,7 @@ class Query:
             columns = zip(items(plan.output()), items(own), strict=True)
             own = self.make.seq([column.withQualifier(one.qualifier()) for column, one in columns])
         plan = self.make.project(own, plan)
-        return self.make.dataset.ofRows(self.spark._jsparkSession, plan)  # noqa: SLF001
+        return self.make.of_rows(self.spark._jsparkSession, plan)  # noqa: SLF001
 
     @property
     def is_whole(self) -> bool:

@@ -49,7 +49,7 @@ def over_frames(
 
 def give_rows(spark: Any, clone: Any, view: str, frame: Any) -> None:
     """Makes the view of a DataFrame in the clone."""
-    rows = Maker.of(spark).dataset.ofRows(clone, frame._jdf.queryExecution().analyzed())  # noqa: SLF001
+    rows = Maker.of(spark).of_rows(clone, frame._jdf.queryExecution().analyzed())  # noqa: SLF001
     rows.createOrReplaceTempView(f"`{view}`")
 
 
@@ -71,7 +71,7 @@ def beside_names(spark: Any, text: str, names: Mapping[str, StructType], args: A
 def _given_back(spark: Any, clone: Any, text: str, args: Any) -> Any:
     """What a clone makes of a text, as the session's."""
     plan = clone.sql(text, arguments(spark, args)).logicalPlan()
-    return Maker.of(spark).dataset.ofRows(spark._jsparkSession, plan)  # noqa: SLF001
+    return Maker.of(spark).of_rows(spark._jsparkSession, plan)  # noqa: SLF001
 
 
 def view_of(spark: Any, clone: Any, view: str, schema: StructType, known_as: str | None = None) -> int:

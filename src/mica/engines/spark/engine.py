@@ -162,7 +162,7 @@ class Spark(Engine):
         found: Any = of_arrow_table(self.session, rows, types.to_spark(schema))
         make = Maker.of(self.session)
         plan = make.unfolded(found._jdf.queryExecution().analyzed())  # noqa: SLF001
-        return framed(self.session, make.dataset.ofRows(found._jdf.sparkSession(), plan))  # noqa: SLF001
+        return framed(self.session, make.of_rows(found._jdf.sparkSession(), plan))  # noqa: SLF001
 
     # --- a merge's own jobs ------------------------------------------------------------------------------------------
 

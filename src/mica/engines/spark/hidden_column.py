@@ -44,7 +44,7 @@ def with_hidden(spark: Any, rows: Any, schema: StructType, *, ids: bool) -> Any:
     make = Maker.of(spark)
     (column,) = to_spark(StructType(shown(schema, ids=ids).fields[-1:])).fields
     hiding = make.hiding(plan, METADATA, make.type.fromJson(column.dataType.json()), _WHY)
-    return make.dataset.ofRows(spark._jsparkSession, hiding)  # noqa: SLF001
+    return make.of_rows(spark._jsparkSession, hiding)  # noqa: SLF001
 
 
 def columns_of(mark: Any, schema: StructType) -> StructType | None:

@@ -19,7 +19,8 @@ _PLAN_OF_CTE, _OUTPUT_OF_CTE = 0, 2
 
 
 class Maker:
-    """Makes expressions in a session's JVM. Each name that py4j looks up is a call, so classes are looked up once."""
+    """Makes expressions in a session's JVM. Each name that py4j looks up is a call, so classes and their
+    functions are looked up once."""
 
     def __init__(self, spark: Any) -> None:
         def java(name: str) -> Any:
@@ -28,7 +29,8 @@ class Maker:
         def catalyst(name: str) -> Any:
             return java(f"org.apache.spark.sql.catalyst.{name}")
 
-        self._utils, self._map = java("org.apache.spark.api.python.PythonUtils"), java("java.util.HashMap")
+        utils, self._map = java("org.apache.spark.api.python.PythonUtils"), java("java.util.HashMap")
+        self._to_seq, self._to_map = utils.toSeq, utils.toScalaMap
         self.attribute_reference = catalyst("expressions.AttributeReference")
         self._alias, self._and, self._named = (
             catalyst("expressions.Alias"),
@@ -60,7 +62,7 @@ class Maker:
         self._int = self.type.fromDDL("INT")
         self._nothing = java("org.apache.spark.sql.types.Metadata").empty()
         self._metadata = java("org.apache.spark.sql.types.MetadataBuilder")
-        self.dataset = java("org.apache.spark.sql.classic.Dataset")
+        self.of_rows = java("org.apache.spark.sql.classic.Dataset").ofRows
         self._nodes_of_names = catalyst("analysis.EliminateSubqueryAliases"), catalyst("analysis.EliminateView")
         self.current_like = catalyst("trees.TreePattern").CURRENT_LIKE()
         self.outer = catalyst("trees.TreePattern").OUTER_REFERENCE()
@@ -95,14 +97,14 @@ class Maker:
 
     def seq(self, items: Iterable[Any]) -> Any:
         """A Scala sequence."""
-        return self._utils.toSeq(list(items))
+        return self._to_seq(list(items))
 
     def rule(self, pairs: Iterable[tuple[Any, Any]]) -> Any:
         """A Scala map, which is what `transform` takes: a tree's nodes equal to the first become the second."""
         found = self._map()
         for old, new in pairs:
             found.put(old, new)
-        return self._utils.toScalaMap(found)
+        return self._to_map(found)
 
     def attribute(self, name: str, ddl: str, *, nullable: bool = True) -> Any:
         """A column with an id of its own, of a type as Catalyst spells it."""

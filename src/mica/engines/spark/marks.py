@@ -66,7 +66,7 @@ def framed(spark: SparkSession, rows: Any) -> DataFrame:
 
 def of_plan(spark: SparkSession, plan: Any) -> DataFrame:
     """An analysed plan as a DataFrame."""
-    return framed(spark, Maker.of(spark).dataset.ofRows(spark._jsparkSession, plan))  # noqa: SLF001
+    return framed(spark, Maker.of(spark).of_rows(spark._jsparkSession, plan))  # noqa: SLF001
 
 
 def named(spark: SparkSession, rows: Any, name: Sequence[str]) -> Any:
@@ -185,7 +185,7 @@ def with_cached(frame: DataFrame) -> Any:
     """The plan, in which what is cached now is not read again. Asked for it, the DataFrame itself would keep to what is
     cached now, after `cache` or `unpersist`, too: Spark's own `show` and `count` ask another one."""
     java = frame._jdf.queryExecution().commandExecuted()  # noqa: SLF001
-    again = Maker.of(frame.sparkSession).dataset.ofRows(frame.sparkSession._jsparkSession, java)  # noqa: SLF001
+    again = Maker.of(frame.sparkSession).of_rows(frame.sparkSession._jsparkSession, java)  # noqa: SLF001
     return again.queryExecution().withCachedData()
 
 

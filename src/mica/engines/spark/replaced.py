@@ -37,7 +37,7 @@ class Rows:
 def with_scans(needs: Needs, rows: Sequence[Rows]) -> Any:
     """The query over these rows, one for each relation, as a Dataset of the JVM."""
     query, plan = needs.query, _Replacing(needs, rows).plan()
-    java = query.make.dataset.ofRows(query.spark._jsparkSession, plan)  # noqa: SLF001
+    java = query.make.of_rows(query.spark._jsparkSession, plan)  # noqa: SLF001
     return java if names_of(java.schema()) == query.names else java.toDF(query.make.seq(query.names))
 
 

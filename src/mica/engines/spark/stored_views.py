@@ -94,7 +94,7 @@ def store(spark: SparkSession, before: str, query: str, text: str, columns: Mapp
     query_plan = copied(named, cteRelations=make.seq(rows))
     with active(spark):
         made = copied(plan, query=query_plan, originalText=text if is_altered else make.some(text))
-        make.dataset.ofRows(session, made)
+        make.of_rows(session, made)
 
 
 def rename(spark: SparkSession, name: str, new: str) -> None:
@@ -124,7 +124,7 @@ def define(
     plan = own.table(quoted(name)).queryExecution().analyzed()
     if "EVOLUTION" in str(view.entry.viewSchemaMode()):
         _evolved(spark, view.entry, plan)
-    make.dataset.ofRows(clone, plan).createOrReplaceTempView(quoted(name))
+    make.of_rows(clone, plan).createOrReplaceTempView(quoted(name))
 
 
 def _evolved(spark: SparkSession, entry: Any, plan: Any) -> None:
