@@ -167,7 +167,7 @@ def _path_bounds(
     snapshot: Snapshot, variants: Sequence[IndexedColumn], files: Sequence[FilePart], engine: Engine
 ) -> list[list[PathBounds]]:
     """The path bounds of each file."""
-    spec = VariantBoundsSpec(snapshot.storage, tuple(leaf.names for leaf in variants))
+    spec = VariantBoundsSpec(snapshot.storage, tuple(leaf.names for leaf in variants), snapshot.version)
     run = partial(bounds_of_files, spec)
     batches = engine.run(run, in_tasks(files, engine.parallelism), PATHS)
     found: list[list[PathBounds]] = [[] for _ in files]

@@ -25,7 +25,7 @@ from mica.tasks.ahead import Lending, in_order, readers_of
 from mica.tasks.facts import facts
 from mica.tasks.file import ReadSpec
 from mica.tasks.file_columns import Level, aligned, find
-from mica.tasks.file_errors import beyond
+from mica.tasks.file_errors import beyond, of_gone
 from mica.tasks.parts import FilePart
 from mica.tasks.read import read_file
 from mica.tasks.write import DataFileWriter, TableWriter, WriteSpec, write_files
@@ -58,15 +58,15 @@ def move_files(spec: MoveSpec, files: Iterable[FilePart]) -> Iterator[pa.RecordB
         if spec.reading is not None and (spec.every_row or part.deletion_vector is not None):
             yield from _read(spec.reading, spec.write, part)
             return
-        reader = kernel.open_file(
-            *spec.source.locate(part.path), part.size, variants=spec.variants, early=spec.early,
-            tails=lending.tails,
-        )  # fmt: skip
+        place, rel = spec.source.locate(part.path)
+        name = place.path(rel)
+        with of_gone(name, None if spec.reading is None else spec.reading.version):
+            reader = kernel.open_file(
+                place, rel, part.size, variants=spec.variants, early=spec.early, tails=lending.tails
+            )
         if spec.reading is not None and not _is_named_as(reader.schema, spec.write.schema):
             yield from _read(spec.reading, spec.write, part)
             return
-        place, rel = spec.source.locate(part.path)
-        name = place.path(rel)
         yield facts(_transcribed(spec.write, reader) or _moved(spec.write, reader, name), spec.write.collated)
 
     readers = max(map(readers_of, (spec.source, spec.write.storage)))

@@ -15,6 +15,7 @@ from mica.records import dataclass
 from mica.storage import Storage
 from mica.tasks.ahead import Lending, in_order, readers_of
 from mica.tasks.file_columns import Level, called
+from mica.tasks.file_errors import of_gone
 from mica.tasks.parts import FilePart
 from mica.variant import kernel
 from mica.variant.shredding import Limits
@@ -38,10 +39,12 @@ BATCH_BYTES = 16 << 20
 
 @dataclass(frozen=True)
 class VariantBoundsSpec:
-    """The spec that is common to all files: storage, and Variant columns by their names in the file."""
+    """The spec that is common to all files: storage, Variant columns by their names in the file, and the table's version
+    that names the files."""
 
     storage: Storage
     columns: tuple[tuple[str, ...], ...]
+    version: int | None = None
 
 
 def bounds_of_files(spec: VariantBoundsSpec, files: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
@@ -49,9 +52,9 @@ def bounds_of_files(spec: VariantBoundsSpec, files: Sequence[FilePart]) -> Itera
     lending = Lending(spec.storage)
 
     def bounds(file: FilePart) -> Iterator[pa.RecordBatch]:
-        reader = kernel.open_file(
-            *spec.storage.locate(file.path), file.size, variants=spec.columns, tails=lending.tails
-        )
+        place, rel = spec.storage.locate(file.path)
+        with of_gone(place.path(rel), spec.version):
+            reader = kernel.open_file(place, rel, file.size, variants=spec.columns, tails=lending.tails)
         level = Level(reader.schema)
         places = {str(i): called(level, names) for i, names in enumerate(spec.columns)}
         there = {name: spec.columns[int(name)] for name, names in places.items() if names is not None}

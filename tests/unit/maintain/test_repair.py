@@ -365,3 +365,16 @@ def test_what_the_log_names_and_is_gone_is_told_as_that(tmp_path: Path) -> None:
     with pytest.raises(mica.StorageError, match="ends at byte 4") as caught:
         mica.repair(tmp_path)
     assert str(caught.value.hint).startswith("Restore it")
+
+
+def test_upkeep_tells_what_is_gone_as_a_scan_does(tmp_path: Path) -> None:
+    """`restats` and `convert_files` said to check a path that nobody had given."""
+    place = tmp_path / "t"
+    table = mica.Table.create(place, "id INT, v VARIANT")
+    table.append([{"id": 1, "v": 2}])
+    (data,) = place.glob("*.parquet")
+    data.unlink()
+    for ask in (table.restats, lambda: mica.convert_files(place, tmp_path / "other")):
+        with pytest.raises(mica.StorageError, match=f"{data} is gone: version 1 of the table names it") as caught:
+            ask()
+        assert "Table.fsck" in str(caught.value.hint)
