@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import date
 from numbers import Integral, Real
@@ -37,7 +38,7 @@ class Kind:
 
 
 def _is_path(value: Any) -> bool:
-    return isinstance(value, str) or (isinstance(value, os.PathLike) and isinstance(os.fspath(value), str))
+    return _is_whole_text(os.fspath(value) if isinstance(value, os.PathLike) else value)
 
 
 def _is_open(value: Any) -> bool:
@@ -56,8 +57,14 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
 
+def _is_whole_text(value: Any) -> bool:
+    """Whether UTF-8 has it: Python's texts may hold halves of characters, as which it reads names of files that are no
+    UTF-8."""
+    return _is_text(value) and (value.isascii() or re.search("[\ud800-\udfff]", value) is None)
+
+
 def _is_mapping(value: Any, fits: Callable[[Any], bool]) -> bool:
-    return isinstance(value, Mapping) and all(map(_is_text, value)) and all(map(fits, value.values()))
+    return isinstance(value, Mapping) and all(map(_is_whole_text, value)) and all(map(fits, value.values()))
 
 
 def is_whole(value: Any) -> bool:
@@ -81,6 +88,7 @@ INPUTS = Kind(
 TABLE = Kind("a path or an open table", lambda v: _is_path(v) or _is_open(v))
 TABLE_OR_FILES = Kind("a path, a pattern, a list of them, or an open table", lambda v: PATHS.fits(v) or _is_open(v))
 TEXT = Kind("a string", _is_text)
+STATEMENT = Kind("a string", _is_whole_text)
 FLAG = Kind("True or False", lambda v: isinstance(v, bool))
 COUNT = Kind("an integer of 0 or more", lambda v: is_whole(v) and v >= 0, plain=_whole)
 SHARE = Kind("a share from 0 to 1", lambda v: _is_number(v) and 0 <= v <= 1)
@@ -95,7 +103,9 @@ NAMES = Kind("a list of strings", lambda v: _is_list(v, _is_text))
 TEXTS = Kind("a dict of strings", lambda v: _is_mapping(v, _is_text))
 EXPRESSIONS = Kind('a dict of columns to SQL texts, such as "1" or "\'a\'"', TEXTS.fits)
 OPTIONS = Kind("a dict of strings", lambda v: _is_mapping(v, _is_text), secret=True)
-CHANGES = Kind("a dict of strings (None removes one)", lambda v: _is_mapping(v, lambda x: x is None or _is_text(x)))
+CHANGES = Kind(
+    "a dict of strings (None removes one)", lambda v: _is_mapping(v, lambda x: x is None or _is_whole_text(x))
+)
 _ALTERED = {"type": str, "nullable": bool, "comment": str, "default": str, "first": bool, "after": str}
 ALTERATIONS = Kind(
     f"a dict of columns to what they get, a dict with some of {', '.join(_ALTERED)}",
@@ -159,7 +169,10 @@ def refuse_other(name: str, value: Any, kind: Kind, *, optional: bool = False) -
         return
     if kind.secret:
         raise UserError("INVALID_ARGUMENT", f"{name} must be {kind.expected}, got {_types(value)}")
-    raise UserError.bad_value(name, value, kind.expected)
+    wrong = UserError.bad_value(name, value, kind.expected)
+    if half := re.search(r"\\ud[89a-f][0-9a-f]{2}", repr(value)):
+        wrong.hint = f"'{half[0]}' is half of a character, which UTF-8 cannot write."
+    raise wrong
 
 
 def _types(value: Any) -> str:

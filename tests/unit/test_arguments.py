@@ -125,6 +125,24 @@ def test_a_name_that_no_file_can_have_is_refused(tmp_path: Path) -> None:
         assert caught.value.code == code
 
 
+def test_half_a_character_is_told_as_that(table: mica.Table, tmp_path: Path) -> None:
+    """They ended in Python's errors, and a statement in three stacks of py4j's."""
+    half = "x\ud800"
+    for ask in (
+        lambda: mica.Table.create(tmp_path / half, "id INT"),
+        lambda: mica.ingest_json(tmp_path / half, tmp_path / "t"),
+        lambda: table.set_properties({"a": half}),
+        lambda: table.set_properties({half: "a"}),
+        lambda: mica.sql(f"SELECT '{half}'"),
+    ):
+        with pytest.raises(UserError, match=r"^\[INVALID_ARGUMENT\] .* must be .*, got ") as caught:
+            ask()
+        assert caught.value.hint == r"'\ud800' is half of a character, which UTF-8 cannot write."
+    with pytest.raises(UserError, match=r"at offset 2: '\\ud800' is half of a character") as caught:
+        mica.Table.create(tmp_path / "other", f"`{half}` INT")
+    assert caught.value.code == "INVALID_DDL"
+
+
 def test_none_is_the_default_of_an_ingest(tmp_path: Path) -> None:
     (tmp_path / "in").write_text("{}")
     assert mica.ingest_json(tmp_path / "in", tmp_path / "n", mode=None, format=None).rows == 1  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ import re
 from mica import late
 from mica.errors import UserError
 from mica.records import dataclass
-from mica.schema.lexical import COMMENT, QUOTED_NAME, QUOTED_STRING, RAW_STRING
+from mica.schema.lexical import COMMENT, HALF, QUOTED_NAME, QUOTED_STRING, RAW_STRING
 
 _TOKEN = late.pattern(
     rf"""(?P<space>\s+ | {COMMENT})
@@ -45,7 +45,7 @@ def tokenize(text: str) -> list[Token]:
     """Returns the tokens of the text and a last one of the kind `end`. Errors: INVALID_EXPRESSION with the offset."""
     tokens: list[Token] = []
     at = 0
-    half = re.search("[\ud800-\udfff]", text)
+    half = re.search(HALF, text)
     if half is not None:
         raise syntax_error(text.replace(half[0], "?"), half.start(), f"{half[0]!r} is half of a character")
     while at < len(text):

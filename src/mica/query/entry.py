@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mica import late
-from mica.arguments import SESSION, TEXT, takes
+from mica.arguments import SESSION, STATEMENT, takes
 from mica.engines.spark.doors import own_sql
 from mica.engines.spark.errors import is_condition, is_of_connect
 from mica.engines.spark.session import current, has_delta, is_connect, without_sql_log
@@ -69,7 +69,7 @@ _OF_VIEW = re.compile(
 )
 
 
-@takes(text=TEXT, spark=SESSION)
+@takes(text=STATEMENT, spark=SESSION)
 def sql(
     text: str, spark: SparkSession | None = None, args: Mapping[str, Any] | Sequence[Any] | None = None
 ) -> DataFrame:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mica.arguments import FLAG, SESSION, TEXT, Kind, takes
+from mica.arguments import FLAG, SESSION, STATEMENT, Kind, takes
 from mica.engines.spark.session import current, is_connect
 from mica.engines.spark.types import is_frame
 from mica.errors import UserError
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-@takes(text=Kind("a string or a Spark DataFrame", lambda v: TEXT.fits(v) or is_frame(v)), spark=SESSION, analyze=FLAG)
+@takes(
+    text=Kind("a string or a Spark DataFrame", lambda v: STATEMENT.fits(v) or is_frame(v)), spark=SESSION, analyze=FLAG
+)
 def explain(
     text: str | DataFrame,
     spark: SparkSession | None = None,

@@ -20,7 +20,7 @@ from mica.errors import UserError
 from mica.schema import special
 from mica.schema.char import unsized
 from mica.schema.collations import COLLATIONS
-from mica.schema.lexical import COMMENT, QUOTED_NAME, QUOTED_STRING, RAW_STRING, REST
+from mica.schema.lexical import COMMENT, HALF, QUOTED_NAME, QUOTED_STRING, RAW_STRING, REST
 from mica.schema.spelling import as_spark, quote_if_needed, unquote, unquoted
 from mica.schema.types import (
     TYPES,
@@ -187,6 +187,8 @@ class _Reader:
         #: Whether CHAR(n) and VARCHAR(n) are types, which only a column of a table can keep.
         self.sized = False
         self.tokens: list[_Token] = []
+        if half := re.search(HALF, text):
+            raise _bad(text, half.start(), f"{half[0]!r} is half of a character")
         at = 0
         while at < len(text):
             match = _TOKEN.match(text, at)

@@ -40,3 +40,5 @@ QUOTED_NAME = r"(?>`(?:[^`]|``)*`)"
 #: All from a string, name or hint on that begins and never ends, where none of the above matches: no engine runs such a
 #: text.
 REST = r"""(?:['"`]|/\*\+)[\s\S]*+"""
+#: Half of a character, which a text of Python may hold and UTF-8 cannot.
+HALF = "[\ud800-\udfff]"

@@ -39,8 +39,8 @@ BATCH_BYTES = 16 << 20
 
 @dataclass(frozen=True)
 class VariantBoundsSpec:
-    """The spec that is common to all files: storage, Variant columns by their names in the file, and the table's version
-    that names the files."""
+    """The spec that is common to all files: storage, Variant columns by their names in the file, and the version of
+    the table that names the files."""
 
     storage: Storage
     columns: tuple[tuple[str, ...], ...]
