@@ -350,6 +350,10 @@ class Transaction:
                     raise
                 lost, reason = True, error
                 time.sleep(_PAUSE * 2**repeat)
+            except BaseException:  # Ctrl-C: what a disk has not now will not arrive
+                if self.storage.local_path is not None:
+                    self._in_doubt = self._is_mine(name)
+                raise
         if self.storage.local_path is not None:
             raise reason
         raise self._unknown(f"cannot write {self.storage.path(name)}, which may appear later", reason) from reason

@@ -18,6 +18,7 @@ from mica.errors import MicaError, UserError
 from mica.log.paths import LOG
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
+from mica.storage.local import LocalStorage
 from mica.tasks.parts import parts_of
 from mica.tasks.rewrite import RewriteSpec, rewrite_files
 from mica.write import collated, flow
@@ -213,3 +214,22 @@ def test_who_looks_on_may_stop_a_write_and_its_tasks(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         mica.ingest_json([documents] * 4, tmp_path / "t", progress=stop)
     assert (data_files(tmp_path / "t"), table.refresh().version) == ([], 0)
+
+
+@pytest.mark.parametrize("written", [False, True])
+def test_who_is_interrupted_during_the_commit_keeps_its_files_only_if_it_is_there(
+    written: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = mica.Table.create(tmp_path, "n BIGINT")
+    put = LocalStorage.put_if_absent
+
+    def interrupted(storage: LocalStorage, rel: str, data: bytes) -> None:
+        if written:
+            put(storage, rel, data)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalStorage, "put_if_absent", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            table.append(pa.table({"n": [1]}))
+    assert (len(data_files(tmp_path)), table.refresh().count()) == ((1, 1) if written else (0, 0))
