@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextvars
 import heapq
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -20,6 +21,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from mica import threads
+from mica.errors import StorageError
 from mica.tasks import lane
 
 Task = TypeVar("Task")
@@ -89,11 +91,18 @@ class _Running:
         self._running = set[int]()
         #: There are none while Python ends, when a thread of the user's may still read.
         self._threads = True
+        self._process = os.getpid()
 
     def take(self, index: int) -> Iterator[pa.RecordBatch]:
         """The batches of a task, whose turn it is from now on."""
         task = self._tasks[index]
         while True:
+            if self._process != os.getpid():
+                raise StorageError(
+                    "FORKED",
+                    "this process is a fork of the one that reads these rows, and has none of its threads",
+                    hint="Begin to read in the process that wants the rows.",
+                )
             with self._changed:
                 self._turn = index
                 self._give()
@@ -117,6 +126,8 @@ class _Running:
     def stop(self) -> None:
         """Returns when no task runs any more and all have cleaned up; on a thread of these tasks, where a garbage
         collection may end a loop that was left, the last of them cleans up."""
+        if self._process != os.getpid():
+            return
         with self._changed:
             self._stopped = True
             self._left = threading.get_ident() in self._running

@@ -275,8 +275,10 @@ CODES: Mapping[str, Code] = {
              "Name a file or folder that does not exist."),
         Code("FILE_TOO_SHORT", _STORAGE, "A file ends before the bytes that were expected.",
              "Restore it: it was truncated or replaced after it was written."),
-        Code("FORKED", _STORAGE, "A process asks an object store that was forked from one which has asked a store.",
-             "Start processes by spawn or forkserver, or ask no store before they are forked."),
+        Code("FORKED", _STORAGE,
+             "A process was forked from one that has asked an object store, and asks one too; or from one that reads, "
+             "and reads on there.",
+             "Start processes by spawn or forkserver, or ask no store, and begin no reading, before they are forked."),
         Code("IO", _STORAGE, "The operating system or the store reports another failure.",
              "Check the disk or the connection, and try again."),
         Code("IS_A_DIRECTORY", _STORAGE, "The path is a directory, not a file.", "Name a file, or a pattern."),

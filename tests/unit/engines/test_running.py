@@ -6,6 +6,7 @@ import contextvars
 import os
 import subprocess
 import sys
+import textwrap
 import threading
 import time
 from collections.abc import Iterator
@@ -266,3 +267,36 @@ def test_a_forked_process_has_threads_of_its_own() -> None:
         "assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == found == 8\n"
     )
     subprocess.run([sys.executable, "-W", "ignore", "-c", program], timeout=60, check=True)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+def test_a_fork_neither_waits_for_tasks_of_its_parent_nor_reads_on() -> None:
+    code = textwrap.dedent(
+        """
+        import os
+        import time
+        import pyarrow as pa
+        from mica.engines.running import run
+        from mica.errors import StorageError
+
+        def work(task):
+            for _ in range(3):
+                time.sleep(0.05)  # the threads of the parent are still at work
+                yield pa.record_batch({"x": pa.array([task] * 1000)})
+
+        def in_fork(do):
+            child = os.fork()
+            if not child:
+                try:
+                    os._exit(do() or 0)
+                except StorageError as error:
+                    os._exit(3 if error.code == "FORKED" else 4)
+            return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+        batches = run(work, range(8), 2)
+        next(batches)
+        print(in_fork(batches.close), in_fork(lambda: len(list(batches))), len(list(batches)))
+        """
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=60)
+    assert done.stdout == "0 3 23\n", done.stderr
