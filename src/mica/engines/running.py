@@ -111,8 +111,12 @@ class _Running:
                 if task.ready:
                     batch, size = task.ready.popleft()
                     self._waiting -= size
-                elif isinstance(task.ended, BaseException):
-                    raise task.ended
+                elif isinstance(error := task.ended, BaseException):
+                    task.ended = True  # as in `_run`
+                    try:
+                        raise error
+                    finally:
+                        del error
                 elif task.ended:
                     return
                 else:
@@ -141,6 +145,7 @@ class _Running:
             if task.ended is False:
                 with suppress(Exception):
                     task.context.run(task.close)
+            task.ended = True  # no error stays, as in `_run`
 
     def _may_go_on(self, task: _Task) -> bool:
         """Whether it has room. The task whose turn it is never waits for that of the others."""
@@ -176,7 +181,9 @@ class _Running:
             task.ended = ended
             self._running.discard(threading.get_ident())
             self._free += 1
-            if ended is False:
+            goes_on = ended is False
+            del ended  # an error's frames hold this one, and files that would be open until garbage is collected
+            if goes_on:
                 heapq.heappush(self._idle, task.index)
             self._give()
             self._changed.notify_all()

@@ -405,11 +405,13 @@ class DataFileReader:
             held = "VARIANT" if is_variant(found.field) else found.field.type
             raise self._other_type(at, held, wanted) from e
 
+        name = self.name  # not self, which keeps the column: the file would stay open until garbage is collected
+
         def checked(array: pa.Array) -> pa.Array:
             try:
                 return padded(cast(array), leaf.padded)
             except pa.ArrowInvalid as e:
-                raise file_errors.beyond(self.name, at, wanted, e) from None
+                raise file_errors.beyond(name, at, wanted, e) from None
 
         return FileColumn(leaf, leaf.request(found.names), cast=checked)
 

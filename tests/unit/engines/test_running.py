@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextvars
+import gc
 import os
 import subprocess
 import sys
 import textwrap
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 
 import pyarrow as pa
@@ -160,6 +162,7 @@ gc.disable()
 user()
 go.set()
 import time
+import weakref
 deadline = time.monotonic() + 30
 while len(cleaned) < 2 and time.monotonic() < deadline:
     time.sleep(0.01)
@@ -300,3 +303,24 @@ def test_a_fork_neither_waits_for_tasks_of_its_parent_nor_reads_on() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=60)
     assert done.stdout == "0 3 23\n", done.stderr
+
+
+def test_errors_of_tasks_keep_nothing_that_is_left_to_the_garbage_collection() -> None:
+    held = []
+
+    class Held:
+        pass
+
+    def work(task: int) -> Iterator[pa.RecordBatch]:
+        mine = Held()  # an open file
+        held.append(weakref.ref(mine))
+        yield _batch(task)
+        raise ValueError(f"task {task} with {mine}")
+
+    gc.disable()
+    try:
+        with pytest.raises(ValueError, match="task 0"):
+            list(run(work, range(4), 4))
+        assert [one for one in held if one() is not None] == []
+    finally:
+        gc.enable()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from mica.schema.ddl import parse_ddl
 from mica.skipping.row_ranges import RowRanges, intersect
 from mica.storage import Storage
 from mica.tasks.file import DataFileReader, FilePart, ReadSpec
+from mica.tasks.read import read_ranges
 
 SCHEMA = parse_ddl("id BIGINT, s STRING, added INT, p INT")
 ROWS = 1000
@@ -168,3 +171,17 @@ def test_the_number_of_a_row_is_that_in_its_file(tmp_path: Path) -> None:
         assert rows
         assert all(row["row"] == row["id"] % 1000 for row in rows)
     assert table.scan(where="_metadata.row_index = 5").count() == 2  # of 5, 1005 and 2005 the second is deleted
+
+
+def test_a_file_is_closed_when_nothing_reads_it_any_more(tmp_path: Path, part: FilePart) -> None:
+    """Not when garbage is collected next: a server that answers small queries would run out of open files."""
+    spec = _spec(tmp_path, "id > 10")
+    gc.disable()
+    try:
+        file = DataFileReader(spec, part)
+        assert sum(batch.num_rows for batch in read_ranges(file, file.ranges, spec.predicate, None)) == ROWS - 11
+        gone = weakref.ref(file)
+        del file
+        assert gone() is None
+    finally:
+        gc.enable()
