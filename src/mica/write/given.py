@@ -50,7 +50,9 @@ def arrow(data: Any, schema: StructType) -> pa.Table | pa.RecordBatchReader:
     if isinstance(data, pa.RecordBatch):
         return pa.Table.from_batches([data])
     if isinstance(data, list | tuple):
-        return _listed(data, schema)
+        if not _differ(data):
+            return _listed(data, schema)
+        data = iter(data)
     library = type(data).__module__.partition(".")[0]
     if library == "pandas" and hasattr(data, "columns"):
         return _of_pandas(data, schema)
@@ -106,6 +108,11 @@ def _joined(tables: Iterator[pa.Table]) -> pa.RecordBatchReader | None:
 
     whole = itertools.chain([first], map(typed, tables))
     return pa.RecordBatchReader.from_batches(first.schema, (b for table in whole for b in table.to_batches()))
+
+
+def _differ(data: list[Any] | tuple[Any, ...]) -> bool:
+    """Whether these are batches, which have not all the same columns."""
+    return all(isinstance(b, pa.RecordBatch) for b in data) and any(b.schema != data[0].schema for b in data)
 
 
 def _listed(data: list[Any] | tuple[Any, ...], schema: StructType) -> pa.Table:

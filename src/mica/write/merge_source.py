@@ -7,7 +7,7 @@ rows are few: those of a DataFrame are then collected, many of other sources bec
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
@@ -63,12 +63,12 @@ class MergeSource:
         given = _counted(self.rows, columns)
         found = engine.at_hand(given, columns.names)
         if found is not None:
-            yield _batch(_typed(found, columns))
+            yield _batch(_typed(found.to_batches(), columns))
             return
         frame = engine.kept(given, columns.names)
         try:
             found = engine.collected(frame)
-            yield frame if found is None else _batch(_typed(found, columns))
+            yield frame if found is None else _batch(_typed(found.to_batches(), columns))
         finally:
             engine.forget(frame)
 
@@ -82,13 +82,13 @@ class MergeSource:
             fields.append(f if own is None else StructField(f.name, own.type, True, said))
         schema = StructType(tuple(fields))
         if isinstance(self.rows, pa.Table):
-            return MergeSource(self.engine, schema, _typed(self.rows, schema))
+            return MergeSource(self.engine, schema, _typed(self.rows.to_batches(), schema))
         plan_write(schema, to_arrow(self.schema))
         return MergeSource(self.engine, schema, self.rows)
 
     def all_of(self, frame: DataFrame, columns: StructType) -> pa.RecordBatch:
         """The rows of what was `taken`, which are not many."""
-        return _batch(_typed(cast("Spark", self.engine).all_of(frame), columns))
+        return _batch(_typed(cast("Spark", self.engine).all_of(frame).to_batches(), columns))
 
 
 def of(data: Any, spark: SparkSession | None, table: StructType) -> MergeSource:
@@ -101,8 +101,22 @@ def of(data: Any, spark: SparkSession | None, table: StructType) -> MergeSource:
         return MergeSource(engines.of(data), schema, data)
     found = arrow(data, table)
     schema = _schema(unshredded_schema(found.schema, table), table)
-    rows = _typed(found if isinstance(found, pa.Table) else found.read_all(), schema)
+    rows = _typed(found.to_batches() if isinstance(found, pa.Table) else _known(found), schema)
     return MergeSource(engines.of(spark), schema, rows.combine_chunks())  # so that a batch of them is no second copy
+
+
+def _known(stream: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    """The batches, each of which may have its own types and order, and lack columns."""
+    names = set(stream.schema.names)
+    for batch in stream:
+        for name in batch.schema.names:
+            if name not in names:
+                raise UserError(
+                    "UNKNOWN_COLUMN",
+                    f"rows of the source have the column {name!r}, which the first ones lack",
+                    hint="Give the first rows all columns that come later.",
+                )
+        yield batch
 
 
 def _counted(rows: DataFrame, columns: StructType) -> DataFrame:
@@ -124,8 +138,8 @@ def _batch(rows: pa.Table) -> pa.RecordBatch:
     return batches[0] if batches else batch_of([], schema=rows.schema)
 
 
-def _typed(rows: pa.Table, schema: StructType) -> pa.Table:
-    return pa.Table.from_batches(list(in_schema(rows.to_batches(), schema)), to_arrow(schema))
+def _typed(batches: Iterable[pa.RecordBatch], schema: StructType) -> pa.Table:
+    return pa.Table.from_batches(list(in_schema(batches, schema)), to_arrow(schema))
 
 
 def _schema(found: pa.Schema, table: StructType) -> StructType:

@@ -396,3 +396,35 @@ def test_maps_whose_keys_have_no_type_are_refused_in_the_source_of_a_merge(tmp_p
     with pytest.raises(UserError) as refused:
         table.merge(pa.table({"k": [1], "m": untyped}), "target.k = source.k").when_matched_delete().execute()
     assert refused.value.code == "UNSUPPORTED_TYPE"
+
+
+FIRST, OTHERS = (
+    {"id": pa.array([1], pa.int64()), "s": ["a"]},
+    [
+        {"id": pa.array([2], pa.int32()), "s": ["b"]},
+        {"s": ["b"], "id": pa.array([2], pa.int64())},
+        {"id": pa.array([2], pa.int64())},
+    ],
+)
+
+
+@pytest.mark.parametrize("other", OTHERS, ids=["another type", "another order", "a column less"])
+@pytest.mark.parametrize("kind", [list, iter])
+def test_batches_may_differ_in_whatever_is_written_or_merged(tmp_path: Path, kind: Any, other: dict[str, Any]) -> None:
+    given = [pa.RecordBatch.from_pydict(FIRST), pa.RecordBatch.from_pydict(other)]
+    expected = [(1, "a"), (2, other.get("s", [None])[0])]
+    table = mica.Table.create(tmp_path, "id BIGINT, s STRING", data=kind(given))
+    assert sorted(tuple(row.values()) for row in table.to_arrow().to_pylist()) == expected
+    merge = table.merge(kind(given), "target.id = source.id").when_matched_update({"s": "concat(source.s, '!')"})
+    merge.execute()
+    assert sorted(table.to_arrow()["s"].to_pylist(), key=str) == sorted(
+        [None if text is None else f"{text}!" for _, text in expected], key=str
+    )
+
+
+def test_a_column_that_only_later_rows_of_a_source_have_is_named(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "id BIGINT, s STRING")
+    given = iter([pa.table({"id": [1]}), pa.table({"id": [2], "s": ["b"]})])
+    with pytest.raises(UserError, match="rows of the source have the column 's', which the first ones lack") as caught:
+        table.merge(given, "target.id = source.id").when_not_matched_insert({"id": "source.id"}).execute()
+    assert caught.value.code == "UNKNOWN_COLUMN"
