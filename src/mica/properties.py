@@ -147,6 +147,8 @@ FEATURE = "delta.feature."
 CONSTRAINTS = "delta.constraints."
 #: What describes a table: not kept as a property, but as its description, as delta-spark does.
 COMMENT = "comment"
+#: The collation of strings in new columns that name none: where delta-spark keeps DEFAULT COLLATION.
+DEFAULT_COLLATION = "collation"
 
 
 @dataclass(frozen=True)

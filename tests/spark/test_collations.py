@@ -315,3 +315,21 @@ def test_a_text_of_no_certain_collation_is_not_stored(spark: SparkSession, tmp_p
         mica.sql(f"CREATE TEMPORARY VIEW mixed AS {query}", spark)
     mica.sql(f"INSERT INTO delta.`{path}` SELECT concat(c, t) COLLATE UTF8_LCASE, t FROM delta.`{path}`", spark)
     assert sorted(mica.Table.open(path).to_arrow()["c"].to_pylist()) == ["a", "ab"]
+
+
+def test_a_table_has_a_default_collation_as_sparks_own(spark: SparkSession, tmp_path: Path) -> None:
+    place, found = f"delta.`{tmp_path}/t`", []
+    columns = "s STRING, b STRING COLLATE UTF8_BINARY, a ARRAY<STRING>, o STRUCT<x: STRING>, n INT"
+    for name, source in ((place, "mica"), ("default_collation_of_spark", "parquet")):
+        mica.sql(f"CREATE TABLE {name} ({columns}) USING {source} DEFAULT COLLATION utf8_lcase COMMENT 'x'", spark)
+        mica.sql(f"ALTER TABLE {name} ADD COLUMN y STRING", spark)
+        mica.sql(f"ALTER TABLE {name} DEFAULT COLLATION UNICODE_CI", spark)
+        mica.sql(f"ALTER TABLE {name} ADD COLUMNS (z STRING, w STRING COLLATE de)", spark)
+        described = mica.sql(f"DESCRIBE {name}", spark).collect()
+        found.append([(row[0], row[1].removesuffix(" collate UTF8_BINARY")) for row in described])
+    spark.sql("DROP TABLE default_collation_of_spark")
+    assert found[0] == found[1]
+    assert mica.Table.open(tmp_path / "t").properties["collation"] == "UNICODE_CI"
+    with pytest.raises(UserError, match="DEFAULT COLLATION") as caught:
+        mica.sql(f"CREATE TABLE delta.`{tmp_path}/u` USING mica DEFAULT COLLATION de AS SELECT 'a' AS a", spark)
+    assert caught.value.code == "UNSUPPORTED_EXPRESSION"

@@ -8,6 +8,7 @@ Source: PROTOCOL.md, "Change Metadata", "Protocol Evolution"; operations named a
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -23,7 +24,7 @@ from mica.log import added, creation, features, row_tracking
 from mica.log.actions import Metadata, Protocol
 from mica.log.snapshot import Snapshot
 from mica.log.transaction import Transaction
-from mica.properties import parse_names
+from mica.properties import DEFAULT_COLLATION, parse_names
 from mica.schema import collations
 from mica.schema.ddl import parse_ddl
 from mica.schema.types import STRING, StructType
@@ -76,6 +77,13 @@ def collation_in(type_: str) -> Identifier | None:
     if others or one.type != STRING or not one.nullable or one.metadata.keys() - {collations.COLLATIONS}:
         return None
     return collations.of_field(one).get("c", BINARY)
+
+
+def of_new_strings(before: Snapshot) -> Identifier:
+    """The collation of strings in new columns that name none; a property that cannot be read counts as not set."""
+    with contextlib.suppress(UserError):
+        return names_of_collations.from_sql(before.metadata.configuration.get(DEFAULT_COLLATION, BINARY.name))
+    return BINARY
 
 
 def writable(snapshot: Snapshot) -> Snapshot:

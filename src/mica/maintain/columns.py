@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 
 import orjson
 
+from mica.collation.identifier import Identifier
 from mica.errors import UserError
 from mica.expressions import typed_paths
 from mica.expressions.parse import parse
@@ -26,7 +27,16 @@ from mica.log import creation, type_changes
 from mica.log.actions import Metadata
 from mica.log.domains import CLUSTERING_DOMAIN, clustering_columns
 from mica.log.snapshot import Snapshot
-from mica.maintain.alter import altered, changed, collation_in, is_partition, recollated, refuse_use, writable
+from mica.maintain.alter import (
+    altered,
+    changed,
+    collation_in,
+    is_partition,
+    of_new_strings,
+    recollated,
+    refuse_use,
+    writable,
+)
 from mica.maintain.constraints import refuse_violations
 from mica.properties import (
     BLOOM_PATHS,
@@ -104,7 +114,7 @@ def add_columns(before: Snapshot, columns: str, into: str | None, position: Posi
     """See `Table.add_columns`."""
     schema: DataType = before.schema
     base = () if into is None else _path(into)
-    for path, places, fields in _groups(columns):
+    for path, places, fields in _groups(columns, of_new_strings(before)):
         for f in fields:
             refuse_rows_without(f)
         if position != Position() and (path or places != Position()):
@@ -121,10 +131,10 @@ def add_columns(before: Snapshot, columns: str, into: str | None, position: Posi
     return altered(before, "ADD COLUMNS", parameters, schema)
 
 
-def _groups(columns: str) -> Iterator[tuple[tuple[str, ...], Position, list[StructField]]]:
+def _groups(columns: str, collation: Identifier) -> Iterator[tuple[tuple[str, ...], Position, list[StructField]]]:
     """New columns with the path to their struct and their place; those that come last together."""
     last: list[StructField] = []
-    for new in parse_new_columns(columns):
+    for new in parse_new_columns(columns, collation):
         if new.into or new.first or new.after is not None:
             if last:
                 yield (), Position(), last

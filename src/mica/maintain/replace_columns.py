@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from mica.errors import UserError
 from mica.log.snapshot import Snapshot
-from mica.maintain.alter import altered
+from mica.maintain.alter import altered, of_new_strings
 from mica.maintain.columns import refuse_rows_without
 from mica.schema import char, special
 from mica.schema.ddl import parse_ddl, type_to_ddl
@@ -23,7 +23,11 @@ def replace_columns(before: Snapshot, columns: str) -> Snapshot:
     """See `Table.replace_columns`."""
     given = parse_ddl(columns)
     own = {field.name.lower(): field for field in char.sized(before.schema).fields}
-    fields = tuple(_kept(field, own.get(field.name.lower()), before) for field in char.sized(given).fields)
+    new = char.sized(parse_ddl(columns, of_new_strings(before)))
+    fields = tuple(
+        _kept(one, own[one.name.lower()], before) if one.name.lower() in own else _new(new.field(one.name))
+        for one in char.sized(given).fields
+    )
     gone = own.keys() - {name.lower() for name in given.names}
     if gone:
         names = ", ".join(sorted(own[name].name for name in gone))
@@ -35,11 +39,13 @@ def replace_columns(before: Snapshot, columns: str) -> Snapshot:
     return altered(before, "REPLACE COLUMNS", {"columns": columns}, StructType(fields))
 
 
-def _kept(given: StructField, own: StructField | None, before: Snapshot) -> StructField:
-    """A new column as it is given, or the table's own."""
-    if own is None:
-        refuse_rows_without(given)
-        return given
+def _new(given: StructField) -> StructField:
+    refuse_rows_without(given)
+    return given
+
+
+def _kept(given: StructField, own: StructField, before: Snapshot) -> StructField:
+    """The table's own column."""
     if not given.nullable:
         raise UserError(
             "INVALID_DDL", f"REPLACE COLUMNS takes no NOT NULL, and {own.name!r} has it", hint="Use ALTER COLUMN."

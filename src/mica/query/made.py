@@ -13,6 +13,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from mica import engines
+from mica.collation.names import BINARY, is_binary
 from mica.engines.spark import catalog, metastore
 from mica.engines.spark.types import from_spark
 from mica.errors import UserError
@@ -25,6 +26,7 @@ from mica.properties import (
     CHECKPOINT_POLICY,
     COLUMN_MAPPING_MODE,
     COMMENT,
+    DEFAULT_COLLATION,
     ENABLE_DELETION_VECTORS,
     ENABLE_ROW_TRACKING,
     ENABLE_SHREDDING,
@@ -72,6 +74,13 @@ def make(
     name means its table. `constraints` are those of a table that it is like, by their names. None if the statement
     leaves a table as it is."""
     settings.refuse_other_meaning(spark, statement.ddl)
+    collation = statement.collation or BINARY
+    if statement.query is not None and not is_binary(collation):
+        raise UserError(
+            "UNSUPPORTED_EXPRESSION",
+            "DEFAULT COLLATION says nothing of the strings of a query here",
+            hint=f"Name it in the query: SELECT c COLLATE {collation.name} AS c.",
+        )
     parts = statement.table
     there = place_of(statement)
     storage = storage_for(spark, statement, there)
@@ -95,7 +104,7 @@ def make(
         return None
     with copies.written(lambda _: not statement.partition_by):
         rows = None if statement.query is None else query(statement.query)
-    made: Any = parse_ddl(statement.ddl) if statement.ddl else None
+    made: Any = _columns(statement) if statement.ddl else None
     if made is None and rows is None and statement.mode == "ignore" and isinstance(base, Snapshot):
         return None  # it has its name and its columns
     # The columns of a query become nullable, as delta-spark's do: that no literal is null says nothing of later rows.
@@ -121,10 +130,16 @@ def make(
     return None if done is base else Table(done)
 
 
+def _columns(statement: Create) -> StructType:
+    """The columns that a statement lists."""
+    return parse_ddl(statement.ddl, statement.collation or BINARY)
+
+
 def _properties(spark: SparkSession, statement: Create, base: Snapshot | Storage) -> dict[str, str | None]:
     """The properties of the table; None for those that go. A statement that replaces a table tells all of it, as in
     delta-spark: what it does not name goes, also the comment and the constraints."""
-    told = settings.with_defaults(spark, statement.properties)
+    default = {} if statement.collation is None else {DEFAULT_COLLATION: statement.collation.name}
+    told = settings.with_defaults(spark, {**statement.properties, **default})
     if not isinstance(base, Snapshot):
         return dict(told)
     named = {name.lower() for name in told}
@@ -215,7 +230,7 @@ def _refuse_another(statement: Create, table: Table) -> None:
     """Refuses a table that is not as the statement says, as far as it says something."""
     asked = dict[str, tuple[Any, Any]]()
     if statement.ddl:
-        schemas = (char.sized(schema).fields for schema in (parse_ddl(statement.ddl), table.schema))
+        schemas = (char.sized(schema).fields for schema in (_columns(statement), table.schema))
         given, own = ([column_text(f) for f in fields] for fields in schemas)
         asked["columns"] = given, own
     if statement.ddl or statement.partition_by:

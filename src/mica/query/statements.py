@@ -29,6 +29,8 @@ from dataclasses import field, replace
 from functools import partial
 
 from mica.arguments import Mode
+from mica.collation.identifier import Identifier
+from mica.collation.names import named
 from mica.errors import UserError
 from mica.expressions.tokens import syntax_error
 from mica.properties import COMMENT
@@ -84,6 +86,8 @@ class Create:
     #: REPLACE TABLE without CREATE: there must be a table.
     replaces: bool = False
     cluster_by: tuple[str, ...] = ()
+    #: That of strings in `ddl` that name none.
+    collation: Identifier | None = None
 
 
 @dataclass(frozen=True)
@@ -298,7 +302,7 @@ class _Statement(RowStatement):
         self.at += 1
         partition_by: tuple[str, ...] = ()
         cluster_by: tuple[str, ...] = ()
-        location, query, named = None, None, False
+        location, query, is_name, collation = None, None, False, None
         properties, options, comment = dict[str, str](), dict[str, str](), dict[str, str]()
         while self.token.kind != "end":
             if self.accept("PARTITIONED", "BY"):
@@ -312,24 +316,26 @@ class _Statement(RowStatement):
                 properties = self.pairs()
             elif self.accept("CLUSTER", "BY"):
                 cluster_by = self.each(self.column)
+            elif self.accept("DEFAULT", "COLLATION"):
+                collation = named(self)
             elif self.accept("OPTIONS"):
-                named, options = not ddl, self.pairs()
+                is_name, options = not ddl, self.pairs()
                 paths = [name for name in options if name.lower() == "path"]
                 location = options.pop(paths[-1]) if paths else location
             else:
                 self.accept("AS")
                 if self.word() not in QUERY and self.mark() != "(":
-                    self.fail("PARTITIONED BY, CLUSTER BY, LOCATION, COMMENT, TBLPROPERTIES, OPTIONS or AS is expected")
+                    self.fail(f"{_CLAUSES} or AS is expected")
                 query = self.text[self.token.at :]
                 break
-        if named and query is None:
+        if is_name and query is None:
             return None
         if any(not name.lower().startswith(("delta.", "mica.")) for name in options):
             self.fail("OPTIONS takes path and properties of delta. and mica.: others are TBLPROPERTIES")
         if external and location is None:
             self.fail("LOCATION '…' is expected, as for any EXTERNAL table")
         made = {**options, **properties, **comment}
-        return Create(table, ddl, mode, partition_by, location, made, query, replaces, cluster_by)
+        return Create(table, ddl, mode, partition_by, location, made, query, replaces, cluster_by, collation)
 
     def partitioned(self) -> tuple[tuple[str, ...], str]:
         """The partition columns; where they come with types, which are not among the table's other columns then, also
@@ -443,6 +449,8 @@ class _Statement(RowStatement):
         return None
 
 
+#: What may follow USING mica.
+_CLAUSES = "PARTITIONED BY, CLUSTER BY, LOCATION, COMMENT, TBLPROPERTIES, DEFAULT COLLATION, OPTIONS"
 #: What may follow a WITH.
 _CHANGES: Mapping[str, Callable[[_Statement], RowChange]] = {
     "DELETE": _Statement.delete,

@@ -28,8 +28,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any, Literal, TypeVar
 
+from mica.collation.names import named
 from mica.errors import UserError
-from mica.properties import COMMENT
+from mica.properties import COMMENT, DEFAULT_COLLATION
 from mica.query.statement_parts import Parts, refuse_again
 from mica.records import dataclass
 from mica.schema.ddl import parse_new_columns
@@ -352,6 +353,10 @@ class TableStatement(Parts):
         self.end()
         return "alter_column", {"column": column, **found}
 
+    def default_collation(self) -> tuple[str, dict[str, Any]]:
+        """DEFAULT COLLATION: that of strings in new columns."""
+        return "set_properties", {"properties": {DEFAULT_COLLATION: named(self).name}}
+
     def set_properties(self) -> tuple[str, dict[str, Any]]:
         """SET TBLPROPERTIES."""
         return "set_properties", {"properties": self.pairs()}
@@ -409,6 +414,7 @@ _ALTERATIONS: Mapping[tuple[str, ...], Callable[[TableStatement], tuple[str, dic
     ("CHANGE", "COLUMN"): TableStatement.change_column,
     ("CHANGE",): TableStatement.change_column,
     ("CLUSTER", "BY"): TableStatement.cluster_by,
+    ("DEFAULT", "COLLATION"): TableStatement.default_collation,
     ("SET", "TBLPROPERTIES"): TableStatement.set_properties,
     ("UNSET", "TBLPROPERTIES"): TableStatement.unset_properties,
 }

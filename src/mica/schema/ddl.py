@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, NoReturn
 
 from mica import late
-from mica.collation.identifier import parse
-from mica.collation.names import is_binary, named, to_sql
+from mica.collation.identifier import Identifier, parse
+from mica.collation.names import BINARY, is_binary, named, to_sql
 from mica.errors import UserError
 from mica.schema import special
 from mica.schema.char import unsized
@@ -53,17 +53,18 @@ _TOKEN = late.pattern(
 )
 
 
-def parse_ddl(text: str) -> StructType:
-    """Parses `a INT, b STRUCT<c: BIGINT> NOT NULL COMMENT 'x'`, or one `STRUCT<…>` around it all.
+def parse_ddl(text: str, collation: Identifier = BINARY) -> StructType:
+    """Parses `a INT, b STRUCT<c: BIGINT> NOT NULL COMMENT 'x'`, or one `STRUCT<…>` around it all. Strings that name no
+    collation have the given one.
 
     Errors: INVALID_DDL with the offset of the place that could not be read.
     """
-    reader = _Reader(text)
+    reader = _Reader(text, collation)
     if reader.word() == "STRUCT" and reader.peek(1).text == "<":
         found = reader.data_type("", {})
         if reader.done() and isinstance(found, StructType):
             return found
-        reader = _Reader(text)
+        reader = _Reader(text, collation)
     fields = [reader.field(top=True)]
     while reader.accept(","):
         fields.append(reader.field(top=True))
@@ -82,14 +83,14 @@ class NewColumn(NamedTuple):
     after: str | None
 
 
-def parse_new_columns(text: str) -> list[NewColumn]:
+def parse_new_columns(text: str, collation: Identifier = BINARY) -> list[NewColumn]:
     """Parses what ADD COLUMNS takes: as `parse_ddl`, and fields of structs (`s.x INT`), FIRST and AFTER c.
 
     Errors: INVALID_DDL with the offset of the place that could not be read.
     """
-    reader = _Reader(text)
+    reader = _Reader(text, collation)
     if reader.word() == "STRUCT" and reader.peek(1).text == "<":
-        return [NewColumn((), f, False, None) for f in parse_ddl(text).fields]
+        return [NewColumn((), f, False, None) for f in parse_ddl(text, collation).fields]
     found = [reader.new_column()]
     while reader.accept(","):
         found.append(reader.new_column())
@@ -181,8 +182,10 @@ _END = "end of the text"
 
 
 class _Reader:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, collation: Identifier = BINARY) -> None:
         self.source = text
+        #: That of strings that name none.
+        self.collation = collation
         self.exact_names = False
         #: Whether CHAR(n) and VARCHAR(n) are types, which only a column of a table can keep.
         self.sized = False
@@ -395,9 +398,7 @@ class _Reader:
         return Primitive(_NAMES[name])
 
     def _collation(self, at: str, collations: dict[str, str]) -> None:
-        if not self.accept("COLLATE"):
-            return
-        identifier = named(self)
+        identifier = named(self) if self.accept("COLLATE") else self.collation
         if not is_binary(identifier):  # that is what a plain STRING is
             collations[at] = str(identifier)
 

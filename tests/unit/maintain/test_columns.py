@@ -96,6 +96,15 @@ def test_fields_are_added_where_one_asks(table: mica.Table) -> None:
     assert "comment" not in table.alter_column("v", comment="").schema.field("v").metadata
 
 
+def test_strings_that_are_added_have_the_tables_collation(table: mica.Table) -> None:
+    """Where delta-spark keeps it; a name that no Spark has counts as not set."""
+    table.set_properties({"collation": "unicode_ci"})
+    table.add_columns("a STRING, b STRING COLLATE UTF8_BINARY").add_columns("z STRING", into="s")
+    table.set_properties({"collation": "none"}).add_columns("k STRING")
+    assert "a STRING COLLATE UNICODE_CI,b STRING,k STRING" in to_ddl(table.schema)
+    assert "z: STRING COLLATE UNICODE_CI" in to_ddl(table.schema)
+
+
 def test_a_text_may_say_where_each_column_goes(table: mica.Table) -> None:
     version = table.version
     table.add_columns("n INT FIRST, o INT AFTER n COMMENT 'why', s.q INT AFTER x, `c.d` INT, d INT AFTER `c.d`, e INT")

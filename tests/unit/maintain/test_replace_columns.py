@@ -8,6 +8,7 @@ import pytest
 
 import mica
 from mica.errors import UserError
+from mica.schema.ddl import to_ddl
 
 
 @pytest.mark.parametrize("mapping", ["none", "name"])
@@ -46,3 +47,9 @@ def test_nothing_goes_and_no_type_changes(tmp_path: Path, ddl: str, code: str) -
     with pytest.raises(UserError) as caught:
         table.replace_columns(ddl)
     assert (caught.value.code, table.refresh().version) == (code, 0)
+
+
+def test_new_strings_have_the_tables_collation(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "a STRING, b STRING COLLATE de", properties={"collation": "UTF8_LCASE"})
+    table.replace_columns("n STRING, b STRING, a STRING")
+    assert to_ddl(table.schema) == "n STRING COLLATE UTF8_LCASE,b STRING COLLATE de,a STRING"

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import mica
+from mica.collation.identifier import Identifier
 from mica.query.row_statements import Delete, Insert, MergeInto, MergeWhen, Update, behind, of_columns, with_defaults
 from mica.query.statement_parts import name_parts
 from mica.query.statements import (
@@ -158,6 +159,9 @@ STATEMENTS: dict[str, Statement] = {
     "CREATE TABLE IF NOT EXISTS t (a INT, v VARIANT) USING mica PARTITIONED BY (a) LOCATION '/x' "
     "TBLPROPERTIES ('delta.appendOnly' = 'true', b.c = 3)": Create(
         ("t",), "a INT, v VARIANT", "ignore", ("a",), "/x", {"delta.appendOnly": "true", "b.c": "3"}
+    ),
+    "CREATE TABLE t (a STRING) USING mica DEFAULT COLLATION `unicode_ci` COMMENT 'c'": Create(
+        ("t",), "a STRING", "error", properties={"comment": "c"}, collation=Identifier("icu", "UNICODE_CI")
     ),
     "CREATE TABLE t USING mica AS SELECT 1 AS a": Create(("t",), "", "error", query="SELECT 1 AS a"),
     "CREATE EXTERNAL TABLE t (a INT) USING mica LOCATION '/x'": Create(("t",), "a INT", "error", location="/x"),

@@ -26,6 +26,7 @@ P = ("delta", "/data/t")
         ("ADD COLUMNS (first INT, after STRUCT<first INT, after: DECIMAL(3,1)>)", "add_columns",
          {"columns": "first INT, after STRUCT<first INT, after: DECIMAL(3,1)>"}),
         ("ADD COLUMN after.c INT FIRST", "add_columns", {"columns": "after.c INT FIRST"}),
+        ("DEFAULT COLLATION unicode_ci", "set_properties", {"properties": {"collation": "UNICODE_CI"}}),
         ("DROP COLUMN s.x", "drop_columns", {"columns": ["s.x"], "if_exists": False}),
         ("DROP COLUMNS (a, `b c`)", "drop_columns", {"columns": ["a", "`b c`"], "if_exists": False}),
         ("DROP COLUMN IF EXISTS a, s.x", "drop_columns", {"columns": ["a", "s.x"], "if_exists": True}),

@@ -2,8 +2,9 @@
 
 import pytest
 
+from mica.collation.names import LCASE
 from mica.errors import UserError
-from mica.schema import ddl
+from mica.schema import char, ddl
 from mica.schema import json as schema_json
 from mica.schema.types import ArrayType, MapType, Primitive, StructField, StructType
 
@@ -132,3 +133,20 @@ def test_columns_in_the_place_of_a_type_are_told_to_be_a_struct(text: str) -> No
         ddl.parse_type(text)
     assert caught.value.hint == f"Fields are a struct: STRUCT<{text}>."
     assert ddl.parse_type(f"STRUCT<{text}>").fields  # type: ignore[union-attr]
+
+
+def test_strings_that_name_no_collation_have_the_default() -> None:
+    text = (
+        "a STRING, b STRING COLLATE UTF8_BINARY, c ARRAY<STRING>, d CHAR(2), s STRUCT<x: STRING, y: STRING COLLATE de>"
+    )
+    expected = (
+        "a STRING COLLATE UTF8_LCASE,b STRING,c ARRAY<STRING COLLATE UTF8_LCASE>,d CHAR(2) COLLATE UTF8_LCASE,"
+        "s STRUCT<x: STRING COLLATE UTF8_LCASE, y: STRING COLLATE de>"
+    )
+    assert ddl.to_ddl(char.sized(ddl.parse_ddl(text, LCASE))) == expected
+    assert ddl.parse_ddl(f"STRUCT<{text}>".replace("CHAR(2)", "INT"), LCASE).field("a").metadata
+    assert [bool(new.field.metadata) for new in ddl.parse_new_columns("s.z STRING, q STRING, n INT", LCASE)] == [
+        True,
+        True,
+        False,
+    ]
