@@ -317,6 +317,24 @@ def test_a_text_of_no_certain_collation_is_not_stored(spark: SparkSession, tmp_p
     assert sorted(mica.Table.open(path).to_arrow()["c"].to_pylist()) == ["a", "ab"]
 
 
+def test_a_value_of_no_certain_collation_is_a_text_of_its_column(spark: SparkSession, tmp_path: Path) -> None:
+    """As in delta-spark: PySpark has no schema of such a value, and statements failed in it."""
+    ddl = "id INT, b STRING, u STRING COLLATE UNICODE_CI, s STRUCT<x: STRING>"
+    table = mica.Table.create(tmp_path / "t", ddl, data=[{"id": 1, "b": "b", "u": "U", "s": {"x": "x"}}])
+    place = f"delta.`{table.path}`"
+    spark.createDataFrame([(1, "k", "V")], "id INT, b STRING, u STRING COLLATE UNICODE_AI").createOrReplaceTempView("k")
+    mica.sql(f"UPDATE {place} SET b = concat(u, b), s.x = concat(b, u, s.x) WHERE u = 'u'", spark)
+    mica.sql(
+        f"""MERGE INTO {place} t USING k ON t.id = k.id WHEN MATCHED THEN UPDATE SET u = concat(t.b, k.u)
+        WHEN NOT MATCHED BY SOURCE THEN DELETE""",
+        spark,
+    )
+    assert table.refresh().to_arrow().to_pylist() == [{"id": 1, "b": "Ub", "u": "UbV", "s": {"x": "bUx"}}]
+    with pytest.raises(UserError, match="the column x is made of strings of different collations"):
+        mica.sql(f"INSERT INTO {place} (b) SELECT concat(u, b) AS x FROM k", spark)
+    spark.catalog.dropTempView("k")
+
+
 def test_a_table_has_a_default_collation_as_sparks_own(spark: SparkSession, tmp_path: Path) -> None:
     place, found = f"delta.`{tmp_path}/t`", []
     columns = "s STRING, b STRING COLLATE UTF8_BINARY, a ARRAY<STRING>, o STRUCT<x: STRING>, n INT"

@@ -15,7 +15,7 @@ from mica import engines
 from mica.engines.spark.arrow_rows import of_arrow_table
 from mica.engines.spark.errors import is_condition
 from mica.engines.spark.session import is_true, without_sql_log
-from mica.engines.spark.types import cast_text, type_text
+from mica.engines.spark.types import cast_text, refuse_mixed, type_text
 from mica.errors import UserError
 from mica.query import copies, described, settings
 from mica.query.fixed import fixed_values
@@ -90,6 +90,7 @@ def _assigned(
     stays = not table.partition_by and not statement.using
     with copies.written(lambda given: stays and _are_stored(given, places, table.schema)):
         rows = _given(statement.query, list(map(_default, columns, known)), query)
+    refuse_mixed(rows)
     if statement.by_name:
         columns = rows.columns
     elif evolves and not statement.columns:

@@ -136,5 +136,4 @@ class _Asking:
             for text in where:
                 frame = frame.where(for_spark(text))
             found = decided(frame, CLAUSE, {0: None}, shown, PLACES)
-            _ = found.schema  # Connect analyses it now
-        return found
+            return types.without_mixed(found)  # Connect analyses it now

@@ -134,6 +134,7 @@ class _Asking:
         places = rows_with_places(given.snapshot, self.scan, self._session, texts, self.refused)
         with analysed(self.refused, self._names):
             changed, inserted = self._changes(places)
+            changed, inserted = types.without_mixed(changed), inserted and types.without_mixed(inserted)
             whole = changed if inserted is None else changed.unionByName(inserted, allowMissingColumns=True)
             source = whole.drop(*PLACES)
             schema = types.from_spark(source.schema)

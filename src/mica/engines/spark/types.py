@@ -14,10 +14,15 @@ from mica.schema.arrow import from_arrow
 from mica.schema.collations import for_spark
 from mica.schema.ddl import type_to_ddl
 from mica.schema.edit import map_fields
+from mica.schema.spelling import quoted
 from mica.schema.types import DataType, StructField, StructType
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType as SparkStructType
+
+#: What Spark's SQL of a type has for a string whose collation is not certain.
+_MIXED = " COLLATE NULL"
 
 #: The type in a DDL, and no name: that of a field is before a colon or in quotes.
 _TIMESTAMP = re.compile(r"\bTIMESTAMP\b(?!\s*:)(?=[^`]*(?:`[^`]*`[^`]*)*$)")
@@ -63,7 +68,7 @@ def json_of(schema: Any) -> str:
     try:
         return str(schema.json())
     except Exception as error:
-        mixed = [str(f.name()) for f in schema.fields() if "COLLATE NULL" in str(f.sql())]
+        mixed = [str(f.name()) for f in schema.fields() if _MIXED in str(f.sql())]
         if not mixed:
             raise
         raise UserError(
@@ -72,6 +77,33 @@ def json_of(schema: Any) -> str:
             hint="Name one: concat(a, b) COLLATE UTF8_BINARY.",
             column=mixed[0],
         ) from error
+
+
+def refuse_mixed(frame: DataFrame) -> None:
+    """Refuses rows that have such a string: PySpark has no schema of them. Errors: COLLATION_MISMATCH."""
+    if (found := _unknown(frame)) is not None:
+        json_of(found)
+
+
+def without_mixed(frame: DataFrame) -> DataFrame:
+    """The DataFrame, where such strings are plain ones, as Spark makes them where it stores them."""
+    found = _unknown(frame)
+    if found is None:
+        return frame
+    texts = [(quoted(str(f.name())), str(f.dataType().sql())) for f in found.fields()]
+    casts = (
+        f"CAST({name} AS {text.replace(_MIXED, '')}) AS {name}" if _MIXED in text else name for name, text in texts
+    )
+    return frame.selectExpr(*casts)
+
+
+def _unknown(frame: DataFrame) -> Any:
+    """The JVM's schema, if PySpark has none of it. On Connect it has."""
+    try:
+        _ = frame.schema
+    except ValueError:
+        return frame._jdf.schema()  # noqa: SLF001
+    return None
 
 
 def is_frame(data: Any) -> bool:
