@@ -1,6 +1,8 @@
 """Threads are used again, and nothing waits for one."""
 
 import threading
+from concurrent import futures
+from functools import partial
 
 import pytest
 
@@ -41,3 +43,28 @@ def test_requests_have_threads_of_their_own() -> None:
     assert threads.soon(lambda: threading.current_thread().name).result(timeout=30).startswith("mica-ask")
     with pytest.raises(ZeroDivisionError):
         threads.soon(lambda: 1 // 0).result(timeout=30)
+
+
+def test_work_for_which_no_thread_can_be_begun_is_done_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pool keeps such work, and a thread that it has would do it later, beside whoever did it instead."""
+    done: list[object] = []
+    busy, free = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        busy.set()
+        free.wait(30)
+
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with futures.ThreadPoolExecutor(8) as pool:
+        held = threads.begun(pool, hold)
+        assert busy.wait(30)
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", refuse)
+            with pytest.raises(RuntimeError, match="can't start"):
+                threads.begun(pool, partial(done.append, "later"))
+            found = threads.each(lambda number: done.append(number) or number, range(4))
+        free.set()
+        held.result(timeout=30)
+    assert (found, done) == ([0, 1, 2, 3], [0, 1, 2, 3])

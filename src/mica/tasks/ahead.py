@@ -150,8 +150,9 @@ class _Ahead(Generic[Item]):
         """The file, of which a thread reads the batches."""
         lent: Lent = () if self._lending is None else self._lending.begin(_files(file))
         try:
-            return _Waiting(file, self._pool.submit(contextvars.copy_context().run, self._whole, file, lent), lent)
-        except RuntimeError:  # Python ends
+            whole = partial(contextvars.copy_context().run, self._whole, file, lent)
+            return _Waiting(file, threads.begun(self._pool, whole), lent)
+        except RuntimeError:
             return _Waiting(file, None, lent)
 
     def _whole(self, file: Item, lent: Lent) -> list[pa.RecordBatch] | None:
