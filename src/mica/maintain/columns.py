@@ -210,6 +210,7 @@ def alter_columns(
         path = _path(column)
         if change.type is not None and (collation := collation_in(change.type)) is not None:
             schema = recollated(before, schema, path, collation)
+            schema = schema if len(path) > 1 else _widened(before, schema, path, "STRING")  # of a CHAR or VARCHAR
         elif change.type is not None:
             schema = _widened(before, schema, path, change.type)
             refuse_other_types(schema, [schema.field(path[0])], ansi=ansi, timezone=timezone)

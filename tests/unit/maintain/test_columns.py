@@ -15,7 +15,7 @@ import pytest
 import mica
 from mica.errors import UserError
 from mica.log.column_mapping import assigned
-from mica.schema import special
+from mica.schema import char, special
 from mica.schema.ddl import parse_ddl, to_ddl
 from mica.schema.edit import fields_of
 from mica.tasks.physical import physical
@@ -94,6 +94,18 @@ def test_fields_are_added_where_one_asks(table: mica.Table) -> None:
     assert table.schema.names[:3] == ["o", "id", "n"]
     assert table.schema.field("v").metadata["comment"] == "the document"
     assert "comment" not in table.alter_column("v", comment="").schema.field("v").metadata
+
+
+def test_a_string_with_a_collation_has_no_length(tmp_path: Path) -> None:
+    """Spark's ALTER COLUMN c TYPE STRING COLLATE x; `set_collation` changes the collation alone."""
+    table = mica.Table.create(tmp_path / "c", "c CHAR(3), d VARCHAR(3), s STRUCT<x: CHAR(2)>, t STRING COLLATE de")
+    table.alter_column("c", type="STRING COLLATE UTF8_LCASE").alter_column("d", type="STRING COLLATE UTF8_BINARY")
+    table.alter_column("t", type="STRING COLLATE UNICODE")
+    table.append([{"c": "Abcd", "d": "abcd", "s": {"x": "a"}, "t": "t"}])
+    assert "c STRING COLLATE UTF8_LCASE,d STRING,s" in to_ddl(char.sized(table.schema))
+    assert table.scan(where="c = 'aBCD'").count() == 1
+    table = mica.Table.create(tmp_path / "d", "c CHAR(3)").set_collation("c", "UTF8_LCASE")
+    assert to_ddl(char.sized(table.schema)) == "c CHAR(3) COLLATE UTF8_LCASE"
 
 
 def test_strings_that_are_added_have_the_tables_collation(table: mica.Table) -> None:
