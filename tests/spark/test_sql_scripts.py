@@ -154,6 +154,14 @@ def test_a_script_makes_tables_and_views(spark: SparkSession, tables: dict[str, 
         spark.catalog.dropTempView("around_script")
 
 
+def test_a_script_may_name_only_tables_that_it_makes(spark: SparkSession) -> None:
+    """With delta-spark Spark ran it, in whose catalog the table was made: INSERT ended in its interpreter."""
+    made = "CREATE TABLE script_alone (x STRING) USING /* ours */ mica DEFAULT COLLATION UTF8_LCASE"
+    body = "INSERT INTO script_alone VALUES ('a'), ('B'); SELECT count(*) FROM script_alone WHERE x IN ('A', 'b')"
+    assert rows(f"BEGIN {made}; {body}; DROP TABLE script_alone; END", spark) == [(2,)]
+    assert not spark.catalog.tableExists("script_alone")
+
+
 @pytest.mark.slow
 def test_a_handler_takes_errors_of_mica(spark: SparkSession, tables: dict[str, mica.Table]) -> None:
     handler = "DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN SELECT 'caught'; END;"

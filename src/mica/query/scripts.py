@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _BEGINS = re.compile(rf"(?is){GAP}BEGIN\b")
-#: A path, or a text that may have any name.
-_NAMES = re.compile(r"(?i)\b(?:delta|mica)\s*\.\s*`|\bIMMEDIATE\b")
+#: A path, a text that may have any name, or a table that the script makes.
+_NAMES = re.compile(rf"(?is)\b(?:delta|mica)\s*\.\s*`|\bIMMEDIATE\b|\bUSING{GAP}mica\b")
 #: SET without VAR, which only scripts have.
 _SET = re.compile(rf"(?is){GAP}SET\b(?!{GAP}VAR(?:IABLE)?\b)")
 
