@@ -30,6 +30,7 @@ pub mod parquet;
 pub mod path;
 pub mod read;
 pub mod rows;
+mod shared;
 pub mod shred;
 pub mod tape;
 pub mod text;

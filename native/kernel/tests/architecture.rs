@@ -7,7 +7,7 @@ use std::path::Path;
 /// From the ground to the roof. Modules of one line do not import each other.
 const LAYERS: [&[&str]; 15] = [
     &["error"],
-    &["copy", "flavour", "limits", "names"],
+    &["copy", "flavour", "limits", "names", "shared"],
     &["text", "path", "tree", "rows"],
     &["tape"],
     &["codec"],

@@ -4,7 +4,7 @@
 //! mean is kept for the next file that the process opens. (Where paths are inferred nearly every file is of its own.)
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use parquet::arrow::parquet_to_arrow_schema;
@@ -15,12 +15,13 @@ use crate::layout::recognise::{Early, mark_early};
 use crate::parquet::schema::Node;
 use crate::parquet::source::Source;
 use crate::parquet::{footer, schema};
+use crate::shared::Shared;
 
 /// Schemas that are kept, the last used first, and the bytes of one: a wide one is parsed again rather than kept.
 const KEPT: usize = 16;
 const KEPT_BYTES: usize = 256 << 10;
 
-static KNOWN: Mutex<VecDeque<Arc<FileSchema>>> = Mutex::new(VecDeque::new());
+static KNOWN: Shared<VecDeque<Arc<FileSchema>>> = Shared::new(VecDeque::new());
 
 pub struct FileSchema {
     /// The bytes that say it in a footer, from the first one on.
@@ -46,7 +47,7 @@ impl FileSchema {
 
     /// The one that is said so, if a file had it before.
     pub fn known(said: &[u8], variants: &[Vec<String>], early: &Early) -> Option<Arc<Self>> {
-        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = KNOWN.held()?;
         let at = known.iter().position(|one| one.said == said && one.variants == variants && one.early == *early)?;
         let found = known.remove(at)?;
         known.push_front(found.clone());
@@ -83,8 +84,9 @@ impl FileSchema {
             columns,
             places,
         });
-        if said.len() <= KEPT_BYTES {
-            let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        if said.len() <= KEPT_BYTES
+            && let Some(mut known) = KNOWN.held()
+        {
             known.push_front(found.clone());
             known.truncate(KEPT);
         }

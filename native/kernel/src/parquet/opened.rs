@@ -1,7 +1,7 @@
 //! Footers that were parsed before: a file that is opened again, and has not changed, is not parsed again.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use parquet::file::metadata::ParquetMetaData;
 
@@ -10,12 +10,13 @@ use crate::parquet::file_schema::FileSchema;
 use crate::parquet::identity::Identity;
 use crate::parquet::legacy::Legacy;
 use crate::parquet::page_index::PageIndex;
+use crate::shared::Shared;
 
 /// What all that is kept may take, in bytes: about six hundred files of sixty leaf columns. Of files that are read in turns,
 /// and are more than these, none is there when it is opened again.
 const KEPT_BYTES: usize = 64 << 20;
 
-static KNOWN: Mutex<Known> = Mutex::new(Known { files: None, bytes: 0, clock: 0 });
+static KNOWN: Shared<Known> = Shared::new(Known { files: None, bytes: 0, clock: 0 });
 
 struct Known {
     files: Option<HashMap<Identity, Kept>>,
@@ -48,7 +49,7 @@ pub struct Opened {
 
 /// What was made of this file's footer before, for the same question.
 pub fn known(identity: &Identity, variants: &[Vec<String>], early: &Early) -> Option<Opened> {
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut known = KNOWN.held()?;
     known.clock += 1;
     let used = known.clock;
     let kept = known.files.as_mut()?.get_mut(identity)?;
@@ -66,7 +67,7 @@ pub fn keep(identity: Identity, variants: &[Vec<String>], early: &Early, opened:
     if bytes > KEPT_BYTES / 8 {
         return;
     }
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(mut known) = KNOWN.held() else { return };
     known.clock += 1;
     let used = known.clock;
     let kept = Kept { variants: variants.to_vec(), early: early.clone(), opened: opened.clone(), bytes, used };

