@@ -1,7 +1,7 @@
 """Finds classes of a session's JVM by py4j.
 
 The rule: a class is asked for by its whole name, which is one question. A chain of packages is a question for each part
-of it, and for each part Java looks in every jar for a class of that name: 4 to 11 ms for a class of Catalyst's.
+of it, and for each part Java looks in every jar for a class of that name: 2 to 4 ms for a class of Catalyst's.
 """
 
 from __future__ import annotations
