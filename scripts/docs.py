@@ -130,8 +130,8 @@ def _meaning(row: Property[Any]) -> str:
 def _feature(name: str) -> tuple[str, ...]:
     feature = FEATURES[name]
     names = ", ".join(f"`{one}`" for one in (name, *feature.previews))
-    written = "no" if not feature.writes else f"yes, unless {feature.why}" if feature.why else "yes"
-    return names, "readers and writers" if feature.for_readers else "writers", "yes" if feature.reads else "no", written
+    written = f"yes, unless {feature.why}" if feature.why else "yes"
+    return names, "readers and writers" if feature.for_readers else "writers", "yes", written
 
 
 def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:

@@ -56,7 +56,7 @@ def read_parquet(
     `typed_value`, or if it has `untyped_value`, `object` or `array` and all its content is of that layout. `early`
     overrides this: False if a plain struct looks like one, or the names of all early columns (`["v", "s.v"]`).
 
-    Errors: NOT_FOUND, UNKNOWN_COLUMN for an early column that no file has, INCOMPATIBLE_FILES, INVALID_PARQUET,
+    Errors: NOT_FOUND, UNKNOWN_COLUMN for an early column that no file has, INCOMPATIBLE_FILES, CORRUPT_FILE,
     MALFORMED_SHREDDING; DELTA_TABLE for a pattern, a list or a subfolder that selects files of a Delta table by name.
     """
     given = early_option(early)

@@ -415,8 +415,8 @@ def _on(feature: str) -> Callable[[Mapping[str, str]], bool]:
 @dataclass(frozen=True)
 class Feature:
     """One table feature. `reader` and `writer` are the legacy versions that imply it (0: none; it then needs 3 or
-    7 by name). `reads` and `writes` say whether mica honours it. `blocks_writes` decides from the properties whether
-    a table uses a feature that mica cannot write; a table that merely supports the feature can be written."""
+    7 by name). `blocks_writes` decides from the properties whether a table uses a feature that mica cannot write; a
+    table that merely supports the feature can be written."""
 
     name: str
     previews: tuple[str, ...] = ()
@@ -424,8 +424,6 @@ class Feature:
     reader: int = 0
     writer: int = 0
     needs: tuple[str, ...] = ()
-    reads: bool = True
-    writes: bool = True
     blocks_writes: Callable[[Mapping[str, str]], bool] = _never
     why: str = ""
 

@@ -124,12 +124,14 @@ def compared(snapshot: Snapshot, spark: SparkSession | None, unread: Collection[
     asked: dict[int, list[tuple[CollatedColumn, str | None, str | None]]] = {}
     unjudged: Counter[str] = Counter()
     for number, text in enumerate(snapshot.stats().to_pylist()):
-        for key, sides in _object(_collated(text)).items():
+        for key, sides in documents.as_object(_collated(text)).items():
             name, own = _known(key)
             if name is None or own != version:
                 unjudged[f"bounds of {key}, which another engine made"] += 1
                 continue
-            places = [names for side in _SIDES for names, _ in _values(_object(documents.at(sides, (side,))))]
+            places = [
+                names for side in _SIDES for names, _ in _values(documents.as_object(documents.at(sides, (side,))))
+            ]
             wanted = [
                 CollatedColumn(leaves[names].column, names, name) for names in dict.fromkeys(places) if names in leaves
             ]
@@ -234,10 +236,6 @@ def _known(key: str) -> tuple[str | None, str | None]:
 def _own() -> dict[str, str]:
     # Names of other systems do not count as Spark's: their bounds may be in another order.
     return {from_sql(name).key: str(from_sql(name)) for name in all_names()}
-
-
-def _object(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def _text(value: Any) -> str | None:

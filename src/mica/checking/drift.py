@@ -21,7 +21,7 @@ from mica.arrays import to_numpy
 from mica.checking.survey import ColumnPath, Look, evenly, looks
 from mica.errors import UserError
 from mica.log.listing import list_log
-from mica.log.opened import Opened, snapshot_of
+from mica.log.opened import Opened, table_of
 from mica.log.shares import parsed
 from mica.log.snapshot import Snapshot
 from mica.pictures.paged import Paged
@@ -218,9 +218,7 @@ def drift(
 
     Errors: those of `Table.open`; INVALID_ARGUMENT if no file is older or none newer than `since`.
     """
-    snapshot = snapshot_of(table, storage_options)
-    if snapshot is None:
-        raise UserError("TABLE_NOT_FOUND", f"{table} is not a Delta table", hint="Name the folder of a table.")
+    snapshot = table_of(table, storage_options)
     files = snapshot.files
     versions = _versions(snapshot)
     times = to_numpy(pc.fill_null(files.column("modification_time"), 0))

@@ -39,12 +39,12 @@ from mica.arguments import OPTIONS, TABLE, TEXT, takes
 from mica.arrays import arrow_array, batch_of, to_numpy
 from mica.checking.quoted import quarantined, quotes, quoting, words_of
 from mica.engines import local
-from mica.errors import CorruptDataError, MicaError, StorageError, UserError
+from mica.errors import CorruptDataError, MicaError, StorageError
 from mica.log.actions import Metadata, parse_line
 from mica.log.checkpoint import PartSource, read_checkpoint, read_part, sidecars_of
 from mica.log.feed_columns import DIRECTORY
 from mica.log.listing import list_log, log_entries
-from mica.log.opened import Opened, snapshot_of
+from mica.log.opened import Opened, table_of
 from mica.log.paths import ABSOLUTE, LOG, SIDECARS, decode_path
 from mica.log.replay import Commits, State, partition_keys
 from mica.log.shares import parsed
@@ -134,9 +134,7 @@ def check_erased(
     Errors: INVALID_PATH, UNKNOWN_COLUMN, TABLE_NOT_FOUND, IO; CORRUPT_… for a file that a version names and
     nobody can read.
     """
-    snapshot = snapshot_of(path, storage_options)
-    if snapshot is None:
-        raise UserError("INVALID_ARGUMENT", "only a table's log says which files hold it", hint="Name a table.")
+    snapshot = table_of(path, storage_options)
     column, found = erased_path(snapshot.schema, erased)
     known = _Log(snapshot, column, found)
     files = [entry for entry in snapshot.storage.list() if _is_data(entry.path)]

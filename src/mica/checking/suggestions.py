@@ -15,9 +15,8 @@ from mica.arguments import OPTIONS, TABLE, takes
 from mica.checking import shredding_rules
 from mica.checking.evidence import TYPED, Suggestion, TableEvidence, gather
 from mica.checking.survey import ColumnPath
-from mica.errors import UserError
 from mica.log import clustering
-from mica.log.opened import Opened, snapshot_of
+from mica.log.opened import Opened, table_of
 from mica.properties import BLOOM_PATHS, SHREDDING_RULES, TYPED_PATHS, VARIANT_STATS_NAMES, VARIANT_STATS_PATHS
 from mica.schema.ddl import type_to_ddl
 from mica.schema.spelling import quote_if_needed, spelled
@@ -67,9 +66,7 @@ def suggest(
 
     Errors: those of `Table.open`.
     """
-    snapshot = snapshot_of(table, storage_options)
-    if snapshot is None:
-        raise UserError("TABLE_NOT_FOUND", f"{table} is not a Delta table", hint="Name the folder of a table.")
+    snapshot = table_of(table, storage_options)
     looked = gather(snapshot)
     return [found for one in KINDS if (found := one(looked)) is not None]
 

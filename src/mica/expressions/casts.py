@@ -35,7 +35,7 @@ from mica import compute as pc
 from mica.arrays import arrow_array, scalar, to_numpy
 from mica.expressions import interval_casts, nested_casts
 from mica.expressions.coerce import is_exact, is_real
-from mica.expressions.plain_values import TRIMMED, Cast, each, from_values, to_values
+from mica.expressions.plain_values import TRIMMED, Made, each, from_values, to_values
 from mica.schema.arrow import to_arrow_type, variant_field
 from mica.schema.interval_types import is_interval
 from mica.schema.types import (
@@ -146,7 +146,7 @@ def cast_value(value: Any, source: DataType, target: DataType, zone: str, *, ans
 
 def cast_array(
     array: pa.Array, source: DataType, target: DataType, zone: str, *, ansi: bool, by_name: bool = False
-) -> Cast:
+) -> Made:
     """Returns the cast array, null where the cast failed, and the mask of failures (None when there is none)."""
     if source in (target, VOID):
         wanted = to_arrow_type(target)
@@ -174,13 +174,13 @@ def cast_array(
     return _by_kernel(array, ask)
 
 
-def _of_variants(array: pa.Array, wanted: pa.DataType, zone: str) -> Cast:
+def _of_variants(array: pa.Array, wanted: pa.DataType, zone: str) -> Made:
     batch = pa.record_batch([array], schema=pa.schema([variant_field("v")]))
     values, failed = kernel.extract(batch, [kernel.Request(("v",), path=(), type=wanted)], timezone=zone).columns
     return values, failed if failed.true_count else None
 
 
-def _by_kernel(array: pa.Array, to: _Ask) -> Cast:
+def _by_kernel(array: pa.Array, to: _Ask) -> Made:
     batch = pa.record_batch([array.cast(to_arrow_type(to.source))], names=["values"])
     values, failed = kernel.cast(batch, to.arrow, timezone=to.zone).columns
     return values, failed if failed.true_count else None
@@ -199,7 +199,7 @@ def _arrow_is_exact(source: DataType, target: DataType, zone: str) -> bool:
 # --- the pairs with rules of their own -------------------------------------------------------------------------------
 
 
-def _date_to_timestamp(array: pa.Array, to: _Ask) -> Cast:
+def _date_to_timestamp(array: pa.Array, to: _Ask) -> Made:
     """A day whose microseconds 64 bits do not hold fails."""
     days = array.cast(pa.int32())
     ends = pc.min_max(days)
@@ -217,13 +217,13 @@ def _date_to_timestamp(array: pa.Array, to: _Ask) -> Cast:
     return values, wrong if failed is None else failed if wrong is None else pc.or_(failed, wrong)
 
 
-def _real_to_decimal(array: pa.Array, to: _Ask) -> Cast:
+def _real_to_decimal(array: pa.Array, to: _Ask) -> Made:
     """NaN and the infinities become null, with ANSI too."""
     values, failed = _by_kernel(array, to)
     return values, None if failed is None else pc.and_(failed, pc.fill_null(pc.is_finite(array), False))
 
 
-def _integer_to_timestamp(array: pa.Array, _to: _Ask) -> Cast:
+def _integer_to_timestamp(array: pa.Array, _to: _Ask) -> Made:
     """Casts seconds; a value out of range becomes the first or last instant."""
     seconds, valid = _numpy(array.cast(pa.int64()))
     near = np.clip(seconds, -(_MOST // _MICROS), _MOST // _MICROS)
@@ -231,25 +231,25 @@ def _integer_to_timestamp(array: pa.Array, _to: _Ask) -> Cast:
     return _instants(micros, valid), None
 
 
-def _decimal_to_timestamp(array: pa.Array, to: _Ask) -> Cast:
+def _decimal_to_timestamp(array: pa.Array, to: _Ask) -> Made:
     def one(value: Decimal) -> int:
         return _wrap(int(_DECIMAL128.multiply(value, Decimal(_MICROS))), 63)  # Java keeps the low bits
 
     return each(array, to.target, one)
 
 
-def _real_to_timestamp(array: pa.Array, _to: _Ask) -> Cast:
+def _real_to_timestamp(array: pa.Array, _to: _Ask) -> Made:
     seconds = array.cast(pa.float64())
     finite = pc.is_finite(seconds)
     micros, valid = _saturated(pc.multiply(seconds, float(_MICROS)))
     return _instants(micros, valid & to_numpy(pc.fill_null(finite, False))), None
 
 
-def _integer_to_integer(array: pa.Array, to: _Ask) -> Cast:
+def _integer_to_integer(array: pa.Array, to: _Ask) -> Made:
     return array.cast(to.arrow, safe=False), None  # Java keeps the low bits
 
 
-def _real_to_integer(array: pa.Array, to: _Ask) -> Cast:
+def _real_to_integer(array: pa.Array, to: _Ask) -> Made:
     """Java casts via int or long and saturates at their limits; NaN is 0."""
     whole, valid = _saturated(array.cast(pa.float64()))
     if to.target != LONG:
@@ -258,15 +258,15 @@ def _real_to_integer(array: pa.Array, to: _Ask) -> Cast:
     return values.cast(to.arrow, safe=False), None
 
 
-def _decimal_to_integer(array: pa.Array, to: _Ask) -> Cast:
+def _decimal_to_integer(array: pa.Array, to: _Ask) -> Made:
     return each(array, to.target, lambda v: _wrap(int(v), to.bits))
 
 
-def _decimal_to_string(array: pa.Array, to: _Ask) -> Cast:
+def _decimal_to_string(array: pa.Array, to: _Ask) -> Made:
     return each(array, to.target, str)  # Python and Java print an exponent in the same cases
 
 
-def _string_to_integer(array: pa.Array, to: _Ask) -> Cast:
+def _string_to_integer(array: pa.Array, to: _Ask) -> Made:
     """Truncates a fraction. A sign or a point alone: "-" is not a number, "-." is 0."""
     bits = to.bits
 
@@ -284,19 +284,19 @@ def _string_to_integer(array: pa.Array, to: _Ask) -> Cast:
     return each(array, to.target, one)
 
 
-def _boolean_to_timestamp(array: pa.Array, to: _Ask) -> Cast:
+def _boolean_to_timestamp(array: pa.Array, to: _Ask) -> Made:
     return array.cast(pa.int64()).cast(to.arrow), None  # true is one microsecond
 
 
-def _timestamp_to_boolean(array: pa.Array, _to: _Ask) -> Cast:
+def _timestamp_to_boolean(array: pa.Array, _to: _Ask) -> Made:
     return pc.not_equal(array.cast(pa.int64()), 0), None
 
 
-def _nothing(array: pa.Array, to: _Ask) -> Cast:
+def _nothing(array: pa.Array, to: _Ask) -> Made:
     return pa.nulls(len(array), to.arrow), None
 
 
-def _integer_to_binary(array: pa.Array, _to: _Ask) -> Cast:
+def _integer_to_binary(array: pa.Array, _to: _Ask) -> Made:
     values, valid = _numpy(array)
     width = values.dtype.itemsize
     data = pa.py_buffer(values.astype(values.dtype.newbyteorder(">")).tobytes())
@@ -304,7 +304,7 @@ def _integer_to_binary(array: pa.Array, _to: _Ask) -> Cast:
     return pc.if_else(arrow_array(valid), fixed.cast(pa.binary()), scalar(None, pa.binary())), None
 
 
-_Rule = Callable[[pa.Array, _Ask], Cast]
+_Rule = Callable[[pa.Array, _Ask], Made]
 
 _NUMBERS = ("integer", "decimal", "real")
 _CASTS: Mapping[str, tuple[str, ...]] = {

@@ -100,13 +100,14 @@ class Cursor:
         if word == "NOT" or (word == "CASE" and "WHEN" in (self.word(1), self.word(2))):
             return False
         if self.mark(1) in _SIGNS:
-            return word not in _BEFORE_VALUES and not (word == "INTERVAL" and self.is_length(2))
+            return word not in _BEFORE_VALUES and not (word == "INTERVAL" and self._is_length_signed)
         negated = self.word(1) == "NOT" and self.word(2) in _OPERATORS
         return negated or self.word(1) in _BETWEEN_VALUES
 
-    def is_length(self, ahead: int) -> bool:
-        """Whether a text, or a number with a unit, comes there: as in INTERVAL -1 DAY."""
-        kinds = [token.kind for token in self.tokens[self.at + ahead : self.at + ahead + 2]]
+    @property
+    def _is_length_signed(self) -> bool:
+        """Whether a text, or a number with a unit, comes behind a word and a sign: as in INTERVAL -1 DAY."""
+        kinds = [token.kind for token in self.tokens[self.at + 2 : self.at + 4]]
         return kinds[0] in ("string", "raw") or kinds == ["number", "word"]
 
     @property

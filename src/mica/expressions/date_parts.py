@@ -23,6 +23,7 @@ from mica.expressions.coerce import TIMES, is_exact, is_real
 from mica.expressions.compare import Datum
 from mica.expressions.intervals import DAY, clock_of, int64_of, of_local, offsets
 from mica.expressions.pairs import as_arrays, tried_by_rows
+from mica.expressions.plain_values import Made
 from mica.expressions.signatures import RISES, Asked, Function, Signature
 from mica.expressions.times import calendar, from_unit
 from mica.schema.arrow import to_arrow_type
@@ -41,8 +42,6 @@ from mica.schema.types import (
     decimal,
 )
 from mica.variant import kernel
-
-Made = tuple[pa.Array, "pa.Array | None"]
 
 _SECOND, _MONTH_OF_SECONDS = 1_000_000, 31 * 86_400
 _DAYS, _MONTHS, _YEARS = (f"datetime64[{unit}]" for unit in "DMY")

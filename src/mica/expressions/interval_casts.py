@@ -25,7 +25,7 @@ from mica import compute as pc
 from mica.arrays import arrow_array, to_numpy
 from mica.expressions.coerce import digits, is_exact
 from mica.expressions.interval_literals import of_cast
-from mica.expressions.plain_values import TRIMMED, Cast, each
+from mica.expressions.plain_values import TRIMMED, Made, each
 from mica.schema.arrow import to_arrow_type
 from mica.schema.interval_types import COUNTS, is_interval, of_months, show, units_of
 from mica.schema.types import INTEGRALS, STRING, DataType
@@ -41,7 +41,7 @@ def can_cast(source: DataType, target: DataType) -> bool:
     return other == STRING or is_exact(other)
 
 
-def cast_array(array: pa.Array, source: DataType, target: DataType) -> Cast:
+def cast_array(array: pa.Array, source: DataType, target: DataType) -> Made:
     """Returns the cast array, null where the cast failed, and the mask of failures."""
     if not is_interval(source):
         return _to_interval(array, source, target)
@@ -73,7 +73,7 @@ def of_counts(counts: Any, valid: Any, arrow: pa.DataType) -> pa.Array:
     return arrow_array(counts, pa.int64(), mask=~valid).cast(arrow)
 
 
-def _to_interval(array: pa.Array, source: DataType, target: DataType) -> Cast:
+def _to_interval(array: pa.Array, source: DataType, target: DataType) -> Made:
     unit, limit = COUNTS[units_of(target)[-1]], 2**31 if of_months(target) else 2**63
 
     def one(value: Any) -> int | None:

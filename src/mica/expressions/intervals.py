@@ -37,6 +37,7 @@ from mica.expressions.coerce import TIMES, is_number, is_real
 from mica.expressions.compare import Datum
 from mica.expressions.interval_casts import counts_of, of_counts
 from mica.expressions.pairs import as_arrays
+from mica.expressions.plain_values import Made
 from mica.schema.arrow import to_arrow_type
 from mica.schema.interval_types import (
     COUNTS,
@@ -58,7 +59,6 @@ _LAST_DAY, _CYCLE = _LARGEST // DAY - 1, 146_097
 
 #: The types of the two sides, and of the result.
 Signature = tuple[DataType, DataType, DataType]
-Made = tuple[pa.Array, "pa.Array | None"]
 
 
 def signature(name: str, left: DataType, right: DataType, *, ansi: bool) -> Signature | None:

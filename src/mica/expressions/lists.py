@@ -21,6 +21,7 @@ from mica.expressions.coerce import is_number, is_plain, is_real, tightest_type
 from mica.expressions.compare import Datum
 from mica.expressions.generic import element_at
 from mica.expressions.pairs import as_array, as_arrays, by_rows
+from mica.expressions.plain_values import Made
 from mica.expressions.signatures import Asked, Function, Resolve, Signature
 from mica.schema.arrow import to_arrow_type
 from mica.schema.lists import offsets_from_zero
@@ -39,8 +40,6 @@ from mica.schema.types import (
     StructField,
     StructType,
 )
-
-Made = tuple[pa.Array, "pa.Array | None"]
 
 # --- types -----------------------------------------------------------------------------------------------------------
 

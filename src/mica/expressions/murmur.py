@@ -20,12 +20,11 @@ from mica.expressions.xxhash import Hash, bytes_of, hashed
 from mica.schema.types import DataType
 
 _U32 = np.uint32
-_SEED = 42
 
 
 def murmur(*values: Datum, types: Sequence[DataType]) -> pa.Array:
     """The hash of the values of each row."""
-    return arrow_array(hashed(values, types, Hash(_U32, _of_int, _of_long, _of_bytes), _SEED).view(np.int32))
+    return arrow_array(hashed(values, types, Hash(_U32, _of_int, _of_long, _of_bytes)).view(np.int32))
 
 
 def _rotated(values: Any, bits: int) -> Any:

@@ -20,14 +20,14 @@ from mica import compute as pc
 from mica.arrays import arrow_array, to_numpy
 from mica.errors import UserError
 from mica.expressions.coerce import holds, is_exact
-from mica.expressions.plain_values import Cast
+from mica.expressions.plain_values import Made
 from mica.schema.arrow import to_arrow_type
 from mica.schema.ddl import type_to_ddl
 from mica.schema.lists import entries_of, offsets_from_zero
 from mica.schema.types import INTEGRALS, STRING, ArrayType, DataType, MapType, StructField, StructType, loosened
 
 #: Casts a part.
-Part = Callable[[pa.Array, DataType, DataType], Cast]
+Part = Callable[[pa.Array, DataType, DataType], Made]
 
 
 def can_cast(source: DataType, target: DataType, part: Callable[[DataType, DataType], bool], *, by_name: bool) -> bool:
@@ -73,7 +73,7 @@ def _stays_distinct(source: DataType, target: DataType) -> bool:
     return _is_exact(source, target) or (source in INTEGRALS and target in (*INTEGRALS, STRING))
 
 
-def cast_array(array: pa.Array, source: DataType, target: DataType, part: Part, *, by_name: bool) -> Cast:
+def cast_array(array: pa.Array, source: DataType, target: DataType, part: Part, *, by_name: bool) -> Made:
     """The cast array, and the rows in which a part failed (None: there is none).
 
     Errors: NULL_IN_NOT_NULL_COLUMN, for types that differ in nothing but what must not be null.

@@ -20,10 +20,10 @@ from mica.schema.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, DataType
 TRIMMED = "".join(map(chr, range(33))) + "\x7f"
 
 #: The values, and the mask of rows that failed (None when none did).
-Cast = tuple[pa.Array, pa.Array | None]
+Made = tuple[pa.Array, pa.Array | None]
 
 
-def each(array: pa.Array, target: DataType, one: Callable[[Any], Any]) -> Cast:
+def each(array: pa.Array, target: DataType, one: Callable[[Any], Any]) -> Made:
     """Casts each distinct value once; None is a failure."""
     encoded = array.dictionary_encode()
     results = [None if v is None else one(v) for v in encoded.dictionary.to_pylist()]

@@ -23,6 +23,7 @@ from mica import compute as pc
 from mica.arrays import arrow_array, scalar, to_numpy
 from mica.expressions.casts import bits_of, cast_array
 from mica.expressions.coerce import digits, is_exact, is_number, is_real
+from mica.expressions.plain_values import Made
 from mica.expressions.signatures import Asked, Signature
 from mica.schema.arrow import to_arrow_type
 from mica.schema.types import (
@@ -37,8 +38,6 @@ from mica.schema.types import (
     DataType,
     decimal,
 )
-
-Made = tuple[pa.Array, pa.Array | None]
 
 _MODES = {"half_up": exact.ROUND_HALF_UP, "half_even": exact.ROUND_HALF_EVEN}
 _ARROW_MODES = {"half_up": "half_towards_infinity", "half_even": "half_to_even"}

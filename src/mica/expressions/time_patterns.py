@@ -32,6 +32,7 @@ from mica import compute as pc
 from mica.arrays import arrow_array, scalar, to_numpy
 from mica.expressions.casts import cast_array
 from mica.expressions.intervals import DAY, clock_of, int64_of, micros_of, of_local, offsets, towards_us
+from mica.expressions.plain_values import Made
 from mica.expressions.times import calendar, years_of
 from mica.expressions.tokens import OnlySparkError
 from mica.records import dataclass
@@ -44,8 +45,6 @@ _HOUR, _MINUTE, _SECOND = 3_600_000_000, 60_000_000, 1_000_000
 _TOKEN = re.compile(r"''|'((?:[^']|'')*)'|([A-Za-z])\2*|([^A-Za-z'\[\]{}#]+)")
 #: The days on both sides of the epoch that have times.
 _MOST_DAYS = 2**63 // DAY + 1
-
-Made = tuple[pa.Array, pa.Array | None]
 
 
 @dataclass(frozen=True)

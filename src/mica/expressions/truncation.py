@@ -20,9 +20,8 @@ from mica.expressions.casts import cast_array
 from mica.expressions.compare import Datum
 from mica.expressions.intervals import DAY, clock_of, int64_of, offsets, resolved
 from mica.expressions.pairs import as_array
+from mica.expressions.plain_values import Made
 from mica.schema.types import DATE, TIMESTAMP
-
-Made = tuple[pa.Array, pa.Array | None]
 
 #: The units of days and more: what a day becomes. Days are those since the epoch, a Thursday.
 _MONTHS: Mapping[str, int] = {"month": 1, "quarter": 3, "year": 12}

@@ -19,6 +19,7 @@ from mica import compute as pc
 from mica.arrays import scalar
 from mica.expressions.compare import Datum
 from mica.expressions.pairs import as_array
+from mica.expressions.plain_values import Made
 from mica.expressions.signatures import Asked, Signature
 from mica.schema.arrow import variant_field
 from mica.schema.types import VARIANT, ArrayType, DataType, Primitive, StructType
@@ -29,8 +30,6 @@ from mica.variant.values import to_json as json_texts
 #: The encoding of a JSON null: a primitive of type 0. Source: Parquet "VariantEncoding", "Value Data for Primitives".
 _NULL = b"\x00"
 
-#: Values, and the mask of rows that fail.
-Made = tuple[pa.Array, pa.Array | None]
 
 #: The functions whose other constant texts are paths; those of `ROOTLESS` refuse the root.
 ROOTLESS = frozenset(("variant_set", "variant_insert", "try_variant_set", "try_variant_insert", "variant_delete"))

@@ -72,13 +72,13 @@ class Hash(NamedTuple):
 
 def xxhash64(*values: Datum, types: Sequence[DataType]) -> pa.Array:
     """The hash of the values of each row."""
-    return arrow_array(hashed(values, types, Hash(_U64, _of_int, _of_long, _of_bytes), _SEED).view(np.int64))
+    return arrow_array(hashed(values, types, Hash(_U64, _of_int, _of_long, _of_bytes)).view(np.int64))
 
 
-def hashed(values: Sequence[Datum], types: Sequence[DataType], by: Hash, seed: int) -> Any:
+def hashed(values: Sequence[Datum], types: Sequence[DataType], by: Hash) -> Any:
     """The words of each row."""
     count = max(len(v) for v in values if isinstance(v, pa.Array))
-    found = np.full(count, seed, by.word)
+    found = np.full(count, _SEED, by.word)
     with np.errstate(over="ignore"):
         for value, type_ in zip(values, types, strict=True):
             if type_ == VOID:

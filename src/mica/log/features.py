@@ -46,7 +46,7 @@ def check_read(protocol: Protocol, table: str) -> None:
     if protocol.reader > _NEWEST_READER:
         raise _too_new(table, "reader", protocol.reader, _NEWEST_READER)
     listed = protocol.reader_features if protocol.reader >= _NEWEST_READER else frozenset[str]()
-    unknown = sorted(name for name in listed if (known := feature_of(name)) is None or not known.reads)
+    unknown = sorted(name for name in listed if feature_of(name) is None)
     if unknown:
         raise _unknown(table, "read", unknown)
 
@@ -60,7 +60,7 @@ def check_write(protocol: Protocol, metadata: Metadata, table: str) -> None:
     valid.check(protocol, metadata, table)
     # A protocol with table features lists all it needs; a legacy version may imply features that the table never uses.
     supported = names(protocol)
-    unknown = sorted(name for name in supported if (known := feature_of(name)) is None or not known.writes)
+    unknown = sorted(name for name in supported if feature_of(name) is None)
     if unknown:
         raise _unknown(table, "write", unknown)
     for name in sorted(supported):

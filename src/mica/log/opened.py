@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
 from mica.errors import StorageError, UserError
-from mica.log.folders import is_local
+from mica.log.folders import is_local, no_table
 from mica.log.snapshot import Snapshot, load
 from mica.storage import Storage, patterns
 
@@ -48,3 +48,11 @@ def snapshot_of(given: Any, options: Mapping[str, str] | None = None, *, version
         if e.code not in ("TABLE_NOT_FOUND", "NOT_A_DIRECTORY") or version is not None:
             raise
         return None
+
+
+def table_of(given: Any, options: Mapping[str, str] | None = None) -> Snapshot:
+    """Returns the version of an open table, or the newest one at a path. Errors: TABLE_NOT_FOUND."""
+    found = snapshot_of(given, options)
+    if found is None:
+        raise no_table(Storage.open(os.fspath(given), options), asks=True)
+    return found

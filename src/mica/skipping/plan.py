@@ -24,7 +24,7 @@ from mica.skipping.file_plan import FilePlan, Rows
 from mica.skipping.intervals import Interval, from_constants, from_stats, unknown
 from mica.skipping.judge import judge
 from mica.stats.collated import Evidence, read_bounds
-from mica.stats.columns import PHYSICAL_NAME, field_of, physical_names, was_float
+from mica.stats.columns import field_of, physical_name, physical_names, was_float
 from mica.stats.partition import column_texts, parse_values
 from mica.stats.read import ColumnStats, Share, Wanted, read_shares
 
@@ -171,8 +171,7 @@ class _Statistics:
 
     def _partition_values(self, leaf: Leaf, timezone: str, rows: Rows) -> pa.Array:
         column = self.snapshot.schema.field(leaf.column[0])
-        name = str(column.metadata.get(PHYSICAL_NAME, column.name))
-        texts = column_texts(self.snapshot.files["partition_values"], name)
+        texts = column_texts(self.snapshot.files["partition_values"], physical_name(column))
         if len(rows) != self.total:
             texts = texts.take(from_numpy(rows))
         return padded(parse_values(texts, leaf.type, timezone=timezone), leaf.padded)
