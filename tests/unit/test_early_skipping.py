@@ -1,4 +1,4 @@
-"""Skipping on early columns: the rule of `read/early.rs`, and files that break what a reader may hope for."""
+"""Skipping on early columns: the rule of `parquet/residuals.rs`, and files that break what a reader may hope for."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Checks Parquet files and tables that hold Variants, and reports violations."""
+"""What is wrong or slow in tables and files; changes none."""

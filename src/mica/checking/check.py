@@ -66,8 +66,8 @@ def check(
 
     For a table, all files of the version are checked, and each bound in its log is compared with the rows. Collated
     bounds need the comparator of `spark`; without it a note says that they were not checked. `limit` is the number
-    of listed violations per kind and file; all are counted. Errors: NOT_FOUND, TABLE_NOT_FOUND, IO; defects in a
-    file's bytes are violations, not errors.
+    of listed violations per kind and file; all are counted. Errors: NOT_FOUND, TABLE_NOT_FOUND, IO,
+    INVALID_ARGUMENT for a `version` of files; defects in a file's bytes are violations, not errors.
     """
     snapshot = snapshot_of(path, storage_options, version=version)
     if snapshot is not None:

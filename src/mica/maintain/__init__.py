@@ -1,1 +1,1 @@
-"""Maintenance of tables and files: convert, fsck, repair, restats, restore, vacuum."""
+"""Tables created, cloned, altered, optimized, repaired, vacuumed, restored."""

@@ -70,7 +70,8 @@ def repair(
 
     Variant columns keep their layout and shredding schema. A table without faulty files gets no commit. Errors: those
     of reading for ambiguous values (MALFORMED_SHREDDING, …), UNSUPPORTED_TYPE for a column of intervals or geometries,
-    FILE_EXISTS, REPAIR_FAILED if a new file still breaks a rule. Nothing is changed then.
+    FILE_EXISTS, REPAIR_FAILED if a new file still breaks a rule, INVALID_ARGUMENT for files without a target. Nothing
+    is changed then.
     """
     snapshot = snapshot_of(source, storage_options)
     if snapshot is None:

@@ -76,8 +76,8 @@ class OpenedTable:
         no table is at the path, `path@v3` and `path@20260131120000000` (`yyyyMMddHHmmssSSS`, in UTC) are that version
         and time of `path`, as in delta-spark.
 
-        Errors: TABLE_NOT_FOUND, VERSION_NOT_FOUND, TIMESTAMP_OUT_OF_RANGE. Unknown reader features are refused only
-        when rows or files are read, so that metadata can be shown.
+        Errors: TABLE_NOT_FOUND, VERSION_NOT_FOUND, TIMESTAMP_OUT_OF_RANGE, INVALID_ARGUMENT for two versions. Unknown
+        reader features are refused only when rows or files are read, so that metadata can be shown.
         """
         storage, asked = at_path(path, storage_options)
         if asked is not None:

@@ -1,7 +1,7 @@
 """What makes tables, and what changes their rows: append, overwrite, delete, update, merge, erase.
 
-The rule: every call is one commit or none, and moves the table to the version that it wrote. `maintain` and `write`
-are imported when they are called: a process that only reads does not wait for them.
+The rule: every call changes rows in one commit or none, and moves the table to the version that it wrote. `maintain`
+and `write` are imported when they are called: a process that only reads does not wait for them.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ class Table(ShapedTable):
         columns which are gone. `if_exists` is the deprecated name of `mode`. Generated columns, defaults and
         constraints are judged with the time zone and ANSI mode of `spark` if it is given.
 
-        Errors: TABLE_EXISTS, INVALID_DDL, INVALID_PARTITION_COLUMN; those of `append` for `data`, and of
-        `Table.cluster_by`.
+        Errors: TABLE_EXISTS, INVALID_DDL, INVALID_PARTITION_COLUMN, INVALID_NAME, UNSUPPORTED_TYPE; those of `append`
+        for `data`, of `Table.set_properties` and of `Table.cluster_by`.
         """
         from mica import engines
         from mica.maintain.create import base_of, create
@@ -185,7 +185,8 @@ class Table(ShapedTable):
         `merge` (`replaceOn`). Only files that can hold one of the keys are read, as in `merge`.
 
         Errors: those of `append` and of a scan's `where`; ROWS_OUTSIDE_OVERWRITE; APPEND_ONLY; MISSING_COLUMN for rows
-        without a column of `using`; ConflictError if another writer changed these files, or added rows that might
+        without a column of `using`, UNKNOWN_COLUMN and TYPE_MISMATCH for one that does not match; INVALID_ARGUMENT for
+        `using` or `on` beside `where`; ConflictError if another writer changed these files, or added rows that might
         match. The table is then unchanged.
         """
         if using is not None or on is not None:

@@ -1,6 +1,6 @@
-"""What changes a table's schema, properties, features and files, and none of its rows.
+"""What changes a table's schema, properties, features and files, and no values of its rows.
 
-The rule: every call is a commit of its own, or none if there is nothing to do; the work is in `maintain`, which is
+The rule: every call makes commits of its own, or none if there is nothing to do; the work is in `maintain`, which is
 imported when it is called: a process that only reads does not wait for it.
 """
 
@@ -47,7 +47,10 @@ class ShapedTable(OpenedTable):
 
     @takes(properties=CHANGES)
     def set_properties(self, properties: Mapping[str, str | None]) -> Self:
-        """Sets properties (None removes one) and adds the table features that they need, in one commit."""
+        """Sets properties (None removes one) and adds the table features that they need, in one commit.
+
+        Errors: UNKNOWN_TABLE_PROPERTY, INVALID_PROPERTY; UNSUPPORTED_WRITER_FEATURE for one that mica cannot honour.
+        """
         from mica.maintain import alter
 
         return self._moved(alter.set_properties(self._snapshot, properties))
@@ -61,7 +64,7 @@ class ShapedTable(OpenedTable):
         As in SQL, the text may say it of each: `"a INT FIRST, b INT AFTER a, s.x STRING"`.
 
         Errors: INVALID_DDL, DUPLICATE_COLUMN, UNKNOWN_COLUMN, MISSING_COLUMN for a column that is NOT NULL, has a
-        default or is generated.
+        default or is generated; TYPE_MISMATCH where `into` is no struct; INVALID_ARGUMENT for two places of one column.
         """
         from mica.maintain import columns as columns_of
 
@@ -112,7 +115,8 @@ class ShapedTable(OpenedTable):
         given.
 
         Errors: UNKNOWN_COLUMN, INCOMPATIBLE_TYPE, FEATURE_NEEDED, COLUMN_IN_USE, CONSTRAINT_VIOLATED; TYPE_MISMATCH for
-        a generated column that becomes wider than its expression. Source: PROTOCOL.md, "Type Widening", "Default
+        a generated column that becomes wider than its expression; INVALID_ARGUMENT for a default of what is no column;
+        UNSUPPORTED_EXPRESSION for NOT NULL inside of arrays and maps. Source: PROTOCOL.md, "Type Widening", "Default
         Columns".
         """
         from mica import engines
@@ -195,8 +199,8 @@ class ShapedTable(OpenedTable):
         given; files whose bounds prove them are not read. Engines that do not know a function of it, as Spark 4.2
         `variant_set`, cannot write the table then.
 
-        Errors: CONSTRAINT_VIOLATED with the values of a row; CONSTRAINT_EXISTS; those of a scan's `where`;
-        ConflictError if another writer changed the table meanwhile. Source: PROTOCOL.md, "CHECK Constraints".
+        Errors: CONSTRAINT_VIOLATED with the values of a row; CONSTRAINT_EXISTS; INVALID_NAME; those of a scan's
+        `where`; ConflictError if another writer changed the table meanwhile. Source: PROTOCOL.md, "CHECK Constraints".
         """
         from mica import engines
         from mica.maintain import constraints
@@ -218,7 +222,7 @@ class ShapedTable(OpenedTable):
 
         `column` may be a path into structs, arrays and maps (`s.name`, `tags.element`, `m.key`); `collation` is Spark's
         name (`UNICODE_CI`, `de`) or an identifier (`icu.de`). Errors: UNKNOWN_COLUMN, UNKNOWN_COLLATION,
-        INVALID_PARTITION_COLUMN.
+        INVALID_PARTITION_COLUMN, COLUMN_IN_USE for one that a constraint or a generated column uses.
         """
         from mica.maintain import alter
 
@@ -278,8 +282,10 @@ class ShapedTable(OpenedTable):
         `purge` also rewrites files that hold columns which were dropped, without these, as delta-spark's REORG TABLE …
         APPLY (PURGE). The files of older versions hold them until `vacuum`.
 
-        The commit changes no data: appends go on beside it. Errors: NOT_A_PARTITION_PREDICATE; ConflictError where
-        another writer removed one of the files meanwhile; then the table is as it was.
+        The commit changes no data: appends go on beside it. Errors: NOT_A_PARTITION_PREDICATE; INVALID_ARGUMENT for
+        `where` or `zorder_by` of a clustered table and `full` of another one; UNKNOWN_COLUMN, TYPE_MISMATCH and
+        INVALID_PARTITION_COLUMN for columns of `zorder_by`; ConflictError where another writer removed one of the files
+        meanwhile; then the table is as it was.
         """
         from mica.maintain.optimize import optimize
         from mica.write.ingest_options import size_of
@@ -370,8 +376,9 @@ class ShapedTable(OpenedTable):
         properties and clustering are restored too; the protocol is never lowered. `txn` is as in `Table.append`, and
         `Restore.repeated` says that it was found.
 
-        Errors: VERSION_NOT_FOUND, VERSION_EXPIRED, TIMESTAMP_OUT_OF_RANGE, NOT_FOUND if files of that version were
-        vacuumed, ConflictError if another writer changed the table meanwhile. The table is then unchanged.
+        Errors: VERSION_NOT_FOUND, VERSION_EXPIRED, TIMESTAMP_OUT_OF_RANGE, INVALID_ARGUMENT without either, NOT_FOUND
+        if files of that version were vacuumed, ConflictError if another writer changed the table meanwhile. The table
+        is then unchanged.
         """
         from mica.maintain.restore import restore
         from mica.write.once import checked

@@ -16,11 +16,11 @@ from mica.stats.collated import CollatedColumn
 from mica.tasks import candidates, lane
 
 #: The facts of a write task. `kind` is `add` (a written file, with the columns of `ADDED`), `cdc` (a written change
-#: file, with the same columns), `remove` (a replaced file:
-#: `file` is its position in the snapshot), `read` (rows, bytes and bad lines that the task read), `vector` (a file of
-#: the snapshot that gets a deletion vector, with its cardinality), `numbers` (the task gave identity columns numbers
-#: below `cardinality`), `left` (a path without a typed column, `tasks/left.py`), or a count of rows: `copied`,
-#: `rebuilt`, `changed`.
+#: file, with the same columns), `remove` (a replaced file: `file` is its position in the snapshot), `read` (rows, bytes
+#: and bad lines that the task read), `vector` (a file of the snapshot that gets a deletion vector, with its
+#: cardinality), `numbers` (the task gave identity columns numbers below `cardinality`), `left` (a path without a typed
+#: column, `tasks/left.py`), or a count of rows: `copied`, `rebuilt`, `changed`, and those of a merge
+#: (`tasks/merge.py`).
 FACTS = pa.schema(
     [
         pa.field("kind", pa.string(), nullable=False),

@@ -36,9 +36,10 @@ WRITTEN_DEPTH = 30
 class Limits:
     """Limits of inference from a sample.
 
-    `max_fields`: typed leaves per column. `max_depth`: levels of nesting, 30 at most. `min_share`: the share of
-    rows that must hold a field before it becomes a column. `typed_share`: the share of a field's values that must have
-    its type. `sample_rows`: rows sampled per file. `rules`: what is wanted of some paths (`variant.steering`).
+    `max_fields`: typed leaves per column. `max_depth`: levels of nesting, of which 30 are written at most. `min_share`:
+    the share of rows that must hold a field before it becomes a column. `typed_share`: the share of a field's values
+    that must have its type. `sample_rows`: rows sampled per file. `rules`: what is wanted of some paths
+    (`variant.steering`).
     """
 
     max_fields: int = 300

@@ -25,7 +25,7 @@ _MOST_JOINED = 1 << 30
 
 @dataclass(frozen=True)
 class Facts:
-    """The facts of a write, see `tasks.write.FACTS`: the written files, and the facts of other kinds."""
+    """The facts of a write, see `tasks.facts.FACTS`: the written files, and the facts of other kinds."""
 
     files: pa.Table
     others: pa.Table

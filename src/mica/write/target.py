@@ -1,7 +1,7 @@
 """The target of a write to a table: checks the write, specifies its files, and commits them.
 
 The rule: the table decides how it is written. Files have its schema, and Variants are shredded only if its protocol and
-properties allow it; a write never changes these.
+properties allow it. Only an evolved schema, or a table made anew, changes these, in the same commit.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The Spark engine: sessions, jobs, types, and when Spark's own Parquet reader is used."""
+"""The Spark engine: sessions, catalogs, plans, jobs, types, and when Spark's own Parquet reader is used."""
