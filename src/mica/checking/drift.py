@@ -39,9 +39,6 @@ if TYPE_CHECKING:
 
     from mica.pictures.page import Html
 
-#: At most so many files are looked at on each side.
-FILES = 32
-
 #: At most so many commits are read for the versions of files.
 COMMITS = 10_000
 
@@ -231,7 +228,7 @@ def drift(
 
     def looked(places: np.ndarray) -> list[_File]:
         found = []
-        chosen = [int(places[at]) for at in evenly(len(places), FILES)]
+        chosen = [int(places[at]) for at in evenly(len(places))]
         for place, look in zip(chosen, looks(snapshot, chosen), strict=True):
             name, version = names[place].as_py(), int(versions[place])
             known = None if version < 0 else version

@@ -20,9 +20,6 @@ from mica.stats.paths import Value, read_all
 from mica.variant.path import VariantPath
 from mica.variant.shredding import is_own
 
-#: At most so many files are looked at.
-FILES = 32
-
 #: A path is worth a column if at least this share of the rows have it, and this share of its values has one type.
 PRESENT, TYPED = 0.01, 0.9
 
@@ -123,7 +120,7 @@ class TableEvidence:
 def gather(snapshot: Snapshot) -> TableEvidence:
     """Reads the footers of files from all of the table, and their statistics in the log."""
     found = TableEvidence(snapshot)
-    places = evenly(snapshot.files.num_rows, FILES)
+    places = evenly(snapshot.files.num_rows)
     texts = snapshot.stats(places).to_pylist() if places else []
     for look, text in zip(looks(snapshot, places), texts, strict=True):
         for path, one in look.paths.items():

@@ -22,6 +22,9 @@ from mica.tasks.file_errors import of_gone
 from mica.variant import kernel, tree_path
 from mica.variant.shredding import type_of
 
+#: At most so many files of a table, or of a side of it, are looked at.
+FILES = 32
+
 
 class ColumnPath(NamedTuple):
     """A Variant column, by its names through structs, and a path in it; None stands for the elements of an array."""
@@ -71,9 +74,9 @@ class Look:
         return any(own) or any(self.levels.get((column, level), (0, 0))[1] for level in above)
 
 
-def evenly(count: int, most: int) -> list[int]:
-    """At most so many places of `count`, evenly taken."""
-    return [int(at) for at in np.unique(np.linspace(0, count - 1, most, dtype=int))] if count else []
+def evenly(count: int) -> list[int]:
+    """At most `FILES` places of `count`, evenly taken."""
+    return [int(at) for at in np.unique(np.linspace(0, count - 1, FILES, dtype=int))] if count else []
 
 
 def looks(snapshot: Snapshot, numbers: Sequence[int]) -> list[Look]:
