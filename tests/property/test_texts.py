@@ -46,10 +46,9 @@ def test_predicates(text: str, ansi: bool) -> None:
 def test_what_is_read_can_be_shown_and_read_again(text: str) -> None:
     try:
         shown = to_sql(parse(text))
-        again = to_sql(parse(shown)) if "…" not in shown else shown
     except UserError:
         return
-    assert again == shown
+    assert "…" in shown or to_sql(parse(shown)) == shown
 
 
 DDL = st.sampled_from(

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 #: Digits of a decimal whose unscaled number has 64 bits, as Spark's own have (`Decimal.MAX_LONG_DIGITS`).
 MOST_DIGITS = 18
 
-_EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions"
-
 #: The columns that cross as numbers, by their places: precision and scale.
 Short = Mapping[int, tuple[int, int]]
 
@@ -58,12 +56,8 @@ def of_numbers(
 
 def made(frame: DataFrame, columns: Short, wanted: SparkStructType) -> DataFrame:
     """The rows of tasks in a classic session, as they are meant; `wanted` is their schema."""
-    make = java_class(frame.sparkSession, f"{_EXPRESSIONS}.MakeDecimal")
-
-    def decimal(attribute: Any, number: int) -> Any:
-        return make(attribute, *columns[number], False)
-
-    return _replaced(frame, columns, decimal, {n: dict(wanted.fields[n].metadata) for n in columns})
+    metadata = {n: dict(wanted.fields[n].metadata) for n in columns}
+    return _replaced(frame, "MakeDecimal", {n: (*digits, False) for n, digits in columns.items()}, metadata)
 
 
 def sent(frame: DataFrame) -> tuple[DataFrame, Short]:
@@ -78,23 +72,23 @@ def sent(frame: DataFrame) -> tuple[DataFrame, Short]:
     }
     if len({name.lower() for name in frame.columns}) < len(kinds):
         return frame, {}  # a column is replaced by its name
-    unscaled = java_class(frame.sparkSession, f"{_EXPRESSIONS}.UnscaledValue")
-    return _replaced(frame, columns, lambda attribute, _: unscaled(attribute), {}), columns
+    return _replaced(frame, "UnscaledValue", dict.fromkeys(columns, ()), {}), columns
 
 
 def _replaced(
-    frame: DataFrame, columns: Short, make: Callable[[Any, int], Any], metadata: Mapping[int, dict[str, Any]]
+    frame: DataFrame, made_by: str, columns: Mapping[int, tuple[Any, ...]], metadata: Mapping[int, dict[str, Any]]
 ) -> DataFrame:
-    """The rows with other expressions in the place of columns."""
+    """The rows with expressions of a class in the place of columns, of which it takes more than the column."""
     from pyspark.sql.classic.column import Column
 
-    if not columns:
+    if not columns:  # of Connect, too, which has no JVM
         return frame
-    output, names = frame._jdf.queryExecution().analyzed().output(), frame.columns  # noqa: SLF001
+    make = java_class(frame.sparkSession, f"org.apache.spark.sql.catalyst.expressions.{made_by}")
     column = java_class(frame.sparkSession, "org.apache.spark.sql.classic.ExpressionUtils").column
+    output, names = frame._jdf.queryExecution().analyzed().output(), frame.columns  # noqa: SLF001
     found: dict[str, Any] = {}
-    for n in columns:
-        one = Column(column(make(output.apply(n), n)))
+    for n, more in columns.items():
+        one = Column(column(make(output.apply(n), *more)))
         found[names[n]] = one.alias(names[n], metadata=metadata[n]) if metadata.get(n) else one
     return frame.withColumns(found)
 
