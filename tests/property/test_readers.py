@@ -132,9 +132,7 @@ def built(library: Any, tree: Any) -> Any:
         case "true" if name == "b":
             return own
         case "between" if library is pl:
-            return own.is_between(
-                values[0], values[1], closed=["both", "left", "right", "none"][len(repr(values)) % 4]
-            )
+            return own.is_between(values[0], values[1], closed=["both", "left", "right", "none"][len(repr(values)) % 4])
     return {
         "==": own.__eq__, "!=": own.__ne__, "<": own.__lt__, "<=": own.__le__, ">": own.__gt__, ">=": own.__ge__,
     }.get(op, own.__le__)(value)  # fmt: skip

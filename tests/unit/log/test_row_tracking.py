@@ -144,6 +144,14 @@ REWRITES: dict[str, tuple[Callable[[mica.Table], Any], Chosen, Chosen]] = {
     "optimize along a curve": (lambda t: t.optimize(zorder_by=["n", "v:a"]), lambda _: False, lambda _: False),
     "reshred": (lambda t: t.reshred("STRUCT<b: INT>"), lambda _: False, lambda _: False),
     "erase": (lambda t: t.erase("v:b", "n > 3"), lambda n: n in (4, 6, 8), lambda _: False),
+    "overwrite by a condition": (
+        lambda t: t.overwrite([{"n": 90, "p": 1, "v": None}], where="n = 3 OR n = 90"),
+        lambda _: False, lambda n: n == 3,
+    ),
+    "overwrite by matches": (
+        lambda t: t.overwrite([{"n": 90, "p": 0, "v": None}], on="target.n = source.n - 84"),
+        lambda _: False, lambda n: n == 6,
+    ),
     "unmap": (lambda t: t.drop_feature("columnMapping"), lambda _: False, lambda _: False),
 }  # fmt: skip
 
@@ -163,7 +171,7 @@ def test_rows_that_are_written_again_keep_their_ids(tmp_path: Path, what: str, v
     change, updated, gone = REWRITES[what]
     change(table)
     after = rows(table)
-    new = {90} if what == "merge" else set()
+    new = {90} if what == "merge" or what.startswith("overwrite") else set()
     assert after.keys() == {n for n in before if not gone(n)} | new
     assert all(after[n][0] > last for n in new)
     assert all(after[n][0] == before[n][0] for n in after.keys() - new)

@@ -44,6 +44,24 @@ def test_many_small_files_are_joined(tmp_path: Path) -> None:
     assert sorted(table.scan(columns=["id"]).to_arrow().column("id").to_pylist()) == list(range(5))
 
 
+@pytest.mark.parametrize("mapping", ["none", "name"])
+def test_rows_keep_their_ids_and_the_feed_tells_no_change(tmp_path: Path, mapping: str) -> None:
+    others = {f"delta.enable{name}": "true" for name in ("DeletionVectors", "ChangeDataFeed", "RowTracking")}
+    table = filled(tmp_path, 0, **ON, **others, **{"delta.columnMapping.mode": mapping})
+    ids: dict[int, int] = {}
+    for i in range(12):
+        table.append([{"id": 2 * i, "p": "a", "v": {"a": i}}, {"id": 2 * i + 1, "p": "a", "v": None}])
+        if i % 4 == 2:
+            table.delete(f"id = {2 * i}")
+        now = table.scan(columns={"id": "id", "row": "_metadata.row_id"}).to_arrow().to_pylist()
+        assert all(ids.setdefault(row["id"], row["row"]) == row["row"] for row in now)
+    assert "OPTIMIZE" in operations(table)
+    assert len(now) == 21
+    assert len({row["row"] for row in now}) == 21
+    told = table.changes(1).to_arrow().column("_change_type").to_pylist()
+    assert (told.count("insert"), told.count("delete"), len(told)) == (24, 3, 27)
+
+
 def test_a_clustered_table_is_ordered_by_its_columns(tmp_path: Path) -> None:
     """New files and those that mica clustered are ordered together; those of others stay."""
     table = mica.Table.create(tmp_path, "id INT, v VARIANT", properties={"delta.feature.clustering": "supported", **ON})

@@ -174,6 +174,13 @@ def test_a_dynamic_overwrite_replaces_the_partitions_that_get_rows(tmp_path: Pat
     with pytest.raises(ConflictError):
         table.dynamic_partition_overwrite(pa.table({"n": [9], "p": ["b"], "d": [days[0]]}))
     assert sorted(Table.open(tmp_path / "t").scan(columns=["n"]).to_arrow()["n"].to_pylist()) == [2, 6, 7, 8]
+    feed = {"delta.enableChangeDataFeed": "true", "delta.enableDeletionVectors": "true"}
+    told = Table.create(tmp_path / "told", "n INT, p STRING", ["p"], feed)
+    told.append(pa.table({"n": [1, 2, 3], "p": [None, None, "a"]}))
+    told.delete("n = 1")
+    told.dynamic_partition_overwrite(pa.table({"n": [4], "p": pa.array([None], pa.string())}))
+    changes = told.changes(told.version).to_arrow().select(["n", "_change_type"]).to_pylist()
+    assert sorted(tuple(row.values()) for row in changes) == [(2, "delete"), (4, "insert")]
     whole = Table.create(tmp_path / "whole", "n INT")
     whole.append(pa.table({"n": [1]}))
     whole.dynamic_partition_overwrite(pa.table({"n": [2]}))
