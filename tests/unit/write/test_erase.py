@@ -419,3 +419,27 @@ def test_older_files_may_have_another_type_or_column_of_the_name(tmp_path: Path)
     table.vacuum(0, enforce_retention=False)
     assert "erase" not in places(table)
     assert "vacuum" not in places(table)
+
+
+@pytest.mark.parametrize("rewrite", ["erase", "reshred", "optimize"])
+def test_a_collated_column_beside_skips_no_row_afterwards(tmp_path: Path, rewrite: str) -> None:
+    """Files are written again, and their bounds by the collation with them."""
+    place = tmp_path / "t"
+    table = mica.Table.create(place, "id INT, s STRING COLLATE UTF8_LCASE, v VARIANT", properties=KEEP)
+    for number, letter in enumerate("aAbB"):
+        table.append([{**row(10 * number + n), "s": f"{letter}{n}"} for n in range(10)])
+    wheres = ("s = 'A3'", "s >= 'B5'", "s IN ('a1', 'B2')", "s < 'a2'")
+
+    def found() -> list[list[int]]:
+        return [sorted(table.scan(where=where).to_arrow()["id"].to_pylist()) for where in wheres]
+
+    before = found()
+    assert before[0] == [3, 13]
+    {
+        "erase": lambda: table.erase(PATH),
+        "reshred": lambda: table.reshred("STRUCT<n: INT>"),
+        "optimize": table.optimize,
+    }[rewrite]()
+    assert table.version == 5
+    assert found() == before
+    assert mica.check(place).ok
