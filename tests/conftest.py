@@ -6,6 +6,7 @@ A test that lacks something skips with the reason. Where `MICA_REQUIRE` names th
 
 from __future__ import annotations
 
+import importlib
 import os
 import random
 import secrets
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 REQUIRED = frozenset(os.environ.get("MICA_REQUIRE", "").split())
+if REQUIRED:  # what the tests' lock pins is there
+    pytest.importorskip = lambda name, *_, **__: importlib.import_module(name)
 # A fixture of this name stands for the marker of the same name.
 FIXTURES = {"shared": "shared", "spark": "spark", "delta_session": "delta"}
 
@@ -141,7 +144,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     """Turn the skip of a test that needs a required thing into a failure."""
-    report: pytest.TestReport = yield  # type: ignore[assignment]
+    report: pytest.TestReport = yield
     if report.skipped and not hasattr(report, "wasxfail"):
         needs = {mark.name for mark in item.iter_markers()} & REQUIRED
         if needs:
