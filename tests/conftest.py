@@ -144,7 +144,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     """Turn the skip of a test that needs a required thing into a failure."""
-    report: pytest.TestReport = yield
+    report: pytest.TestReport = yield  # type: ignore[assignment]
     if report.skipped and not hasattr(report, "wasxfail"):
         needs = {mark.name for mark in item.iter_markers()} & REQUIRED
         if needs:
