@@ -167,9 +167,9 @@ def refuse_other(name: str, value: Any, kind: Kind, *, optional: bool = False) -
     """Raises INVALID_ARGUMENT if the value is not of the kind."""
     if (optional and value is None) or kind.fits(value):
         return
-    if kind.secret:
-        raise UserError("INVALID_ARGUMENT", f"{name} must be {kind.expected}, got {_types(value)}")
     wrong = UserError.bad_value(name, value, kind.expected)
+    if kind.secret:
+        wrong = UserError("INVALID_ARGUMENT", f"{name} must be {kind.expected}, got {_types(value)}")
     if half := re.search(r"\\ud[89a-f][0-9a-f]{2}", repr(value)):
         wrong.hint = f"'{half[0]}' is half of a character, which UTF-8 cannot write."
     raise wrong
@@ -179,6 +179,8 @@ def _types(value: Any) -> str:
     """The type of a value, without its content."""
     if not isinstance(value, Mapping):
         return f"a {type(value).__name__}"
+    if all(map(_is_text, (*value, *value.values()))):
+        return "a name with half of a character"
     wrong = next((n for n, v in value.items() if not _is_text(n) or not _is_text(v)), None)
     if not _is_text(wrong):
         return f"a dict with a name of type {type(wrong).__name__}"

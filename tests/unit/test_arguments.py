@@ -138,6 +138,9 @@ def test_half_a_character_is_told_as_that(table: mica.Table, tmp_path: Path) -> 
         with pytest.raises(UserError, match=r"^\[INVALID_ARGUMENT\] .* must be .*, got ") as caught:
             ask()
         assert caught.value.hint == r"'\ud800' is half of a character, which UTF-8 cannot write."
+    with pytest.raises(UserError, match="got a name with half of a character") as caught:
+        mica.Table.open(tmp_path, storage_options={half: "secret"})
+    assert "secret" not in str(caught.value)
     with pytest.raises(UserError, match=r"at offset 2: '\\ud800' is half of a character") as caught:
         mica.Table.create(tmp_path / "other", f"`{half}` INT")
     assert caught.value.code == "INVALID_DDL"
